@@ -1,0 +1,228 @@
+//! The conversation as models see it: canonical parts, and beside them each
+//! provider's own items, verbatim.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+use crate::{Digest, Seq};
+
+/// A piece of JSON kept byte for byte.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Raw(Arc<RawValue>);
+
+impl Raw {
+    /// Keeps a text, if it is JSON.
+    ///
+    /// # Errors
+    /// Where and why it is none.
+    pub fn new(text: String) -> Result<Self, serde_json::Error> {
+        Ok(Self(Arc::from(RawValue::from_string(text)?)))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Raw {}
+
+/// One entry of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Item {
+    /// Something said to the agent.
+    Message(Arc<Message>),
+    /// What the model answered.
+    Reply(Arc<Reply>),
+    /// What a tool call of the last reply gave. Results follow in call order.
+    Result(Arc<ToolResult>),
+    /// What stands for everything before it, after a compaction.
+    Summary(Arc<str>),
+    /// Something that the harness tells the model, for example that a sandbox was lost.
+    Notice(Arc<str>),
+}
+
+/// Who said something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// A person, by principal name, for example `person:local`.
+    Person(String),
+    /// Content from outside that nobody vouches for, by where it came from, for
+    /// example `AGENTS.md` or `stdin`. Shown to the model as data, with that name.
+    Untrusted(String),
+}
+
+/// Something said to the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who said it.
+    pub author: Author,
+    /// What was said; at most [`crate::limits::MESSAGE_BYTES_MAX`].
+    pub text: String,
+}
+
+/// Which wire, provider and model a reply came from. A provider's own items are
+/// given back only to the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The wire, for example `anthropic-messages`.
+    pub api: String,
+    /// The provider, by the host of its base URL.
+    pub provider: String,
+    /// The model, as the provider named it.
+    pub model: String,
+    /// The provider's id of the response.
+    pub response_id: Option<String>,
+}
+
+/// What the model answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Where it came from.
+    pub origin: Origin,
+    /// What it says, in the order in which it was said.
+    pub parts: Vec<Part>,
+    /// The provider's own items, verbatim and in order; empty where it has none.
+    pub native: Vec<Raw>,
+    /// [`Reply::fingerprint_of`] the parts when `native` was taken. If the parts
+    /// were changed since (a redaction), `native` is no longer given back.
+    pub fingerprint: Digest,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+impl Reply {
+    /// Fingerprint of canonical parts.
+    #[must_use]
+    pub fn fingerprint_of(parts: &[Part]) -> Digest {
+        let text = serde_json::to_vec(parts).expect("parts are plain data and always serialise");
+        Digest::of(&text)
+    }
+
+    /// Whether the native items still stand for the parts and may be given back to `origin`'s like.
+    #[must_use]
+    pub fn native_for(&self, api: &str, provider: &str, model: &str) -> Option<&[Raw]> {
+        let same = self.origin.api == api
+            && self.origin.provider == provider
+            && self.origin.model == model
+            && !self.native.is_empty();
+        (same && Self::fingerprint_of(&self.parts) == self.fingerprint).then_some(&self.native)
+    }
+
+    /// The tool calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            Part::Text(_) | Part::Thinking(_) | Part::Opaque(_) => None,
+        })
+    }
+
+    /// All text parts, joined.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Thinking(_) | Part::Call(_) | Part::Opaque(_) => None,
+        });
+        texts.collect()
+    }
+}
+
+/// A part of a reply, in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Text for the reader.
+    Text(String),
+    /// Reasoning, as far as the provider shows it; may be empty.
+    Thinking(String),
+    /// A wish to call a tool.
+    Call(Call),
+    /// Something that only the provider understands, by its type name.
+    Opaque(String),
+}
+
+/// A wish to call a tool, exactly as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The provider's id of the call.
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// The raw text of its arguments: JSON, if the model behaved.
+    pub arguments: String,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The model is done, or waits for its tool calls.
+    End,
+    /// The limit of output tokens cut it.
+    OutputLimit,
+    /// The model or its provider refused, with the reason if one was given.
+    Refused(String),
+    /// The provider paused a long turn and wants the same conversation again.
+    Paused,
+}
+
+/// Tokens of one model call, as the provider counted them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input, cached or not.
+    pub input_tokens: u64,
+    /// All output, reasoning included.
+    pub output_tokens: u64,
+    /// Input that was read from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Input that was written to the provider's cache.
+    pub cache_write_tokens: u64,
+    /// Output that was reasoning.
+    pub reasoning_tokens: u64,
+    /// The provider's own account, verbatim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Raw>,
+}
+
+/// How a tool call went, as the model is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It did what it was asked.
+    Ok,
+    /// It failed; the text says why and what to change.
+    Error,
+    /// It was not performed: forbidden, or denied by a person.
+    Denied,
+    /// It may have happened fully, partly or not at all.
+    Unknown,
+}
+
+/// What a tool call gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The effect that gave it.
+    pub effect: Seq,
+    /// The provider's id of the call.
+    pub call: String,
+    /// Name of the tool.
+    pub tool: String,
+    /// How it went.
+    pub status: Status,
+    /// What the model sees.
+    pub text: String,
+}

@@ -1,0 +1,33 @@
+//! The pure turn machine: [`State::apply`] folds what happened, [`State::decide`]
+//! says what should happen next.
+//!
+//! Owns the ledger's events and every decision of a turn: which tool calls are
+//! sound, what runs beside what, when the context is compacted, when a limit is
+//! reached. Both functions are total: malformed model output is an event, never
+//! an error or a panic, and the same journal gives the same state, bit for bit.
+//! Must never do I/O or read a clock; time, ids and randomness arrive inside events.
+//!
+//! Read first: [`Event`], [`State`], [`Next`].
+
+#![forbid(unsafe_code)]
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod budget;
+mod conversation;
+mod event;
+mod ids;
+pub mod limits;
+mod spec;
+
+pub use budget::Amounts;
+pub use conversation::{
+    Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
+};
+pub use event::{
+    Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
+    SandboxReady, ToolCall, ToolOutput, TurnEnd, Work,
+};
+pub use ids::{Digest, Seq, SessionId};
+pub use spec::{
+    Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
+};

@@ -1,0 +1,110 @@
+//! What a session is opened with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Amounts, Digest, Raw};
+
+/// Everything that the turn machine needs to know of its agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The principal on whose behalf the session runs, for example `person:local`.
+    pub principal: String,
+    /// The model.
+    pub model: ModelSpec,
+    /// The system prompt.
+    pub system: String,
+    /// The tools on offer.
+    pub tools: Vec<ToolSpec>,
+    /// What the session may spend.
+    pub budget: Amounts,
+    /// Limits of one turn.
+    pub turn: TurnLimits,
+    /// The sandbox's starting content, if there is any.
+    pub workspace: Option<Workspace>,
+}
+
+/// The model of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Tokens that its context holds, input and output together.
+    pub context_tokens: u64,
+    /// Tokens of output that one call may ask for.
+    pub output_tokens_max: u64,
+    /// Whether its replies come from a script and not from a model.
+    pub scripted: bool,
+}
+
+/// A tool on offer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name that the model calls.
+    pub name: String,
+    /// What the model is told of it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub schema: Raw,
+    /// What it does to the world.
+    pub kind: ToolKind,
+    /// Whether it may run beside other calls of the same reply.
+    pub concurrency: Concurrency,
+    /// What a crash in its middle means.
+    pub recovery: Recovery,
+    /// The sandbox in which it acts, by name; `None` if it needs none.
+    pub sandbox: Option<String>,
+}
+
+/// What a tool does to the world: the policy's action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Runs a command.
+    Execute,
+    /// Reads files.
+    ReadFiles,
+    /// Changes files.
+    WriteFiles,
+}
+
+/// Whether a tool may run beside other calls of the same reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concurrency {
+    /// Beside other shared ones.
+    Shared,
+    /// Alone, in call order.
+    Exclusive,
+}
+
+/// What is done with a call that was started and not settled when the harness died.
+/// Declared by our registry, never by the tool's own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// It only reads: do it again.
+    Repeat,
+    /// It is known to the sandbox by its exec id: ask for it again in the same
+    /// generation; in another one its outcome is unknown.
+    Reattach,
+}
+
+/// Limits of one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnLimits {
+    /// Model calls and tool calls together.
+    pub steps_max: u64,
+    /// Wall time, while something runs.
+    pub wall_ms_max: u64,
+}
+
+/// The starting content of the workspace: a tar archive in the blob store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Digest of the archive.
+    pub archive: Digest,
+    /// Size of the archive.
+    pub bytes: u64,
+    /// Files and links in it.
+    pub files: u64,
+}

@@ -1,0 +1,74 @@
+//! The three outcomes of a judgement, with the rules that made it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// SHA-256 over the canonical text of a rule set: names exactly what was in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RuleSetHash([u8; 32]);
+
+impl RuleSetHash {
+    pub(crate) fn new(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+}
+
+impl fmt::Display for RuleSetHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl From<RuleSetHash> for String {
+    fn from(hash: RuleSetHash) -> Self {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for RuleSetHash {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let malformed = || format!("`{text}` is not 64 hexadecimal digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(malformed());
+        }
+        let mut digest = [0; 32];
+        for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| malformed())?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+/// What the rules say of a situation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It may be done.
+    Permit {
+        /// The rules that permit it.
+        rules: Vec<String>,
+    },
+    /// It may not, and nobody can approve it.
+    Forbid {
+        /// The rules that forbid it; empty when no rule speaks of it.
+        rules: Vec<String>,
+    },
+    /// It may be done once a person approves.
+    Ask {
+        /// The rules that ask.
+        rules: Vec<String>,
+    },
+}
+
+impl Verdict {
+    /// The rules that decided.
+    #[must_use]
+    pub fn rules(&self) -> &[String] {
+        match self {
+            Self::Permit { rules } | Self::Forbid { rules } | Self::Ask { rules } => rules,
+        }
+    }
+}

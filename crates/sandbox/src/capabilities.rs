@@ -1,0 +1,56 @@
+//! What a backend can do, as data.
+
+use serde::{Deserialize, Serialize};
+
+/// How a sandbox is kept apart from its host. Ordered: a later one isolates more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// No isolation at all: an in-memory fake, for tests only.
+    Fake,
+    /// Landlock and seccomp only, no namespaces. Never chosen silently.
+    Reduced,
+    /// Namespaces with a single user id, made without root.
+    RootlessSingle,
+    /// Namespaces with subordinate ids, made without root.
+    RootlessRange,
+    /// Namespaces with a user id range of its own for each sandbox, made by root.
+    RootRange,
+}
+
+/// What the network of a sandbox can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkMode {
+    /// No interface but an unconnected loopback.
+    None,
+}
+
+/// One layer of the isolation: whether it is active here and what its absence means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Short name, for example `seccomp`.
+    pub name: String,
+    /// Whether sandboxes made here have it.
+    pub active: bool,
+    /// What is there, or what is missing and what would fix it.
+    pub detail: String,
+}
+
+/// What a backend offers on this host. Asking for what it lacks gives
+/// [`crate::Error::Unsupported`] with the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Name of the backend, for example `native`.
+    pub backend: String,
+    /// How its sandboxes are kept apart.
+    pub isolation: Isolation,
+    /// Network modes on offer.
+    pub network: Vec<NetworkMode>,
+    /// Whether memory, process and CPU limits are enforced by the kernel.
+    pub resource_limits: bool,
+    /// Whether running commands survive the end of the process that asked for them.
+    pub reattach: bool,
+    /// Layers of the isolation, for `doctor` and the journal.
+    pub layers: Vec<Layer>,
+}

@@ -1,0 +1,31 @@
+//! The one door into a sandbox.
+//!
+//! Owns the types that cross it ([`Execute`], [`FileOp`] and their results), the
+//! ports that a backend implements ([`Backend`], [`Sandbox`]), an in-memory fake
+//! and the conformance suite that every backend passes. It knows nothing of
+//! agents, users, models or policy, and depends on no other crate of the
+//! project, so it can be used on its own.
+//!
+//! Read first: [`Execute`], [`FileOp`], [`Sandbox`].
+
+#![forbid(unsafe_code)]
+
+mod capabilities;
+mod error;
+mod exec;
+mod files;
+mod ids;
+pub mod limits;
+#[cfg(feature = "port")]
+mod port;
+
+pub use capabilities::{Capabilities, Isolation, Layer, NetworkMode};
+pub use error::{Error, FileError, FileErrorKind};
+pub use exec::{Command, End, Execute, Executed, Output, Streams};
+pub use files::{
+    Digest, Edited, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines, ListEntry,
+    ManifestEntry, Occurrences, Precondition, WriteMode,
+};
+pub use ids::{ExecId, Generation, SandboxId};
+#[cfg(feature = "port")]
+pub use port::{Backend, OutputSink, Sandbox, Spec};

@@ -1,0 +1,51 @@
+//! Every limit of the door, with its unit in its name.
+
+/// Longest [`SandboxId`](crate::SandboxId), [`ExecId`](crate::ExecId) or [`Generation`](crate::Generation).
+pub const ID_BYTES_MAX: usize = 128;
+
+/// Default cap of each output stream of a command.
+pub const OUTPUT_BYTES_DEFAULT: u64 = 1 << 20;
+/// Largest cap that a caller may ask for, per stream.
+pub const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+/// Largest file that keeps the full output of one command inside the sandbox.
+pub const SPILL_BYTES_MAX: u64 = 64 << 20;
+
+/// Default deadline of a command.
+pub const DEADLINE_MS_DEFAULT: u64 = 120_000;
+/// Longest deadline of a command: one day.
+pub const DEADLINE_MS_MAX: u64 = 24 * 3_600_000;
+/// From deadline, kill or cancel until the last process of the tree is gone.
+pub const KILL_MS_MAX: u64 = 2_000;
+/// From the exit of a command until its call ends although a child holds stdout open.
+pub const DRAIN_MS_MAX: u64 = 200;
+
+/// Argument vector and environment together. Linux refuses a single string above 128 KiB.
+pub const ARGV_BYTES_MAX: usize = 2 << 20;
+/// Standard input of one command.
+pub const STDIN_BYTES_MAX: usize = 16 << 20;
+/// Finished commands and changing file operations that a guest remembers, oldest forgotten first.
+pub const FINISHED_EXECS_MAX: usize = 4_096;
+/// Kept output of all finished commands together; beyond it the oldest output is dropped first.
+pub const KEPT_OUTPUT_BYTES_MAX: usize = 32 << 20;
+/// Commands running at once in one sandbox.
+pub const RUNNING_EXECS_MAX: usize = 128;
+
+/// Longest path.
+pub const PATH_BYTES_MAX: usize = 4_096;
+/// Bytes that one read returns or one write carries; larger files go in pieces.
+pub const FILE_CHUNK_BYTES_MAX: u64 = 4 << 20;
+/// Largest file that `edit` rewrites.
+pub const EDIT_FILE_BYTES_MAX: u64 = 16 << 20;
+/// Entries that one `list`, `glob` or `manifest` returns.
+pub const ENTRIES_MAX: u32 = 10_000;
+/// Matches that one `grep` returns.
+pub const MATCHES_MAX: u32 = 10_000;
+/// Files that one `glob` or `grep` looks at before it stops and says so.
+pub const WALK_ENTRIES_MAX: u64 = 1_000_000;
+/// Time that one `glob`, `grep` or `manifest` takes before it stops and says so.
+pub const WALK_MS_MAX: u64 = 20_000;
+/// Longest line that `grep` and `read_lines` return; the rest is cut and marked.
+pub const LINE_BYTES_MAX: usize = 16 << 10;
+
+/// One frame of the wire between host and guest.
+pub const FRAME_BYTES_MAX: usize = 72 << 20;
