@@ -112,14 +112,22 @@ impl Reply {
         Digest::of(&text)
     }
 
-    /// Whether the native items still stand for the parts and may be given back to `origin`'s like.
+    /// The native items, if there are any and they came from this very model. That
+    /// they still stand for the parts was checked when the reply was folded into
+    /// the state, so that asking costs nothing.
     #[must_use]
     pub fn native_for(&self, api: &str, provider: &str, model: &str) -> Option<&[Raw]> {
         let same = self.origin.api == api
             && self.origin.provider == provider
             && self.origin.model == model
             && !self.native.is_empty();
-        (same && Self::fingerprint_of(&self.parts) == self.fingerprint).then_some(&self.native)
+        same.then_some(&self.native)
+    }
+
+    /// Whether the native items still stand for the parts.
+    #[must_use]
+    pub fn native_is_current(&self) -> bool {
+        Self::fingerprint_of(&self.parts) == self.fingerprint
     }
 
     /// The tool calls, in order.

@@ -248,6 +248,8 @@ pub enum Failure {
         /// What is missing and what to do.
         detail: String,
     },
+    /// Doing it again after a crash does not fit into the budget.
+    Budget,
 }
 
 /// Why a model could not be asked.

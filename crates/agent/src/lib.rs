@@ -12,22 +12,29 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod apply;
 mod budget;
+mod compaction;
 mod conversation;
+mod decide;
 mod event;
 mod ids;
 pub mod limits;
+mod recover;
+mod round;
 mod spec;
+mod state;
 
 pub use budget::Amounts;
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
 };
+pub use decide::{Next, Park};
 pub use event::{
     Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
     SandboxReady, ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
-pub use spec::{
-    Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
-};
+pub use recover::Recover;
+pub use spec::{Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace};
+pub use state::{Effect, FOLD, Phase, State, Turn};

@@ -6,12 +6,12 @@ pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 pub const CALLS_PER_REPLY_MAX: usize = 64;
 /// The same call with the same arguments in a row; the next one is refused.
 pub const SAME_CALL_MAX: u32 = 4;
-/// Nesting of a call's arguments; serde_json itself stops at 128.
-pub const ARGUMENT_DEPTH_MAX: usize = 64;
 /// One message of a person, a file or standard input.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Compaction starts when the context is this full, in percent of the model's window.
 pub const COMPACT_AT_PERCENT: u64 = 80;
+/// Bytes of a person's message that a compaction keeps word for word.
+pub const COMPACT_MESSAGE_BYTES_MAX: usize = 32 << 10;
 /// Bytes of one tool result that the compaction request still shows.
 pub const COMPACT_RESULT_BYTES_MAX: usize = 2_000;
 /// Bytes of text that are counted as one token where no provider counted them. On the safe side.

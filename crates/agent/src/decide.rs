@@ -1,0 +1,255 @@
+//! `decide`: what should happen next. Total, and the same state gives the same answer.
+
+use crate::state::{Effect, Phase};
+use crate::{
+    Amounts, Concurrency, Event, Failure, Item, Outcome, Place, Seq, SessionId, Spec, State, Stop,
+    ToolCall, TurnEnd, Work, compaction, limits,
+};
+
+/// What should happen next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Append this event and decide again. It touches nothing in the world.
+    Record(Event),
+    /// Ask the rules about an effect, and append what they say.
+    Judge(Seq),
+    /// Ask the rules once more, append this `Started`, and perform the effect.
+    Start(Seq, Event),
+    /// These effects are started and not settled: perform those that are not being
+    /// performed already, and wait for one of them.
+    Perform(Vec<Seq>),
+    /// The same, but they are to be stopped: settle each as cancelled.
+    Stop(Vec<Seq>),
+    /// Nothing to do until something is appended.
+    Park(Park),
+}
+
+/// What a session waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Park {
+    /// To be opened.
+    Unopened,
+    /// A person to say something, or to resume a turn that could not go on.
+    Message,
+    /// A person to answer about these effects.
+    Answers(Vec<Seq>),
+    /// Nothing: the session was ended.
+    Cancelled,
+}
+
+impl State {
+    /// Decides. `now_ms` is the time that the next event would carry.
+    #[must_use]
+    pub fn decide(&self, session: &SessionId, now_ms: u64) -> Next {
+        let Some(spec) = &self.spec else { return Next::Park(Park::Unopened) };
+        if self.turn.is_none() {
+            let park = if self.cancelled { Park::Cancelled } else { Park::Message };
+            return Next::Park(park);
+        }
+        if self.cancelled {
+            return self.wind_down(TurnEnd::Cancelled);
+        }
+        if self.stuck == Some(TurnEnd::Interrupted) {
+            return self.wind_down(TurnEnd::Interrupted);
+        }
+        if let Some(next) = self.advance_ledger().or_else(|| self.propose_call()) {
+            return next;
+        }
+        if self.stuck.is_none()
+            && let Some(next) = self.start_one(spec, session, now_ms)
+        {
+            return next;
+        }
+        let started = self.in_flight();
+        if !started.is_empty() {
+            return Next::Perform(started);
+        }
+        if let Some(end) = &self.stuck {
+            return Next::Record(Event::TurnEnded(end.clone()));
+        }
+        let asked = self.in_phase(|phase| *phase == Phase::Asked);
+        if !asked.is_empty() {
+            return Next::Park(Park::Answers(asked));
+        }
+        self.converse(spec)
+    }
+
+    /// What the model is shown for an effect: the conversation, or a shortened one
+    /// that a summary is asked of.
+    #[must_use]
+    pub fn request_items(&self, work: &Work) -> std::borrow::Cow<'_, [Item]> {
+        match work {
+            Work::Compact => compaction::shorten(&self.conversation).into(),
+            Work::AskModel | Work::Provision { .. } | Work::CallTool(_) => {
+                (&self.conversation[..]).into()
+            }
+        }
+    }
+
+    /// A person stopped it: nothing further starts, what runs is stopped.
+    fn wind_down(&self, end: TurnEnd) -> Next {
+        let waiting = self.in_phase(|phase| !matches!(phase, Phase::Started { .. }));
+        if let Some(id) = waiting.first() {
+            return settle(*id, Outcome::Cancelled);
+        }
+        let started = self.in_flight();
+        if started.is_empty() {
+            return Next::Record(Event::TurnEnded(end));
+        }
+        Next::Stop(started)
+    }
+
+    fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Seq> {
+        let is = |(_, effect): &(&Seq, &Effect)| wanted(&effect.phase);
+        self.effects.iter().filter(is).map(|(id, _)| *id).collect()
+    }
+
+    fn in_flight(&self) -> Vec<Seq> {
+        self.in_phase(|phase| matches!(phase, Phase::Started { .. }))
+    }
+
+    /// Moves what needs no start: judges what is proposed, settles what is refused or unsound.
+    fn advance_ledger(&self) -> Option<Next> {
+        for (id, effect) in &self.effects {
+            match &effect.phase {
+                Phase::Proposed => {
+                    return Some(match self.fault(&effect.work) {
+                        Some(fault) => settle(*id, Outcome::Failed(fault)),
+                        None => Next::Judge(*id),
+                    });
+                }
+                Phase::Refused { reason } => {
+                    let failure = Failure::Denied { reason: reason.clone() };
+                    return Some(settle(*id, Outcome::Failed(failure)));
+                }
+                Phase::Asked | Phase::Permitted | Phase::Started { .. } => {}
+            }
+        }
+        None
+    }
+
+    fn fault(&self, work: &Work) -> Option<Failure> {
+        let Work::CallTool(call) = work else { return None };
+        let fault = self.round.as_ref()?.fault(call.index)?;
+        Some(Failure::Call(fault.clone()))
+    }
+
+    fn propose_call(&self) -> Option<Next> {
+        let call = self.round.as_ref()?.unproposed()?;
+        Some(Next::Record(Event::Proposed(Work::CallTool(call))))
+    }
+
+    /// Starts the next effect that may start now, or ends the turn if a limit stands against it.
+    fn start_one(&self, spec: &Spec, session: &SessionId, now_ms: u64) -> Option<Next> {
+        let permitted = self.in_phase(|phase| *phase == Phase::Permitted);
+        for id in permitted {
+            let work = &self.effects.get(&id)?.work;
+            let place = match work {
+                Work::CallTool(call) if !self.may_run_now(id, call) => continue,
+                Work::CallTool(call) => match self.place(id, call, session) {
+                    Ok(place) => place,
+                    Err(missing) => match self.provision(missing) {
+                        Some(next) => return Some(next),
+                        None => continue,
+                    },
+                },
+                Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+            };
+            let reserved = self.reservation(work, spec);
+            if let Some(end) = self.limit_reached(reserved, now_ms) {
+                // What runs comes to its end first; then the turn ends.
+                return self.in_flight().is_empty().then_some(Next::Record(Event::TurnEnded(end)));
+            }
+            let started = Event::Started { effect: id, attempt: 1, reserved, place };
+            return Some(Next::Start(id, started));
+        }
+        None
+    }
+
+    fn limit_reached(&self, reserved: Amounts, now_ms: u64) -> Option<TurnEnd> {
+        let (turn, limits) = (self.turn.as_ref()?, self.limits?);
+        if turn.steps + reserved.steps > limits.steps_max {
+            return Some(TurnEnd::StepsExhausted);
+        }
+        if now_ms.saturating_sub(turn.since_ms) > limits.wall_ms_max {
+            return Some(TurnEnd::TimeExhausted);
+        }
+        (!self.affords(reserved)).then_some(TurnEnd::BudgetExhausted)
+    }
+
+    /// In call order; shared calls beside each other, an exclusive one alone.
+    fn may_run_now(&self, id: Seq, call: &ToolCall) -> bool {
+        let shared = |tool: &str| {
+            self.tool(tool).is_some_and(|tool| tool.concurrency == Concurrency::Shared)
+        };
+        let mut earlier = self.effects.range(..id).filter_map(|(_, effect)| match &effect.work {
+            Work::CallTool(call) => Some(call),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        });
+        earlier.all(|before| shared(&before.tool) && shared(&call.tool))
+    }
+
+    fn place(
+        &self,
+        id: Seq,
+        call: &ToolCall,
+        session: &SessionId,
+    ) -> Result<Option<Place>, String> {
+        let Some(name) = self.tool(&call.tool).and_then(|tool| tool.sandbox.as_ref()) else {
+            return Ok(None);
+        };
+        let ready = self.sandboxes.get(name).ok_or_else(|| name.clone())?;
+        Ok(Some(Place {
+            sandbox: name.clone(),
+            generation: ready.generation.clone(),
+            exec: format!("{session}.{id}"),
+        }))
+    }
+
+    /// Lazily: only now that something needs it. Nothing if it is on its way.
+    fn provision(&self, sandbox: String) -> Option<Next> {
+        let work = Work::Provision { sandbox };
+        let on_its_way = self.effects.values().any(|effect| effect.work == work);
+        (!on_its_way).then_some(Next::Record(Event::Proposed(work)))
+    }
+
+    /// The worst case of an effect.
+    pub(crate) fn reservation(&self, work: &Work, spec: &Spec) -> Amounts {
+        match work {
+            Work::AskModel | Work::Compact => {
+                let tokens = self.input_tokens_estimate() + spec.model.output_tokens_max;
+                Amounts { steps: 1, tokens }
+            }
+            Work::CallTool(_) => Amounts { steps: 1, tokens: 0 },
+            Work::Provision { .. } => Amounts::default(),
+        }
+    }
+
+    /// Nothing is open: ask the model, compact, or end the turn.
+    fn converse(&self, spec: &Spec) -> Next {
+        if self.queued.is_empty()
+            && let Some(Item::Reply(reply)) = self.conversation.last()
+        {
+            let end = match &reply.stop {
+                Stop::End => Some(TurnEnd::Answered),
+                Stop::OutputLimit => Some(TurnEnd::OutputLimit),
+                Stop::Refused(reason) => Some(TurnEnd::Refused { reason: reason.clone() }),
+                Stop::Paused => None,
+            };
+            if let Some(end) = end {
+                return Next::Record(Event::TurnEnded(end));
+            }
+        }
+        let full = spec.model.context_tokens * limits::COMPACT_AT_PERCENT / 100;
+        let needed = self.context.overflowed
+            || self.input_tokens_estimate() + spec.model.output_tokens_max
+                > spec.model.context_tokens
+            || self.input_tokens_estimate() > full;
+        let work = if needed && self.context.replies > 0 { Work::Compact } else { Work::AskModel };
+        Next::Record(Event::Proposed(work))
+    }
+}
+
+fn settle(effect: Seq, outcome: Outcome) -> Next {
+    Next::Record(Event::Settled { effect, outcome, spent: Amounts::default() })
+}

@@ -1,0 +1,161 @@
+//! The tool calls of one reply: which of them are sound, and their results in call order.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::{Call, CallFault, Digest, Item, Reply, Seq, Spec, ToolCall, ToolResult, limits};
+
+/// The tool calls of the last reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Round {
+    /// The model effect whose reply this is.
+    pub(crate) reply: Seq,
+    pub(crate) source: Arc<Reply>,
+    /// What is wrong with a call, by its index; one that is not here is sound.
+    faults: BTreeMap<u32, CallFault>,
+    /// Effects of the calls, by index.
+    proposed: BTreeMap<u32, Seq>,
+    results: BTreeMap<u32, Arc<ToolResult>>,
+    count: u32,
+}
+
+impl Round {
+    /// Looks at every call of a reply. `repeated` is carried from round to round.
+    pub(crate) fn new(
+        reply: Seq,
+        source: Arc<Reply>,
+        spec: &Spec,
+        repeated: &mut Option<(String, u32)>,
+    ) -> Self {
+        let mut faults = BTreeMap::new();
+        let mut ids = BTreeSet::new();
+        let mut count = 0;
+        for (index, call) in (0u32..).zip(source.calls()) {
+            count = index + 1;
+            let fault = fault_of(call, index, spec, &mut ids).or_else(|| cycle(call, repeated));
+            faults.extend(fault.map(|fault| (index, fault)));
+        }
+        let (proposed, results) = (BTreeMap::new(), BTreeMap::new());
+        Self { reply, source, faults, proposed, results, count }
+    }
+
+    /// A call as it stands in the reply, if `work` names exactly that.
+    pub(crate) fn genuine(&self, work: &ToolCall) -> Option<&Call> {
+        let call = self.source.calls().nth(work.index as usize)?;
+        let same = call.id == work.call
+            && call.name == work.tool
+            && Digest::of(call.arguments.as_bytes()) == work.arguments;
+        same.then_some(call)
+    }
+
+    /// The next call that was not proposed yet.
+    pub(crate) fn unproposed(&self) -> Option<ToolCall> {
+        let index = (0..self.count).find(|index| !self.proposed.contains_key(index))?;
+        let call = self.source.calls().nth(index as usize)?;
+        Some(ToolCall {
+            reply: self.reply,
+            index,
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: Digest::of(call.arguments.as_bytes()),
+        })
+    }
+
+    pub(crate) fn propose(&mut self, index: u32, effect: Seq) {
+        self.proposed.insert(index, effect);
+    }
+
+    pub(crate) fn fault(&self, index: u32) -> Option<&CallFault> {
+        self.faults.get(&index)
+    }
+
+    pub(crate) fn settle(&mut self, index: u32, result: ToolResult) {
+        self.results.insert(index, Arc::new(result));
+    }
+
+    /// Gives every call that has none a result that says why it was not performed.
+    pub(crate) fn abandon(&mut self, status: crate::Status, why: &str) {
+        for (index, call) in (0u32..).zip(self.source.calls()) {
+            let effect = self.proposed.get(&index).copied().unwrap_or_default();
+            self.results.entry(index).or_insert_with(|| {
+                let (call, tool) = (call.id.clone(), call.name.clone());
+                Arc::new(ToolResult { effect, call, tool, status, text: why.to_owned() })
+            });
+        }
+    }
+
+    /// The results in call order, once every call has one.
+    pub(crate) fn complete(&self) -> Option<Vec<Item>> {
+        let all = self.results.len() == self.count as usize;
+        all.then(|| self.results.values().map(|result| Item::Result(Arc::clone(result))).collect())
+    }
+}
+
+fn fault_of(call: &Call, index: u32, spec: &Spec, ids: &mut BTreeSet<String>) -> Option<CallFault> {
+    if index as usize >= limits::CALLS_PER_REPLY_MAX {
+        return Some(CallFault::TooMany);
+    }
+    if !ids.insert(call.id.clone()) {
+        return Some(CallFault::Duplicated);
+    }
+    if !spec.tools.iter().any(|tool| tool.name == call.name) {
+        let available = spec.tools.iter().map(|tool| tool.name.clone()).collect();
+        return Some(CallFault::Unknown { available });
+    }
+    if call.arguments.len() > limits::ARGUMENT_BYTES_MAX {
+        return Some(CallFault::Oversized { bytes: call.arguments.len() as u64 });
+    }
+    malformed(&call.arguments)
+}
+
+/// Models write nothing at all for a tool without arguments; that stands for `{}`.
+fn malformed(arguments: &str) -> Option<CallFault> {
+    let text = arguments.trim_start();
+    if text.is_empty() {
+        return None;
+    }
+    let fault = |detail: String| Some(CallFault::Malformed { detail });
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Err(error) => fault(error.to_string()),
+        Ok(_) if !text.starts_with('{') => fault("expected a JSON object".to_owned()),
+        Ok(_) => None,
+    }
+}
+
+fn cycle(call: &Call, repeated: &mut Option<(String, u32)>) -> Option<CallFault> {
+    let key = Digest::of(format!("{}\0{}", call.name, call.arguments).as_bytes()).to_string();
+    let times = match repeated {
+        Some((last, times)) if *last == key => *times + 1,
+        _ => 1,
+    };
+    *repeated = Some((key, times));
+    (times > limits::SAME_CALL_MAX).then_some(CallFault::Cyclic { times })
+}
+
+/// What the model is told of a malformed call: what was wrong and what to do.
+pub(crate) fn explain(fault: &CallFault) -> String {
+    match fault {
+        CallFault::Malformed { detail } => format!(
+            "The arguments of this call are not valid: {detail}. Send one JSON object that follows the tool's schema."
+        ),
+        CallFault::Duplicated => {
+            "Another call of this reply has the same id; only the first was performed. Give every call its own id.".to_owned()
+        }
+        CallFault::Unknown { available } => {
+            format!("There is no such tool. The tools are: {}.", available.join(", "))
+        }
+        CallFault::Oversized { bytes } => format!(
+            "The arguments are {bytes} bytes; at most {} are accepted. Do it in smaller pieces.",
+            limits::ARGUMENT_BYTES_MAX
+        ),
+        CallFault::Cyclic { times } => format!(
+            "This is the same call for the {times}th time in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
+        ),
+        CallFault::TooMany => format!(
+            "A reply may contain at most {} tool calls; this one came after them and was not performed.",
+            limits::CALLS_PER_REPLY_MAX
+        ),
+    }
+}

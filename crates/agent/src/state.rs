@@ -1,0 +1,201 @@
+//! The fold of a journal: everything that a decision may look at, and nothing else.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::round::Round;
+use crate::{
+    Amounts, Call, Item, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd, TurnLimits,
+    Work, limits,
+};
+
+/// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
+pub const FOLD: u32 = 1;
+
+/// The state of a session. Made by [`State::apply`], read by [`State::decide`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct State {
+    pub(crate) seq: Seq,
+    pub(crate) spec: Option<Arc<Spec>>,
+    pub(crate) conversation: Vec<Item>,
+    /// Said, or to be told, before the next model call.
+    pub(crate) queued: Vec<Item>,
+    /// Effects that are not settled.
+    pub(crate) effects: BTreeMap<Seq, Effect>,
+    /// The tool calls of the last reply, until the last of them has its result.
+    pub(crate) round: Option<Round>,
+    pub(crate) turn: Option<Turn>,
+    /// How the last turn ended, if none runs.
+    pub(crate) ended: Option<TurnEnd>,
+    /// Why the running turn can't go on.
+    pub(crate) stuck: Option<TurnEnd>,
+    pub(crate) cancelled: bool,
+    pub(crate) limits: Option<TurnLimits>,
+    pub(crate) budget: Amounts,
+    pub(crate) spent: Amounts,
+    pub(crate) sandboxes: BTreeMap<String, SandboxReady>,
+    pub(crate) context: Context,
+    /// The last tool call, by tool and arguments, and how often it came in a row.
+    pub(crate) repeated: Option<(String, u32)>,
+}
+
+/// The running turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    pub(crate) since_ms: u64,
+    pub(crate) steps: u64,
+}
+
+/// How full the model's context is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Context {
+    /// As the provider counted it at the last reply.
+    pub(crate) tokens: u64,
+    /// Added since then and not counted yet.
+    pub(crate) bytes: u64,
+    /// Replies since the last compaction: without one there is nothing to compact.
+    pub(crate) replies: u64,
+    /// The provider said that it is too long.
+    pub(crate) overflowed: bool,
+}
+
+/// An effect that is not settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// What it does.
+    pub work: Work,
+    /// How far it is.
+    pub phase: Phase,
+    /// Whether a person approved it.
+    pub approved: bool,
+}
+
+/// How far an effect is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The rules were not asked yet.
+    Proposed,
+    /// A person has to answer.
+    Asked,
+    /// It may start.
+    Permitted,
+    /// It may not be done.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// It is being performed, or was when the harness died.
+    Started {
+        /// Which attempt.
+        attempt: u32,
+        /// What is reserved for it.
+        reserved: Amounts,
+        /// Where it runs.
+        place: Option<Place>,
+    },
+}
+
+impl State {
+    /// Place of the last event that was folded in.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// What the session was opened with.
+    #[must_use]
+    pub fn spec(&self) -> Option<&Arc<Spec>> {
+        self.spec.as_ref()
+    }
+
+    /// The conversation as the model sees it.
+    #[must_use]
+    pub fn conversation(&self) -> &[Item] {
+        &self.conversation
+    }
+
+    /// An effect that is not settled.
+    #[must_use]
+    pub fn effect(&self, id: Seq) -> Option<&Effect> {
+        self.effects.get(&id)
+    }
+
+    /// A living sandbox of the session, by its name there.
+    #[must_use]
+    pub fn sandbox(&self, name: &str) -> Option<&SandboxReady> {
+        self.sandboxes.get(name)
+    }
+
+    /// The session's living sandboxes.
+    pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &SandboxReady)> {
+        self.sandboxes.iter().map(|(name, ready)| (name.as_str(), ready))
+    }
+
+    /// How the last turn ended; `None` while one runs or before the first.
+    #[must_use]
+    pub fn ended(&self) -> Option<&TurnEnd> {
+        self.ended.as_ref()
+    }
+
+    /// Whether the session was ended for good.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Whether a turn runs.
+    #[must_use]
+    pub fn in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// What was spent, settled effects only.
+    #[must_use]
+    pub fn spent(&self) -> Amounts {
+        self.spent
+    }
+
+    /// What may be spent in all.
+    #[must_use]
+    pub fn budget(&self) -> Amounts {
+        self.budget
+    }
+
+    /// The tool that a name stands for.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.spec.as_ref()?.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// The call that an effect performs, as the model wrote it. Nothing unless the
+    /// last reply contains it with the same id, tool and arguments: nothing else
+    /// can propose one.
+    #[must_use]
+    pub fn call(&self, work: &ToolCall) -> Option<&Call> {
+        let round = self.round.as_ref().filter(|round| round.reply == work.reply)?;
+        round.genuine(work)
+    }
+
+    /// Tokens that the conversation will take as input: what the provider counted
+    /// at the last reply, and an estimate on the safe side of what came since.
+    #[must_use]
+    pub fn input_tokens_estimate(&self) -> u64 {
+        self.context.tokens + self.context.bytes.div_ceil(limits::BYTES_PER_TOKEN)
+    }
+
+    /// What open effects may still cost.
+    pub(crate) fn reserved(&self) -> Amounts {
+        let sum = |sum: Amounts, effect: &Effect| match &effect.phase {
+            Phase::Started { reserved, .. } => sum.plus(*reserved),
+            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => sum,
+        };
+        self.effects.values().fold(Amounts::default(), sum)
+    }
+
+    /// Whether an amount still fits beside what is spent and reserved.
+    pub(crate) fn affords(&self, amounts: Amounts) -> bool {
+        self.spent.plus(self.reserved()).plus(amounts).fits(self.budget)
+    }
+}
