@@ -1,0 +1,153 @@
+//! Programs that the checks start.
+//!
+//! Owns how a child is started, how its output is handed on line by line, and
+//! how its end becomes our exit code. Must never interpret what it prints.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Why a child did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// It could not be started.
+    #[error("cannot start `{command}`")]
+    Start {
+        /// As a person would type it.
+        command: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It started, and we lost it.
+    #[error("lost `{command}` while it ran")]
+    Lost {
+        /// As a person would type it.
+        command: String,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Child {
+    argv: Vec<String>,
+}
+
+impl Child {
+    /// From words, the first being the program.
+    pub(crate) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
+        Self { argv: words.into_iter().map(Into::into).collect() }
+    }
+
+    /// A program of the simulation crate, built for speed.
+    pub(crate) fn sim_bin(bin: &str, args: impl IntoIterator<Item = String>) -> Self {
+        let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-sim"];
+        let words = words.into_iter().chain(["--bin", bin, "--"]).map(str::to_owned);
+        Self::new(words.chain(args))
+    }
+
+    /// As a person would type it.
+    pub(crate) fn typed(&self) -> String {
+        self.argv.join(" ")
+    }
+
+    /// Runs it with our own input and output.
+    pub(crate) fn run(&self) -> Result<ExitStatus, Error> {
+        self.command().status().map_err(|source| self.start(source))
+    }
+
+    /// Runs it and hands on every line of both its outputs, as they come.
+    pub(crate) fn run_lines(&self, each: &(impl Fn(&str) + Sync)) -> Result<ExitStatus, Error> {
+        let mut child = self
+            .command()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|source| self.start(source))?;
+        let stdout = child.stdout.take().expect("stdout was asked to be a pipe");
+        let stderr = child.stderr.take().expect("stderr was asked to be a pipe");
+        std::thread::scope(|scope| {
+            scope.spawn(|| lines(stderr, each));
+            lines(stdout, each);
+        });
+        child.wait().map_err(|source| Error::Lost { command: self.typed(), source })
+    }
+
+    /// Whether it starts and succeeds, in silence.
+    pub(crate) fn succeeds(&self) -> bool {
+        let silent = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
+        silent.is_ok_and(|status| status.success())
+    }
+
+    fn command(&self) -> Command {
+        let (program, args) = self.argv.split_first().expect("a child has a program");
+        let mut command = Command::new(program);
+        command.args(args);
+        command
+    }
+
+    fn start(&self, source: std::io::Error) -> Error {
+        Error::Start { command: self.typed(), source }
+    }
+}
+
+fn lines(from: impl Read, each: &impl Fn(&str)) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    // A broken pipe ends the output; the exit status tells the rest.
+    while from.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+        each(String::from_utf8_lossy(&line).trim_end());
+        line.clear();
+    }
+}
+
+/// The exit code that a shell would show.
+pub(crate) fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn output_is_seen_by_line_and_the_end_becomes_a_code() {
+        let seen = Mutex::new(Vec::new());
+        let child = Child::new(["sh", "-c", "echo one; echo two; exit 3"]);
+        let status = child
+            .run_lines(&|line: &str| {
+                seen.lock().expect("no test panics here").push(line.to_owned())
+            })
+            .expect("sh starts");
+        assert_eq!(code(status), 3);
+        assert_eq!(seen.into_inner().expect("no test panics here"), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_signal_reads_as_in_a_shell() {
+        let status = Child::new(["sh", "-c", "kill -TERM $$"]).run().expect("sh starts");
+        assert_eq!(code(status), 128 + 15);
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = Child::new(["no-such-program", "x"]).run().expect_err("there is none");
+        assert_eq!(error.to_string(), "cannot start `no-such-program x`");
+        assert!(!Child::new(["no-such-program"]).succeeds());
+    }
+
+    #[test]
+    fn arguments_reach_the_simulation_untouched() {
+        let child = Child::sim_bin("bench", ["turn", "--json"].map(str::to_owned));
+        assert_eq!(
+            child.typed(),
+            "cargo run --release --quiet --package outrigger-sim --bin bench -- turn --json"
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! Every limit that the checks hold the project to, with its unit in its name.
+
+/// Production lines of a file from which on a warning is printed.
+pub(crate) const FILE_LINES_SOFT_MAX: usize = 500;
+/// Production lines of a file; more is an error.
+pub(crate) const FILE_LINES_MAX: usize = 800;
+/// Files above this many production lines make up the share that the summary watches.
+pub(crate) const WATCHED_FILE_LINES_MAX: usize = 1_000;
+/// Methods of a public trait.
+pub(crate) const TRAIT_METHODS_MAX: usize = 8;
+/// Lines of ARCHITECTURE.md: a map that is longer is no map.
+pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
+/// Largest text file that is searched for machine paths and hosts.
+pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
+/// Seeds that `ci` runs the simulation over.
+pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;

@@ -1,0 +1,150 @@
+//! Checks and measurements of the project.
+//!
+//! Owns the command line `cargo xtask`. Links no crate of the project, so that
+//! the checks build in seconds and run while the rest is broken; `sim` and
+//! `bench` are programs of the simulation crate, started as children.
+
+mod child;
+mod ci;
+mod crate_map;
+mod finding;
+mod layers;
+mod limits;
+mod source;
+mod tally;
+mod tidy;
+mod tokens;
+mod tree;
+mod workspace;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use child::Child;
+use workspace::Workspace;
+
+/// Checks and measurements of the project.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// The rules of CONTRIBUTING.md that clippy can't hold.
+    Tidy {
+        /// One JSON object instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Dependencies between the crates point down only.
+    Layers,
+    /// The table of crates in ARCHITECTURE.md.
+    CrateMap {
+        /// Put it into the page; without, it is printed.
+        #[arg(long)]
+        write: bool,
+    },
+    /// Seeded runs of the whole system: `sim --seeds 200 [--seed 17]`.
+    #[command(disable_help_flag = true)]
+    Sim {
+        /// Passed on as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Measurements: `bench turn [--json]`.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Passed on as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Everything that CI runs, in its order.
+    Ci,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    #[error(transparent)]
+    Tree(#[from] tree::Error),
+    #[error(transparent)]
+    Child(#[from] child::Error),
+    #[error(transparent)]
+    Ci(#[from] ci::Error),
+    #[error(transparent)]
+    CrateMap(#[from] crate_map::Error),
+    #[error("cannot read or write {}", crate_map::PAGE)]
+    Page(#[source] std::io::Error),
+    #[error("cannot write the output")]
+    Write(#[from] std::io::Error),
+    #[error("cannot write the report as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().task) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let mut err = std::io::stderr().lock();
+            let mut cause: Option<&dyn std::error::Error> = Some(&error);
+            let mut mark = "error: ";
+            while let Some(next) = cause {
+                // There is nowhere left to report a closed stderr.
+                let _ = writeln!(err, "{mark}{next}");
+                mark = "  caused by: ";
+                cause = next.source();
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The exit code: 0 fine, 1 findings, 2 could not check, or a child's own.
+fn run(task: Task) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    match task {
+        Task::Tidy { json } => {
+            let report = tidy::run(Workspace::load()?)?;
+            if json {
+                serde_json::to_writer_pretty(&mut out, &report)?;
+                writeln!(out)?;
+            } else {
+                report.print(&mut out)?;
+            }
+            Ok(u8::from(!report.is_clean()))
+        }
+        Task::Layers => {
+            let findings = layers::check(&Workspace::load()?);
+            for finding in &findings {
+                writeln!(out, "{finding}")?;
+            }
+            writeln!(out, "layers: {} errors", findings.len())?;
+            Ok(u8::from(!findings.is_empty()))
+        }
+        Task::CrateMap { write } => {
+            let workspace = Workspace::load()?;
+            let table = crate_map::render(&workspace);
+            if write {
+                let path = workspace.root.join(crate_map::PAGE);
+                let page = std::fs::read_to_string(&path).map_err(Error::Page)?;
+                std::fs::write(&path, crate_map::replace(&page, &table)?).map_err(Error::Page)?;
+            } else {
+                write!(out, "{table}")?;
+            }
+            Ok(0)
+        }
+        Task::Sim { args } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
+        Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+        // Children print between our own lines, so the lock must not be held.
+        Task::Ci => {
+            drop(out);
+            Ok(ci::run(&mut std::io::stdout())?)
+        }
+    }
+}
