@@ -5,10 +5,13 @@ use std::sync::Arc;
 use crate::round::{Round, explain};
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
-    Answer, Event, Failure, Item, ModelFault, Outcome, Product, Record, Reply, Seq, State, Status,
-    ToolCall, ToolResult, TurnEnd, Work, compaction,
+    Amounts, Answer, Event, Failure, Item, ModelFault, Outcome, Product, Record, Reply, Seq, Spec,
+    State, Status, Stop, ToolCall, ToolResult, TurnEnd, TurnLimits, Work, compaction,
 };
 use outrigger_policy::Verdict;
+
+/// What the model is told of a call that was not begun when a person stopped the turn.
+const STOPPED: &str = "Not performed: a person stopped the turn.";
 
 impl State {
     /// Folds one event in.
@@ -16,18 +19,13 @@ impl State {
     pub fn apply(mut self, record: &Record) -> Self {
         self.seq = record.seq;
         match &record.event {
-            Event::Opened(spec) => {
-                self.budget = spec.budget;
-                self.limits = Some(spec.turn);
-                self.context.bytes += spec.system.len() as u64;
-                let tools = spec.tools.iter();
-                self.context.bytes += tools
-                    .map(|tool| (tool.description.len() + tool.schema.as_str().len()) as u64)
-                    .sum::<u64>();
-                self.spec = Some(Arc::clone(spec));
-            }
+            Event::Opened(spec) => self.opened(spec),
             Event::Said(message) => {
                 self.enqueue(Item::Message(Arc::clone(message)), message.text.len());
+                if let Some(turn) = &mut self.turn {
+                    // What can't go on can't be steered: this begins the next turn.
+                    turn.followed |= self.stuck.is_some();
+                }
                 self.begin_turn(record.at_ms);
             }
             Event::Proposed(work) => self.proposed(record.seq, work),
@@ -43,12 +41,11 @@ impl State {
             Event::Settled { effect, outcome, spent } => {
                 if let Some(open) = self.effects.remove(effect) {
                     self.spent = self.spent.plus(*spent);
-                    self.settled(*effect, &open.work, outcome);
+                    self.settled(*effect, &open, outcome);
                 }
             }
-            Event::SandboxLost { sandbox, notice, .. } => {
-                self.sandboxes.remove(sandbox);
-                self.enqueue(Item::Notice(notice.as_str().into()), notice.len());
+            Event::SandboxLost { sandbox, generation, notice } => {
+                self.sandbox_lost(sandbox, generation, notice);
             }
             Event::Interrupted { .. } => {
                 if self.turn.is_some() {
@@ -56,20 +53,51 @@ impl State {
                 }
             }
             Event::Cancelled { .. } => self.cancelled = true,
-            Event::Resumed { budget, turn, .. } => {
-                self.budget = budget.unwrap_or(self.budget);
-                self.limits = turn.or(self.limits);
-                self.stuck = None;
-                self.context.overflowed = false;
-                if !matches!(self.ended, None | Some(TurnEnd::Answered)) || self.turn.is_some() {
-                    self.turn = None;
-                    self.begin_turn(record.at_ms);
-                    self.nudge();
-                }
-            }
-            Event::TurnEnded(end) => self.turn_ended(end),
+            Event::Resumed { budget, turn, .. } => self.resumed(*budget, *turn, record.at_ms),
+            Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
         }
         self
+    }
+
+    fn opened(&mut self, spec: &Arc<Spec>) {
+        // Always the first event: a later one is passed over, or it would raise the budget.
+        if self.spec.is_none() {
+            self.budget = spec.budget;
+            self.limits = Some(spec.turn);
+            self.spec = Some(Arc::clone(spec));
+            self.context.bytes += self.fixed_bytes();
+        }
+    }
+
+    /// What every request carries beside the conversation: system prompt and tools.
+    fn fixed_bytes(&self) -> u64 {
+        let Some(spec) = &self.spec else { return 0 };
+        let tools = spec.tools.iter();
+        let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
+        (spec.system.len() + tools.sum::<usize>()) as u64
+    }
+
+    /// A life that is not the current one was mourned before, and its successor lives.
+    fn sandbox_lost(&mut self, sandbox: &str, generation: &str, notice: &str) {
+        if self.sandboxes.get(sandbox).is_some_and(|ready| ready.generation == generation) {
+            self.sandboxes.remove(sandbox);
+            self.enqueue(Item::Notice(notice.into()), notice.len());
+        }
+    }
+
+    fn resumed(&mut self, budget: Option<Amounts>, limits: Option<TurnLimits>, at_ms: u64) {
+        if self.cancelled {
+            return;
+        }
+        self.budget = budget.unwrap_or(self.budget);
+        self.limits = limits.or(self.limits);
+        self.stuck = None;
+        self.context.overflowed = false;
+        if !matches!(self.ended, None | Some(TurnEnd::Answered)) || self.turn.is_some() {
+            self.turn = None;
+            self.begin_turn(at_ms);
+            self.nudge();
+        }
     }
 
     fn enqueue(&mut self, item: Item, bytes: usize) {
@@ -79,7 +107,7 @@ impl State {
 
     fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
-            self.turn = Some(Turn { since_ms: at_ms, steps: 0 });
+            self.turn = Some(Turn { since_ms: at_ms, steps: 0, followed: false });
             self.ended = None;
             self.repeated = None;
         }
@@ -87,23 +115,20 @@ impl State {
 
     /// A model that has said its last word needs a reason to go on.
     fn nudge(&mut self) {
-        if self.queued.is_empty() && matches!(self.conversation.last(), Some(Item::Reply(_))) {
+        let spoke = matches!(self.conversation.last(), Some(Item::Reply(last)) if last.stop != Stop::Paused);
+        if self.queued.is_empty() && self.round.is_none() && spoke {
             let text = "Go on from where you stopped.";
             self.enqueue(Item::Notice(text.into()), text.len());
         }
     }
 
     fn proposed(&mut self, id: Seq, work: &Work) {
-        match work {
-            // What was said meanwhile becomes part of the conversation here, so
-            // that it never stands between a call and its result.
-            Work::AskModel => self.conversation.append(&mut self.queued),
-            Work::CallTool(call) => {
-                if let Some(round) = &mut self.round {
-                    round.propose(call.index, id);
-                }
+        if let Work::CallTool(call) = work {
+            // Nothing but the last reply can propose a call, and each only once.
+            let proposed = self.round.as_mut().is_some_and(|round| round.propose(call, id));
+            if !proposed {
+                return;
             }
-            Work::Compact | Work::Provision { .. } => {}
         }
         let effect = Effect { work: work.clone(), phase: Phase::Proposed, approved: false };
         self.effects.insert(id, effect);
@@ -111,6 +136,9 @@ impl State {
 
     fn decided(&mut self, id: Seq, verdict: &Verdict) {
         if let Some(effect) = self.effects.get_mut(&id) {
+            if matches!(effect.phase, Phase::Started { .. } | Phase::Refused { .. }) {
+                return;
+            }
             effect.phase = match verdict {
                 Verdict::Permit { .. } => Phase::Permitted,
                 Verdict::Ask { .. } => Phase::Asked,
@@ -148,33 +176,62 @@ impl State {
                 if let (Some(turn), false) =
                     (&mut self.turn, matches!(effect.work, Work::Provision { .. }))
                 {
-                    turn.steps += 1;
+                    turn.steps = turn.steps.saturating_add(1);
                 }
             }
         }
         effect.phase = phase;
+        if effect.work == Work::AskModel {
+            // What was said meanwhile becomes part of the conversation here: no round
+            // is open, so that it never stands between a call and its result, and
+            // whatever was said before the model is really asked is heard.
+            self.conversation.append(&mut self.queued);
+        }
     }
 
-    fn settled(&mut self, id: Seq, work: &Work, outcome: &Outcome) {
-        match (work, outcome) {
+    fn settled(&mut self, id: Seq, open: &Effect, outcome: &Outcome) {
+        match (&open.work, outcome) {
             (Work::AskModel, Outcome::Done(Product::Reply(reply))) => self.replied(id, reply),
-            (Work::Compact, Outcome::Done(Product::Reply(reply))) => {
-                self.conversation = compaction::replace(&self.conversation, &reply.text());
-                self.context =
-                    Context { bytes: compaction::bytes(&self.conversation), ..Context::default() };
-            }
+            (Work::Compact, Outcome::Done(Product::Reply(reply))) => self.compacted(reply),
             (Work::Provision { sandbox }, Outcome::Done(Product::Sandbox(ready))) => {
                 self.sandboxes.insert(sandbox.clone(), ready.clone());
+                if let Some(note) = &ready.note {
+                    self.enqueue(Item::Notice(note.as_str().into()), note.len());
+                }
             }
-            (Work::CallTool(call), outcome) => self.called(id, call, outcome),
+            (Work::CallTool(call), outcome) => self.called(id, call, &open.phase, outcome),
             (Work::AskModel | Work::Compact | Work::Provision { .. }, Outcome::Failed(failure)) => {
                 self.failed(failure);
             }
-            (
-                Work::AskModel | Work::Compact | Work::Provision { .. },
-                Outcome::Cancelled | Outcome::Unknown { .. } | Outcome::Done(_),
-            ) => {}
+            (Work::AskModel | Work::Compact | Work::Provision { .. }, Outcome::Cancelled) => {}
+            // Not repeated behind a person's back.
+            (Work::AskModel | Work::Compact, Outcome::Unknown { .. } | Outcome::Done(_)) => {
+                self.garbled("What became of the last model call is not known.");
+            }
+            (Work::Provision { .. }, Outcome::Unknown { evidence }) => {
+                self.stuck = Some(TurnEnd::SandboxFailed { detail: evidence.clone() });
+            }
+            (Work::Provision { .. }, Outcome::Done(_)) => {
+                let detail = "No sandbox came of making one.".to_owned();
+                self.stuck = Some(TurnEnd::SandboxFailed { detail });
+            }
         }
+    }
+
+    fn garbled(&mut self, detail: &str) {
+        let (fault, detail) = (ModelFault::Garbled, detail.to_owned());
+        self.stuck = Some(TurnEnd::ModelFailed { fault, detail });
+    }
+
+    fn compacted(&mut self, summary: &Reply) {
+        let text = summary.text();
+        if text.trim().is_empty() {
+            // Nothing must not take the place of everything.
+            return self.garbled("The model was asked for a summary and wrote none.");
+        }
+        self.conversation = compaction::replace(&self.conversation, &text);
+        let said = compaction::bytes(&self.conversation) + compaction::bytes(&self.queued);
+        self.context = Context { bytes: self.fixed_bytes() + said, ..Context::default() };
     }
 
     fn replied(&mut self, id: Seq, reply: &Arc<Reply>) {
@@ -182,8 +239,15 @@ impl State {
         if !reply.native_is_current() {
             Arc::make_mut(&mut reply).native.clear();
         }
-        self.context.tokens = reply.usage.input_tokens + reply.usage.output_tokens;
-        self.context.bytes = 0;
+        let usage = &reply.usage;
+        if usage.input_tokens == 0 {
+            // Not counted by the provider, as some do: the estimate goes on.
+            self.context.bytes += reply.bytes();
+        } else {
+            self.context.tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+            // What was said while the model thought was not in the request.
+            self.context.bytes = compaction::bytes(&self.queued);
+        }
         self.context.replies += 1;
         self.context.overflowed = false;
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
@@ -211,10 +275,12 @@ impl State {
         });
     }
 
-    fn called(&mut self, id: Seq, call: &ToolCall, outcome: &Outcome) {
+    fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {
         let (status, text) = match outcome {
             Outcome::Done(Product::Output(output)) => (output.status, output.text.clone()),
-            Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => return,
+            Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => {
+                (Status::Unknown, "The tool gave something that is no tool's output.".to_owned())
+            }
             Outcome::Failed(Failure::Call(fault)) => (Status::Error, explain(fault)),
             Outcome::Failed(Failure::Denied { reason }) => {
                 (Status::Denied, format!("Not performed. {reason}"))
@@ -226,7 +292,11 @@ impl State {
                 Status::Unknown,
                 "Lost in a crash, and doing it again does not fit into the budget.".to_owned(),
             ),
-            Outcome::Cancelled => (Status::Denied, "Stopped by a person.".to_owned()),
+            Outcome::Cancelled if matches!(phase, Phase::Started { .. }) => {
+                let text = "Stopped by a person while it ran. It may have happened fully, partly or not at all.";
+                (Status::Unknown, text.to_owned())
+            }
+            Outcome::Cancelled => (Status::Denied, STOPPED.to_owned()),
             Outcome::Unknown { evidence } => (Status::Unknown, evidence.clone()),
         };
         self.context.bytes += text.len() as u64;
@@ -245,15 +315,18 @@ impl State {
         }
     }
 
-    fn turn_ended(&mut self, end: &TurnEnd) {
-        self.turn = None;
+    fn turn_ended(&mut self, end: &TurnEnd, at_ms: u64) {
+        let followed = self.turn.take().is_some_and(|turn| turn.followed);
         self.stuck = None;
         self.ended = Some(end.clone());
         if matches!(end, TurnEnd::Interrupted | TurnEnd::Cancelled) {
             if let Some(round) = &mut self.round {
-                round.abandon(Status::Denied, "Not performed: a person stopped the turn.");
+                self.context.bytes += round.abandon(Status::Denied, STOPPED);
             }
             self.close_round();
+        }
+        if followed {
+            self.begin_turn(at_ms);
         }
     }
 }

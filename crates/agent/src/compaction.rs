@@ -21,13 +21,13 @@ pub(crate) fn replace(conversation: &[Item], summary: &str) -> Vec<Item> {
     items
 }
 
-/// Bytes of text in a conversation without replies.
+/// Bytes of text in a conversation.
 pub(crate) fn bytes(conversation: &[Item]) -> u64 {
     let bytes = |item: &Item| match item {
         Item::Message(message) => message.text.len() as u64,
         Item::Result(result) => result.text.len() as u64,
         Item::Summary(text) | Item::Notice(text) => text.len() as u64,
-        Item::Reply(_) => 0,
+        Item::Reply(reply) => reply.bytes(),
     };
     conversation.iter().map(bytes).sum()
 }

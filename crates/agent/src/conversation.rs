@@ -138,6 +138,15 @@ impl Reply {
         })
     }
 
+    /// Bytes of its canonical parts, for where no provider counted tokens.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |part: &Part| match part {
+            Part::Text(text) | Part::Thinking(text) | Part::Opaque(text) => text.len(),
+            Part::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
+        };
+        self.parts.iter().map(bytes).sum::<usize>() as u64
+    }
+
     /// All text parts, joined.
     #[must_use]
     pub fn text(&self) -> String {

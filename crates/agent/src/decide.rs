@@ -168,7 +168,7 @@ impl State {
 
     fn limit_reached(&self, reserved: Amounts, now_ms: u64) -> Option<TurnEnd> {
         let (turn, limits) = (self.turn.as_ref()?, self.limits?);
-        if turn.steps + reserved.steps > limits.steps_max {
+        if turn.steps.saturating_add(reserved.steps) > limits.steps_max {
             return Some(TurnEnd::StepsExhausted);
         }
         if now_ms.saturating_sub(turn.since_ms) > limits.wall_ms_max {
@@ -217,12 +217,16 @@ impl State {
     pub(crate) fn reservation(&self, work: &Work, spec: &Spec) -> Amounts {
         match work {
             Work::AskModel | Work::Compact => {
-                let tokens = self.input_tokens_estimate() + spec.model.output_tokens_max;
-                Amounts { steps: 1, tokens }
+                Amounts { steps: 1, tokens: self.whole_call_tokens(spec) }
             }
             Work::CallTool(_) => Amounts { steps: 1, tokens: 0 },
             Work::Provision { .. } => Amounts::default(),
         }
+    }
+
+    /// The longest that a model call can get: its input and all of its output.
+    fn whole_call_tokens(&self, spec: &Spec) -> u64 {
+        self.input_tokens_estimate().saturating_add(spec.model.output_tokens_max)
     }
 
     /// Nothing is open: ask the model, compact, or end the turn.
@@ -240,10 +244,9 @@ impl State {
                 return Next::Record(Event::TurnEnded(end));
             }
         }
-        let full = spec.model.context_tokens * limits::COMPACT_AT_PERCENT / 100;
+        let full = spec.model.context_tokens.saturating_mul(limits::COMPACT_AT_PERCENT) / 100;
         let needed = self.context.overflowed
-            || self.input_tokens_estimate() + spec.model.output_tokens_max
-                > spec.model.context_tokens
+            || self.whole_call_tokens(spec) > spec.model.context_tokens
             || self.input_tokens_estimate() > full;
         let work = if needed && self.context.replies > 0 { Work::Compact } else { Work::AskModel };
         Next::Record(Event::Proposed(work))

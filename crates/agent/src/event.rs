@@ -208,6 +208,9 @@ pub struct SandboxReady {
     pub backend: String,
     /// How it is isolated, for example `root_range`.
     pub isolation: String,
+    /// What the model is told of it: what a new life of it kept and what it lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A tool's output as the model sees it.

@@ -43,7 +43,7 @@ impl Seq {
     /// The place after this one.
     #[must_use]
     pub fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.saturating_add(1))
     }
 }
 
@@ -62,8 +62,22 @@ impl Digest {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let digest = Sha256::digest(bytes);
-        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self::from_sha256(Sha256::digest(bytes).into())
+    }
+
+    /// Writes down a SHA-256 that was computed elsewhere, for example piece by piece.
+    #[must_use]
+    pub fn from_sha256(digest: [u8; 32]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let pair = |byte: u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        Self(digest.into_iter().flat_map(pair).map(char::from).collect())
+    }
+
+    /// Reads 64 hexadecimal digits in lower case. Nothing for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let plain = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == 64 && text.bytes().all(plain)).then(|| Self(text.to_owned()))
     }
 
     /// The digits.

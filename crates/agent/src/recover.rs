@@ -1,7 +1,7 @@
 //! What is done with an effect that was started and not settled when the harness died.
 
 use crate::state::Phase;
-use crate::{Amounts, Event, Failure, Outcome, Recovery, Seq, State, Work};
+use crate::{Amounts, Event, Failure, Outcome, Place, Recovery, Seq, State, Work};
 
 /// How an interrupted effect goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,8 @@ pub enum Recover {
     Over(Event),
     /// Ask the sandbox for it by its exec id, in the same generation: running is
     /// waited for, finished is collected, never arrived is run now. In another
-    /// generation its outcome is unknown.
+    /// generation its outcome is unknown. While the turn is being stopped (decide
+    /// says `Stop`), it is killed instead, and one that never arrived is not run.
     Reattach,
 }
 
@@ -29,13 +30,33 @@ impl State {
                 Some(Recovery::Repeat) => {}
             }
         }
+        // The lost attempt stays charged as an estimate.
+        let over = |outcome: Outcome| {
+            let spent = self.reserved_for(id);
+            Some(Recover::Over(Event::Settled { effect: id, outcome, spent }))
+        };
+        if self.is_stopping() {
+            return over(Outcome::Cancelled);
+        }
+        let Some(place) = self.place_now(place.as_ref()) else {
+            let detail =
+                "The sandbox was lost while this ran. It only reads, so it can be done again.";
+            return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
+        };
         let reserved = self.reservation(&effect.work, self.spec.as_ref()?);
         if !self.affords(reserved) {
-            let (outcome, spent) = (Outcome::Failed(Failure::Budget), self.reserved_for(id));
-            return Some(Recover::Over(Event::Settled { effect: id, outcome, spent }));
+            return over(Outcome::Failed(Failure::Budget));
         }
-        let (attempt, place) = (attempt.saturating_add(1), place.clone());
+        let attempt = attempt.saturating_add(1);
         Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
+    }
+
+    /// Where work that is done again runs: in the life that its sandbox has now.
+    /// The outer `None` if it has none.
+    fn place_now(&self, place: Option<&Place>) -> Option<Option<Place>> {
+        let Some(place) = place else { return Some(None) };
+        let generation = self.sandbox(&place.sandbox)?.generation.clone();
+        Some(Some(Place { generation, ..place.clone() }))
     }
 
     /// What is reserved for one effect.

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::{Call, CallFault, Digest, Item, Reply, Seq, Spec, ToolCall, ToolResult, limits};
+use crate::{
+    Call, CallFault, Digest, Item, Reply, Seq, Spec, Status, ToolCall, ToolResult, limits,
+};
 
 /// The tool calls of the last reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,8 +65,16 @@ impl Round {
         })
     }
 
-    pub(crate) fn propose(&mut self, index: u32, effect: Seq) {
-        self.proposed.insert(index, effect);
+    /// Takes note of a call's effect. False if this reply has no such call, or if
+    /// it was proposed before.
+    pub(crate) fn propose(&mut self, call: &ToolCall, effect: Seq) -> bool {
+        let sound = call.reply == self.reply
+            && !self.proposed.contains_key(&call.index)
+            && self.genuine(call).is_some();
+        if sound {
+            self.proposed.insert(call.index, effect);
+        }
+        sound
     }
 
     pub(crate) fn fault(&self, index: u32) -> Option<&CallFault> {
@@ -76,7 +86,9 @@ impl Round {
     }
 
     /// Gives every call that has none a result that says why it was not performed.
-    pub(crate) fn abandon(&mut self, status: crate::Status, why: &str) {
+    /// Returns how many bytes of text that adds to the conversation.
+    pub(crate) fn abandon(&mut self, status: Status, why: &str) -> u64 {
+        let before = self.results.len();
         for (index, call) in (0u32..).zip(self.source.calls()) {
             let effect = self.proposed.get(&index).copied().unwrap_or_default();
             self.results.entry(index).or_insert_with(|| {
@@ -84,6 +96,7 @@ impl Round {
                 Arc::new(ToolResult { effect, call, tool, status, text: why.to_owned() })
             });
         }
+        ((self.results.len() - before) * why.len()) as u64
     }
 
     /// The results in call order, once every call has one.
@@ -127,7 +140,7 @@ fn malformed(arguments: &str) -> Option<CallFault> {
 fn cycle(call: &Call, repeated: &mut Option<(String, u32)>) -> Option<CallFault> {
     let key = Digest::of(format!("{}\0{}", call.name, call.arguments).as_bytes()).to_string();
     let times = match repeated {
-        Some((last, times)) if *last == key => *times + 1,
+        Some((last, times)) if *last == key => times.saturating_add(1),
         _ => 1,
     };
     *repeated = Some((key, times));

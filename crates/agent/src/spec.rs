@@ -26,8 +26,12 @@ pub struct Spec {
 /// The model of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelSpec {
-    /// Its name in the configuration.
+    /// Its name, as its provider knows it.
     pub name: String,
+    /// How it is spoken to: a wire, or `script`.
+    pub provider: String,
+    /// Where it is, if not at its provider's own address; the file of a script.
+    pub address: Option<String>,
     /// Tokens that its context holds, input and output together.
     pub context_tokens: u64,
     /// Tokens of output that one call may ask for.
@@ -107,4 +111,6 @@ pub struct Workspace {
     pub bytes: u64,
     /// Files and links in it.
     pub files: u64,
+    /// The directory that it was copied from, for people; the model is not told.
+    pub source: String,
 }

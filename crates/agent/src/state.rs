@@ -45,6 +45,8 @@ pub struct State {
 pub struct Turn {
     pub(crate) since_ms: u64,
     pub(crate) steps: u64,
+    /// Something was said when the turn could not go on any more: another follows.
+    pub(crate) followed: bool,
 }
 
 /// How full the model's context is.
@@ -151,6 +153,31 @@ impl State {
         self.turn.is_some()
     }
 
+    /// How the session stands, in a word or two.
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        if self.cancelled {
+            return "cancelled";
+        }
+        if self.turn.is_some() {
+            let asked = self.effects.values().any(|effect| effect.phase == Phase::Asked);
+            return if asked { "waits for approval" } else { "running" };
+        }
+        match &self.ended {
+            None => "new",
+            Some(TurnEnd::Answered) => "answered",
+            Some(TurnEnd::Refused { .. }) => "refused",
+            Some(TurnEnd::OutputLimit) => "answer cut",
+            Some(TurnEnd::StepsExhausted) => "out of steps",
+            Some(TurnEnd::TimeExhausted) => "out of time",
+            Some(TurnEnd::BudgetExhausted) => "out of budget",
+            Some(TurnEnd::ModelFailed { .. }) => "model failed",
+            Some(TurnEnd::SandboxFailed { .. }) => "no sandbox",
+            Some(TurnEnd::Interrupted) => "interrupted",
+            Some(TurnEnd::Cancelled) => "cancelled",
+        }
+    }
+
     /// What was spent, settled effects only.
     #[must_use]
     pub fn spent(&self) -> Amounts {
@@ -182,7 +209,12 @@ impl State {
     /// at the last reply, and an estimate on the safe side of what came since.
     #[must_use]
     pub fn input_tokens_estimate(&self) -> u64 {
-        self.context.tokens + self.context.bytes.div_ceil(limits::BYTES_PER_TOKEN)
+        self.context.tokens.saturating_add(self.context.bytes.div_ceil(limits::BYTES_PER_TOKEN))
+    }
+
+    /// Whether a person stopped what runs: nothing further starts.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.cancelled || self.stuck == Some(TurnEnd::Interrupted)
     }
 
     /// What open effects may still cost.

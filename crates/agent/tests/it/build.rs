@@ -1,0 +1,127 @@
+//! Short ways to write down specs, replies and events.
+
+use outrigger_agent::{
+    Amounts, Author, Call, Concurrency, Digest, Event, Message, ModelSpec, Origin, Outcome, Part,
+    Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec, Status, Stop, ToolKind,
+    ToolOutput, ToolSpec, TurnLimits, Usage,
+};
+use outrigger_policy::RuleSetHash;
+use std::sync::Arc;
+
+pub(crate) const MODEL_OUTPUT_TOKENS: u64 = 100;
+
+pub(crate) fn session() -> SessionId {
+    SessionId::new("s1").unwrap()
+}
+
+pub(crate) fn rule_set() -> RuleSetHash {
+    RuleSetHash::try_from("00".repeat(32)).unwrap()
+}
+
+fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: format!("The tool {name}."),
+        schema: Raw::new(r#"{"type":"object"}"#.to_owned()).unwrap(),
+        kind,
+        concurrency,
+        recovery,
+        sandbox: Some("work".to_owned()),
+    }
+}
+
+/// Four tools: `read` and `recall` run beside each other, `write` and `bash` alone;
+/// all but `recall` need the sandbox `work`.
+pub(crate) fn spec() -> Spec {
+    let recall = ToolSpec {
+        sandbox: None,
+        ..tool("recall", ToolKind::ReadFiles, Concurrency::Shared, Recovery::Repeat)
+    };
+    Spec {
+        principal: "person:local".to_owned(),
+        model: ModelSpec {
+            name: "m".to_owned(),
+            provider: "wire".to_owned(),
+            address: None,
+            context_tokens: 1_000,
+            output_tokens_max: MODEL_OUTPUT_TOKENS,
+            scripted: false,
+        },
+        system: "Be useful.".to_owned(),
+        tools: vec![
+            tool("read", ToolKind::ReadFiles, Concurrency::Shared, Recovery::Repeat),
+            recall,
+            tool("write", ToolKind::WriteFiles, Concurrency::Exclusive, Recovery::Reattach),
+            tool("bash", ToolKind::Execute, Concurrency::Exclusive, Recovery::Reattach),
+        ],
+        budget: Amounts { steps: 1_000, tokens: 1_000_000 },
+        turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
+        workspace: None,
+    }
+}
+
+pub(crate) fn said(text: &str) -> Event {
+    let author = Author::Person("person:local".to_owned());
+    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+}
+
+/// A reply of these parts that takes a tenth of the context.
+pub(crate) fn reply(parts: Vec<Part>) -> Reply {
+    let usage = Usage { input_tokens: 90, output_tokens: 10, ..Usage::default() };
+    let origin = Origin {
+        api: "wire".to_owned(),
+        provider: "host".to_owned(),
+        model: "m".to_owned(),
+        response_id: None,
+    };
+    let fingerprint = Reply::fingerprint_of(&parts);
+    Reply { origin, parts, native: Vec::new(), fingerprint, stop: Stop::End, usage }
+}
+
+pub(crate) fn answer(text: &str) -> Reply {
+    reply(vec![Part::Text(text.to_owned())])
+}
+
+pub(crate) fn done(reply: Reply) -> Outcome {
+    Outcome::Done(Product::Reply(Arc::new(reply)))
+}
+
+pub(crate) fn output(text: &str) -> Outcome {
+    let (exit_code, text) = (None, text.to_owned());
+    Outcome::Done(Product::Output(ToolOutput {
+        status: Status::Ok,
+        text,
+        exit_code,
+        hidden_bytes: 0,
+    }))
+}
+
+pub(crate) fn sandbox(generation: &str) -> Outcome {
+    Outcome::Done(Product::Sandbox(SandboxReady {
+        id: "box".to_owned(),
+        generation: generation.to_owned(),
+        backend: "fake".to_owned(),
+        isolation: "none".to_owned(),
+        note: None,
+    }))
+}
+
+pub(crate) fn settled(effect: Seq, outcome: Outcome, tokens: u64) -> Event {
+    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens } }
+}
+
+pub(crate) fn lost(generation: &str) -> Event {
+    Event::SandboxLost {
+        sandbox: "work".to_owned(),
+        generation: generation.to_owned(),
+        notice: format!("The sandbox {generation} was lost."),
+    }
+}
+
+pub(crate) fn digest(text: &str) -> Digest {
+    Digest::of(text.as_bytes())
+}

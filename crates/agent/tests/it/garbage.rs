@@ -1,0 +1,168 @@
+//! Events in orders that can't be: neither function may panic over them.
+
+use outrigger_agent::{
+    Amounts, Answer, CallFault, Event, Failure, ModelFault, Outcome, Place, Record, Reply, Seq,
+    Spec, State, ToolCall, TurnEnd, TurnLimits, Usage, Work,
+};
+use outrigger_policy::Verdict;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+use crate::build::{self, rule_set};
+use crate::properties::{cases, question};
+use crate::tape::Tape;
+
+/// Anything from nothing to more than fits anywhere.
+fn number(tape: &mut Tape) -> u64 {
+    match tape.below(4) {
+        0 => u64::from(tape.byte()),
+        1 => u64::MAX - u64::from(tape.byte()),
+        2 => 0,
+        _ => u64::from(tape.byte()) << 32,
+    }
+}
+
+fn amounts(tape: &mut Tape) -> Amounts {
+    Amounts { steps: number(tape), tokens: number(tape) }
+}
+
+fn effect(tape: &mut Tape) -> Seq {
+    if tape.rarely(8) { Seq(number(tape)) } else { Seq(u64::from(tape.below(12))) }
+}
+
+fn text(tape: &mut Tape) -> String {
+    tape.pick(&["", "a", "read", "bash", "work", "ü\u{0}", "c0", "{}"]).to_owned()
+}
+
+fn limits(tape: &mut Tape) -> TurnLimits {
+    TurnLimits { steps_max: number(tape), wall_ms_max: number(tape) }
+}
+
+fn spec(tape: &mut Tape) -> Spec {
+    let mut spec = build::spec();
+    spec.budget = amounts(tape);
+    spec.turn = limits(tape);
+    spec.model.context_tokens = number(tape);
+    spec.model.output_tokens_max = number(tape);
+    spec.tools.truncate(usize::from(tape.below(5)));
+    spec
+}
+
+fn work(tape: &mut Tape) -> Work {
+    match tape.below(5) {
+        0 => Work::AskModel,
+        1 => Work::Compact,
+        2 => Work::Provision { sandbox: text(tape) },
+        _ => {
+            let arguments = text(tape);
+            Work::CallTool(ToolCall {
+                reply: effect(tape),
+                index: tape.below(4).into(),
+                call: text(tape),
+                tool: text(tape),
+                arguments: build::digest(&arguments),
+            })
+        }
+    }
+}
+
+fn reply(tape: &mut Tape) -> Reply {
+    let calls = 0..tape.below(4);
+    let parts = calls.map(|_| build::call(&text(tape), &text(tape), &text(tape))).collect();
+    let usage =
+        Usage { input_tokens: number(tape), output_tokens: number(tape), ..Usage::default() };
+    Reply { usage, ..build::reply(parts) }
+}
+
+fn outcome(tape: &mut Tape) -> Outcome {
+    let detail = text(tape);
+    match tape.below(10) {
+        0..3 => build::done(reply(tape)),
+        3 => build::output(&detail),
+        4 => build::sandbox(&detail),
+        5 => Outcome::Cancelled,
+        6 => Outcome::Unknown { evidence: detail },
+        7 => Outcome::Failed(Failure::Model { fault: ModelFault::ContextTooLong, detail }),
+        8 => Outcome::Failed(Failure::Call(CallFault::Duplicated)),
+        _ => Outcome::Failed(
+            [Failure::Budget, Failure::Sandbox { detail }][usize::from(tape.below(2))].clone(),
+        ),
+    }
+}
+
+fn event(tape: &mut Tape) -> Event {
+    let by = "p".to_owned();
+    let effect = effect(tape);
+    match tape.below(16) {
+        0 => Event::Opened(Arc::new(spec(tape))),
+        1 => build::said(&text(tape)),
+        2..5 => Event::Proposed(work(tape)),
+        5..7 => {
+            let rules = vec![text(tape)];
+            let verdict = match tape.below(3) {
+                0 => Verdict::Permit { rules },
+                1 => Verdict::Ask { rules },
+                _ => Verdict::Forbid { rules },
+            };
+            Event::Decided { effect, verdict, rule_set: rule_set() }
+        }
+        7 => Event::Answered { effect, by, answer: Answer::Approved { rule_set: rule_set() } },
+        8 => Event::Answered { effect, by, answer: Answer::Denied { reason: text(tape) } },
+        9..11 => {
+            let place = tape.rarely(128).then(|| Place {
+                sandbox: text(tape),
+                generation: text(tape),
+                exec: text(tape),
+            });
+            let attempt = u32::MAX - u32::from(tape.byte());
+            Event::Started { effect, attempt, reserved: amounts(tape), place }
+        }
+        11..13 => Event::Settled { effect, outcome: outcome(tape), spent: amounts(tape) },
+        13 => match tape.below(4) {
+            0 => Event::Interrupted { by },
+            1 => build::lost(&text(tape)),
+            2 if tape.rarely(40) => Event::Cancelled { by, reason: text(tape) },
+            _ => Event::SandboxLost {
+                sandbox: text(tape),
+                generation: text(tape),
+                notice: text(tape),
+            },
+        },
+        14 => {
+            let budget = tape.rarely(128).then(|| amounts(tape));
+            let turn = tape.rarely(128).then(|| limits(tape));
+            Event::Resumed { by, budget, turn }
+        }
+        _ => Event::TurnEnded(
+            [TurnEnd::Answered, TurnEnd::Interrupted, TurnEnd::Cancelled, TurnEnd::StepsExhausted]
+                [usize::from(tape.below(4))]
+            .clone(),
+        ),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(1_500), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn events_in_impossible_orders_are_folded_without_a_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400)
+    ) {
+        let mut tape = Tape::new(bytes);
+        let mut state = State::default();
+        let mut at = 0;
+        while !tape.is_over() {
+            at += 1;
+            // Places repeat and jump, so that effects take each other's place.
+            let seq = if tape.rarely(10) { Seq(number(&mut tape)) } else { Seq(at % 12) };
+            let record = Record { seq, at_ms: number(&mut tape), event: event(&mut tape) };
+            state = state.apply(&record);
+            let now_ms = number(&mut tape);
+            question(&state, now_ms);
+        }
+        let text = serde_json::to_string(&state).unwrap();
+        let read: State = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        prop_assert_eq!(read, state);
+    }
+}

@@ -1,0 +1,30 @@
+//! Journals written once and never again: every later program folds them to the
+//! same state, or says so by a new `FOLD`.
+
+use expect_test::{ExpectFile, expect_file};
+use outrigger_agent::{FOLD, FORMAT, Record, State};
+
+/// Folds the lines and shows the state after the events at these places.
+fn check(lines: &str, shown: &[u64], expected: &ExpectFile) {
+    let mut state = State::default();
+    let mut text = format!("fold {FOLD}\n");
+    for line in lines.lines() {
+        let record: Record = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert_eq!(serde_json::to_string(&record).unwrap(), line, "it is written as it was read");
+        state = state.apply(&record);
+        if shown.contains(&record.seq.0) {
+            let json = serde_json::to_string_pretty(&state).unwrap();
+            text += &format!("after event {}\n{json}\n", record.seq);
+        }
+    }
+    // If this fails because the fold was changed: raise `FOLD`, then update the file.
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_turn_with_a_tool_call_of_format_1() {
+    assert_eq!(FORMAT, 1, "a new format needs a golden journal of its own");
+    // In the middle of the round, and at the end.
+    let shown = [15, 21];
+    check(include_str!("../golden/v1.jsonl"), &shown, &expect_file!["../golden/v1.state.txt"]);
+}

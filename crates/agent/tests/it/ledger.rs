@@ -1,0 +1,208 @@
+//! What the ledger promises, checked event by event from the events alone, with a
+//! bookkeeping of its own beside the state's.
+
+use outrigger_agent::{
+    Amounts, Answer, Concurrency, Event, Item, Outcome, Record, Seq, State, TurnEnd, TurnLimits,
+    Work,
+};
+use outrigger_policy::Verdict;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Proposed,
+    Asked,
+    Permitted,
+    Forbidden,
+    Started,
+    Settled,
+}
+
+/// Looks at every event and at the state after it; panics where a promise breaks.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    effects: BTreeMap<Seq, (Work, Standing, Amounts)>,
+    budget: Amounts,
+    spent: Amounts,
+    limits: Option<TurnLimits>,
+    turn_steps: u64,
+    was_in_turn: bool,
+    was_cancelled: bool,
+    performed_calls: BTreeSet<(Seq, u32)>,
+    /// When a person last stopped a turn: calls of replies before that are over.
+    stopped_at: Seq,
+    /// Something other than a call has an unknown outcome, and nobody looked yet.
+    unknown: bool,
+}
+
+impl Ledger {
+    pub(crate) fn check(&mut self, record: &Record, after: &State) {
+        match &record.event {
+            Event::Opened(spec) => {
+                self.budget = spec.budget;
+                self.limits = Some(spec.turn);
+            }
+            Event::Proposed(work) => {
+                if let Work::CallTool(call) = work {
+                    assert!(call.reply > self.stopped_at, "a call outlived its stopped turn");
+                }
+                let entry = (work.clone(), Standing::Proposed, Amounts::default());
+                assert!(self.effects.insert(record.seq, entry).is_none());
+            }
+            Event::Decided { effect, verdict, .. } => self.decided(*effect, verdict),
+            Event::Answered { effect, answer, .. } => self.answered(*effect, answer),
+            Event::Started { effect, attempt, reserved, .. } => {
+                self.started(*effect, *attempt, *reserved);
+                check_conversation(after.conversation());
+            }
+            Event::Settled { effect, outcome, spent } => {
+                let call = matches!(self.effects[effect].0, Work::CallTool(_));
+                self.unknown |= !call && matches!(outcome, Outcome::Unknown { .. });
+                self.settled(*effect, *spent, after);
+            }
+            Event::Resumed { budget, turn, .. } if !self.was_cancelled => {
+                self.budget = budget.unwrap_or(self.budget);
+                self.limits = turn.or(self.limits);
+                self.turn_steps = 0;
+                self.unknown = false;
+            }
+            Event::TurnEnded(end) => {
+                self.turn_steps = 0;
+                self.unknown = false;
+                if *end == TurnEnd::Interrupted {
+                    self.stopped_at = record.seq;
+                }
+                assert_eq!(self.in_flight().count(), 0, "a turn ended over running effects");
+            }
+            Event::Cancelled { .. } => self.was_cancelled = true,
+            Event::Said(_)
+            | Event::SandboxLost { .. }
+            | Event::Interrupted { .. }
+            | Event::Resumed { .. } => {}
+        }
+        if after.in_turn() && !self.was_in_turn {
+            self.turn_steps = 0;
+        }
+        self.was_in_turn = after.in_turn();
+        assert_eq!(after.spent(), self.spent, "spent");
+        assert_eq!(after.budget(), self.budget, "budget");
+    }
+
+    fn standing(&mut self, effect: Seq) -> &mut Standing {
+        &mut self.effects.get_mut(&effect).expect("the effect was proposed").1
+    }
+
+    fn in_flight(&self) -> impl Iterator<Item = (Seq, &Work, Amounts)> {
+        let flies = |(_, (_, standing, _)): &(_, &(_, Standing, _))| *standing == Standing::Started;
+        self.effects.iter().filter(flies).map(|(id, (work, _, reserved))| (*id, work, *reserved))
+    }
+
+    fn decided(&mut self, effect: Seq, verdict: &Verdict) {
+        let standing = self.standing(effect);
+        assert!(
+            matches!(standing, Standing::Proposed | Standing::Permitted),
+            "judged when {standing:?}"
+        );
+        *standing = match verdict {
+            Verdict::Permit { .. } => Standing::Permitted,
+            Verdict::Ask { .. } => Standing::Asked,
+            Verdict::Forbid { .. } => Standing::Forbidden,
+        };
+    }
+
+    fn answered(&mut self, effect: Seq, answer: &Answer) {
+        let standing = self.standing(effect);
+        if *standing == Standing::Asked {
+            *standing = match answer {
+                Answer::Approved { .. } => Standing::Permitted,
+                Answer::Denied { .. } => Standing::Forbidden,
+            };
+        }
+    }
+
+    fn started(&mut self, effect: Seq, attempt: u32, reserved: Amounts) {
+        assert!(!self.was_cancelled, "started after the end of the session");
+        let before = *self.standing(effect);
+        if attempt == 1 {
+            assert_eq!(before, Standing::Permitted, "started without a permit");
+            assert!(!self.unknown, "went on after an unknown outcome");
+            self.count(effect);
+        } else {
+            assert_eq!(before, Standing::Started, "a further attempt at what was not started");
+            // The lost attempt stays charged at what was reserved for it.
+            self.spent = self.spent.plus(self.effects[&effect].2);
+        }
+        let entry = self.effects.get_mut(&effect).expect("the effect was proposed");
+        (entry.1, entry.2) = (Standing::Started, reserved);
+        let open = self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved));
+        assert!(open.fits(self.budget), "{open:?} is more than {:?}", self.budget);
+    }
+
+    fn count(&mut self, effect: Seq) {
+        match &self.effects[&effect].0 {
+            Work::Provision { .. } => return,
+            Work::CallTool(call) => {
+                let first = self.performed_calls.insert((call.reply, call.index));
+                assert!(first, "a call was performed twice");
+            }
+            Work::AskModel | Work::Compact => {
+                assert_eq!(self.in_flight().count(), 0, "the model is asked beside other effects");
+            }
+        }
+        self.turn_steps += 1;
+        let limit = self.limits.expect("the session was opened").steps_max;
+        assert!(self.turn_steps <= limit, "step {} of {limit}", self.turn_steps);
+    }
+
+    fn settled(&mut self, effect: Seq, spent: Amounts, after: &State) {
+        let standing = self.standing(effect);
+        assert_ne!(*standing, Standing::Settled, "settled twice");
+        *standing = Standing::Settled;
+        self.spent = self.spent.plus(spent);
+        assert!(after.effect(effect).is_none());
+    }
+
+    /// No exclusive call runs beside another one.
+    pub(crate) fn check_overlap(&self, state: &State) {
+        let calls = self.in_flight().filter_map(|(_, work, _)| match work {
+            Work::CallTool(call) => state.tool(&call.tool),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        let alone = calls.iter().any(|tool| tool.concurrency == Concurrency::Exclusive);
+        assert!(!alone || calls.len() == 1, "an exclusive call runs beside others");
+    }
+}
+
+/// Every call of every reply has exactly one result, in call order, directly after
+/// the reply; and there is no other result. The last reply may have an open round
+/// only while the model is not asked.
+pub(crate) fn check_conversation(conversation: &[Item]) {
+    let mut items = conversation.iter().peekable();
+    while let Some(item) = items.next() {
+        match item {
+            Item::Reply(reply) => {
+                let open = items.peek().is_none();
+                for call in reply.calls() {
+                    match items.next() {
+                        Some(Item::Result(result)) => {
+                            assert_eq!((&result.call, &result.tool), (&call.id, &call.name));
+                        }
+                        None if open => break,
+                        other => panic!("after the call {} stands {other:?}", call.id),
+                    }
+                }
+            }
+            Item::Result(result) => panic!("a result without its call: {result:?}"),
+            Item::Message(_) | Item::Summary(_) | Item::Notice(_) => {}
+        }
+    }
+}
+
+/// The same, and no round is open: what a model may be shown.
+pub(crate) fn check_request(conversation: &[Item]) {
+    check_conversation(conversation);
+    if let Some(Item::Reply(last)) = conversation.last() {
+        assert_eq!(last.calls().count(), 0, "the model is asked while its calls have no results");
+    }
+}

@@ -1,0 +1,18 @@
+//! The turn machine from outside: played worlds, properties, tables, a golden journal.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+mod bench;
+mod build;
+mod calls;
+mod context;
+mod garbage;
+mod golden;
+mod ledger;
+mod limits;
+mod properties;
+mod provenance;
+mod sandboxes;
+mod stops;
+mod tape;
+mod world;

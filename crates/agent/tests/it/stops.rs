@@ -1,0 +1,151 @@
+//! Interruption and cancellation: what runs is stopped, nothing else starts.
+
+use expect_test::expect;
+use outrigger_agent::{Event, Next, Outcome, Park, Recover};
+
+use crate::bench::Bench;
+use crate::build::{answer, call, done, output, reply, said, sandbox, spec};
+
+fn interrupted() -> Event {
+    Event::Interrupted { by: "person:local".to_owned() }
+}
+
+fn cancelled() -> Event {
+    Event::Cancelled { by: "person:local".to_owned(), reason: "enough".to_owned() }
+}
+
+fn resumed() -> Event {
+    Event::Resumed { by: "person:local".to_owned(), budget: None, turn: None }
+}
+
+/// A session with one command in flight and another waiting for it.
+fn commanding() -> Bench {
+    let mut bench = Bench::with_task(spec());
+    let calls = vec![call("a", "bash", "{}"), call("b", "bash", r#"{"n":1}"#)];
+    bench.reply(reply(calls)).settle(sandbox("g1"));
+    bench.log();
+    bench
+}
+
+#[test]
+fn an_interrupted_turn_leaves_a_whole_conversation_and_the_session_goes_on() {
+    let mut bench = commanding();
+    bench.append(interrupted());
+    let Next::Stop(ids) = bench.run() else { panic!("the command is not stopped") };
+    bench.settle_this(ids[0], Outcome::Cancelled);
+    expect![[r#"
+        interrupted
+        settled call b bash: cancelled
+        settled call a bash: cancelled
+        ended Interrupted
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+    bench.append(said("Do something else."));
+    bench.reply(answer("Did."));
+    expect![[r#"
+        message "Do it."
+        reply "" [a=bash b=bash]
+        result a Unknown "Stopped by a person while it ran. It may have happened fully, partly or not at all."
+        result b Denied "Not performed: a person stopped the turn."
+        message "Do something else."
+        reply "Did." []
+    "#]]
+    .assert_eq(&bench.conversation());
+}
+
+#[test]
+fn a_reply_that_arrives_after_the_interruption_gets_results_too() {
+    let mut bench = Bench::with_task(spec());
+    let ids = bench.flying();
+    bench.append(interrupted());
+    bench.settle_this(ids[0], done(reply(vec![call("a", "bash", "{}")])));
+    assert_eq!(bench.park(), Park::Message);
+    expect![[r#"
+        message "Do it."
+        reply "" [a=bash]
+        result a Denied "Not performed: a person stopped the turn."
+    "#]]
+    .assert_eq(&bench.conversation());
+}
+
+#[test]
+fn what_is_said_right_after_an_interruption_begins_the_next_turn() {
+    let mut bench = commanding();
+    bench.append(interrupted());
+    bench.append(said("Rather this."));
+    bench.settle(Outcome::Cancelled);
+    bench.reply(answer("This."));
+    expect![[r#"
+        interrupted
+        said "Rather this."
+        settled call b bash: cancelled
+        settled call a bash: cancelled
+        ended Interrupted
+        started ask_model (attempt 1, 1 steps, 246 tokens)
+        settled ask_model: done
+        ended Answered
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+}
+
+#[test]
+fn what_was_said_before_an_interruption_waits_for_the_next_message() {
+    let mut bench = commanding();
+    bench.append(said("Hurry."));
+    bench.append(interrupted());
+    bench.settle(Outcome::Cancelled);
+    assert_eq!(bench.park(), Park::Message);
+    bench.append(said("Go on."));
+    bench.reply(answer("Done."));
+    expect![[r#"
+        message "Do it."
+        reply "" [a=bash b=bash]
+        result a Unknown "Stopped by a person while it ran. It may have happened fully, partly or not at all."
+        result b Denied "Not performed: a person stopped the turn."
+        message "Hurry."
+        message "Go on."
+        reply "Done." []
+    "#]]
+    .assert_eq(&bench.conversation());
+}
+
+#[test]
+fn a_cancelled_session_starts_nothing_whatever_comes() {
+    let mut bench = commanding();
+    bench.append(cancelled());
+    bench.append(said("Wait!"));
+    bench.append(resumed());
+    assert!(matches!(bench.run(), Next::Stop(_)), "a resumption does not forget what runs");
+    bench.settle(output("it came to its end"));
+    bench.append(resumed());
+    expect![[r#"
+        cancelled
+        said "Wait!"
+        resumed
+        settled call b bash: cancelled
+        settled call a bash: done
+        ended Cancelled
+        resumed
+        park Cancelled
+    "#]]
+    .assert_eq(&bench.log());
+    assert!(bench.state.is_cancelled());
+}
+
+#[test]
+fn after_a_crash_what_is_being_stopped_is_not_done_again() {
+    for stop in [interrupted(), cancelled()] {
+        let mut bench = Bench::with_task(spec());
+        let ids = bench.flying();
+        bench.append(stop);
+        let reserved = bench.state.reserved_for(ids[0]);
+        let how = bench.crash();
+        let [Recover::Over(Event::Settled { outcome: Outcome::Cancelled, spent, .. })] = &how[..]
+        else {
+            panic!("{how:?}");
+        };
+        assert_eq!(*spent, reserved, "the lost attempt stays charged");
+    }
+}
