@@ -1,0 +1,211 @@
+//! Blobs as files: `ab/<the 64 digits>` beneath one directory.
+//!
+//! A blob gets its name only after all of it is on disk, so a name never stands
+//! for a part. Must never change or remove a file that has a name.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outrigger_agent::Digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::{Blobs, Error, Stored, limits};
+
+/// What the names of temporary files begin with.
+const TEMPORARY: &str = "new-";
+/// How much is read at a time.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Blobs as files beneath a directory. Clones stand for the same one. Needs a
+/// tokio runtime around it: files are read and written on its blocking threads.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    root: Arc<Path>,
+}
+
+impl Directory {
+    /// Opens a directory, makes it if it is not there (readable by its owner
+    /// only), and removes what a crash left of unfinished blobs a day ago.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        make_private(root).map_err(|e| Error::io("making the blob directory", e))?;
+        remove_leftovers(root, TEMPORARY);
+        Ok(Self { root: root.into() })
+    }
+
+    fn path_of(&self, digest: &Digest) -> Result<PathBuf, Error> {
+        let name = digest.as_str();
+        // A digest may come out of a file, and must not become a path elsewhere.
+        let plain =
+            name.len() == 64 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !plain {
+            return Err(Error::damaged(format!("the name of blob {name:?}"), "it is no SHA-256"));
+        }
+        Ok(self.root.join(&name[..2]).join(name))
+    }
+
+    fn store(&self, reader: &mut dyn Read) -> Result<Stored, Error> {
+        let (path, mut file) = create_new(&self.root, TEMPORARY)
+            .map_err(|e| Error::io("making a file for a blob", e))?;
+        let stored = copy(reader, &mut file).and_then(|stored| {
+            file.sync_all().map_err(|e| Error::io("writing a blob", e))?;
+            let name = self.path_of(&stored.digest)?;
+            publish(&path, &name).map_err(|e| Error::io("naming a blob", e))?;
+            Ok(stored)
+        });
+        // Gone already where it got its name; what stays is removed by the next open.
+        let _ = fs::remove_file(&path);
+        stored
+    }
+
+    fn open_file(&self, digest: &Digest) -> Result<Checked<File>, Error> {
+        let file = File::open(self.path_of(digest)?).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { what: format!("blob {digest}") },
+            _ => Error::io("opening a blob", e),
+        })?;
+        Ok(Checked { inner: file, hash: Sha256::new(), digest: digest.clone() })
+    }
+
+    /// The bytes of a blob, checked, for a caller that may block.
+    pub(crate) fn read(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let mut reader = self.open_file(digest)?;
+        let size = reader.inner.metadata().map_err(|e| Error::io("opening a blob", e))?.len();
+        Error::within("a blob (bytes)", size, limits::BLOB_MEMORY_BYTES_MAX)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        reader.read_to_end(&mut bytes).map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidData => Error::damaged(format!("blob {digest}"), e.to_string()),
+            _ => Error::io("reading a blob", e),
+        })?;
+        Ok(bytes)
+    }
+}
+
+#[async_trait]
+impl Blobs for Directory {
+    async fn put(&self, bytes: Vec<u8>) -> Result<Digest, Error> {
+        Error::within("a blob (bytes)", bytes.len() as u64, limits::BLOB_MEMORY_BYTES_MAX)?;
+        let directory = self.clone();
+        blocking(move || Ok(directory.store(&mut bytes.as_slice())?.digest)).await
+    }
+
+    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<Stored, Error> {
+        let directory = self.clone();
+        blocking(move || directory.store(&mut *reader)).await
+    }
+
+    async fn get(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let (directory, digest) = (self.clone(), digest.clone());
+        blocking(move || directory.read(&digest)).await
+    }
+
+    async fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, Error> {
+        let (directory, digest) = (self.clone(), digest.clone());
+        blocking(move || Ok(Box::new(directory.open_file(&digest)?) as Box<dyn Read + Send>)).await
+    }
+}
+
+/// Runs file work on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // It ends early only when it panics or the runtime goes down.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(Error::Closed))
+}
+
+fn copy(reader: &mut dyn Read, file: &mut File) -> Result<Stored, Error> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut bytes = 0;
+    loop {
+        let read = match reader.read(&mut piece) {
+            Ok(0) => {
+                return Ok(Stored { digest: Digest::from_sha256(hash.finalize().into()), bytes });
+            }
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Error::io("reading a new blob", e)),
+        };
+        bytes += read as u64;
+        Error::within("a blob (bytes)", bytes, limits::BLOB_BYTES_MAX)?;
+        hash.update(&piece[..read]);
+        file.write_all(&piece[..read]).map_err(|e| Error::io("writing a blob", e))?;
+    }
+}
+
+/// Gives a finished file its name, durably. A file that has the name already
+/// has the same content; it is replaced, which also mends one that was damaged.
+fn publish(path: &Path, name: &Path) -> io::Result<()> {
+    let parent = name.parent().expect("a blob's path has two names above the root");
+    if !parent.is_dir() {
+        make_private(parent)?;
+        sync_directory(parent.parent().expect("it stands beneath the root"))?;
+    }
+    fs::rename(path, name)?;
+    sync_directory(parent)
+}
+
+/// Makes a directory, and what is missing above it, for its owner only.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes changes of names in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Makes a file of a new name, for its owner only.
+pub(crate) fn create_new(directory: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("{prefix}{}-{count}", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        match file {
+            // Left by a dead process that had the same number.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            file => return Ok((path, file?)),
+        }
+    }
+}
+
+/// Removes old files with the prefix. Whatever stands in its way is left for the next time.
+pub(crate) fn remove_leftovers(directory: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let age = entry.metadata().and_then(|m| m.modified()).map(|at| at.elapsed());
+        let old = matches!(age, Ok(Ok(age)) if age > Duration::from_secs(limits::LEFTOVER_AGE_S));
+        if old && entry.file_name().to_string_lossy().starts_with(prefix) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A reader that compares what it gave with a digest, at the end.
+struct Checked<R> {
+    inner: R,
+    hash: Sha256,
+    digest: Digest,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.hash.update(&into[..read]);
+        if read > 0 || into.is_empty() {
+            return Ok(read);
+        }
+        if Digest::from_sha256(self.hash.clone().finalize().into()) == self.digest {
+            return Ok(0);
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "its content is not that of its name"))
+    }
+}

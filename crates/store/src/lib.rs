@@ -1,0 +1,33 @@
+//! The journal: append-only events, hash-chained and fenced per session, and the
+//! blobs that are too large for it.
+//!
+//! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
+//! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
+//! simulations, and the suite in [`conformance`] that each passes. Must never
+//! interpret what an event means: folding belongs to the turn machine, and
+//! a session's title and status are handed in by whoever appends.
+//!
+//! Read first: [`Journal`], [`chain`], [`Error`].
+
+#![forbid(unsafe_code)]
+
+mod blobs;
+pub mod chain;
+pub mod conformance;
+mod directory;
+mod entry;
+mod error;
+mod journal;
+pub mod limits;
+mod memory;
+mod snapshot;
+mod sqlite;
+
+pub use blobs::{Blobs, Stored};
+pub use directory::Directory;
+pub use error::{Cause, Error, Fault, Retry};
+pub use journal::{
+    Before, Cached, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
+};
+pub use memory::Memory;
+pub use sqlite::{FORMAT, Settings, Sqlite};

@@ -1,0 +1,42 @@
+//! Every limit of the store, with its unit in its name.
+
+/// Text of an event that is kept in its row; a longer one becomes a blob.
+pub const PAYLOAD_INLINE_BYTES_MAX: usize = 64 << 10;
+/// Text of one event, in a row or as a blob.
+pub const EVENT_BYTES_MAX: usize = 64 << 20;
+/// Events of one append.
+pub const APPEND_EVENTS_MAX: usize = 1_024;
+/// Appends and snapshots that one commit takes together.
+pub const BATCH_REQUESTS_MAX: usize = 512;
+/// Text that one commit takes together; one request alone may be larger.
+pub const BATCH_BYTES_MAX: usize = 16 << 20;
+/// Requests that wait for the writer; the next caller waits for a place.
+pub const QUEUE_REQUESTS_MAX: usize = 1_024;
+/// Rows of one SQL statement; more take several statements of the same transaction.
+pub const STATEMENT_ROWS_MAX: usize = 16;
+/// Events of one page of a load.
+pub const PAGE_EVENTS_MAX: usize = 1_024;
+/// Text of one page of a load; a single larger event still makes a page.
+pub const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Sessions of one page of a listing.
+pub const PAGE_SESSIONS_MAX: usize = 1_000;
+/// Bytes of a snapshot's state.
+pub const SNAPSHOT_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a session's title; a longer one is cut.
+pub const TITLE_BYTES_MAX: usize = 200;
+/// Bytes of a session's status; a longer one is cut.
+pub const STATUS_BYTES_MAX: usize = 100;
+/// A blob that is handed over or asked for as a whole, in memory.
+pub const BLOB_MEMORY_BYTES_MAX: u64 = 64 << 20;
+/// A blob that is streamed.
+pub const BLOB_BYTES_MAX: u64 = 16 << 30;
+/// How long a commit waits for another process that writes, unless set otherwise.
+pub const BUSY_WAIT_MS: u64 = 10_000;
+/// Connections that read.
+pub const READERS: usize = 2;
+/// The write-ahead log is copied into the database when it has this many pages.
+pub const WAL_PAGES: u32 = 1_000;
+/// The write-ahead log is cut back to this size after it was copied.
+pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
+/// Temporary files older than this were left by a crash and are removed at open.
+pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;

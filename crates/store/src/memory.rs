@@ -1,0 +1,216 @@
+//! A journal and blobs in memory, for simulations and tests.
+//!
+//! Keeps the same texts and links as the one on disk, and means the same by
+//! every answer. Must never be offered as a place to keep anything.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use outrigger_agent::{Digest, Event, Seq, SessionId};
+
+use crate::chain::{self, Linked};
+use crate::entry::{self, Found, Walk};
+use crate::{
+    Before, Blobs, Cached, Error, Journal, Page, SessionRow, Snapshot, Stored, Summary, Verified,
+    limits,
+};
+
+/// A journal and blobs in memory. Clones share their content.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    content: Arc<Mutex<Content>>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    sessions: BTreeMap<SessionId, Session>,
+    blobs: BTreeMap<Digest, Arc<[u8]>>,
+}
+
+#[derive(Debug)]
+struct Session {
+    row: SessionRow,
+    link: Digest,
+    events: Vec<Kept>,
+    snapshot: Option<Snapshot>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    at_ms: u64,
+    format: u32,
+    text: Arc<str>,
+    link: Digest,
+}
+
+impl Session {
+    fn new(session: &SessionId, at_ms: u64) -> Self {
+        let row = SessionRow {
+            session: session.clone(),
+            created_at_ms: at_ms,
+            last_at_ms: at_ms,
+            head: Seq(0),
+            title: String::new(),
+            status: String::new(),
+        };
+        Self { row, link: chain::origin(session), events: Vec::new(), snapshot: None }
+    }
+
+    fn push(&mut self, at_ms: u64, entry: entry::Entry) {
+        let seq = self.row.head.next();
+        let (session, format) = (&self.row.session, entry.format);
+        let linked = Linked { session, seq, at_ms, format, text: &entry.digest };
+        self.link = linked.after(&self.link);
+        let link = self.link.clone();
+        self.events.push(Kept { at_ms, format, text: entry.text.into(), link });
+        (self.row.head, self.row.last_at_ms) = (seq, at_ms);
+    }
+}
+
+impl Memory {
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().expect("no holder of this lock panics")
+    }
+}
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        at_ms: u64,
+        events: Vec<Event>,
+        summary: Summary,
+    ) -> Result<Seq, Error> {
+        let entries = entry::encode_all(at_ms, &events)?;
+        let mut content = self.content();
+        let found = content.sessions.get(session).map_or(Seq(0), |kept| kept.row.head);
+        if found != after {
+            return Err(Error::Conflict { session: session.clone(), expected: after, found });
+        }
+        if entries.is_empty() {
+            return Ok(after);
+        }
+        let new = || Session::new(session, at_ms);
+        let kept = content.sessions.entry(session.clone()).or_insert_with(new);
+        entries.into_iter().for_each(|entry| kept.push(at_ms, entry));
+        if let Some(title) = summary.title {
+            kept.row.title = entry::cut(title, limits::TITLE_BYTES_MAX);
+        }
+        if let Some(status) = summary.status {
+            kept.row.status = entry::cut(status, limits::STATUS_BYTES_MAX);
+        }
+        Ok(kept.row.head)
+    }
+
+    async fn load(&self, session: &SessionId, after: Seq) -> Result<Page, Error> {
+        let content = self.content();
+        let kept = content.sessions.get(session).ok_or_else(|| Error::no_session(session))?;
+        let skip = usize::try_from(after.0.min(kept.row.head.0)).expect("events are in memory");
+        let link = match skip.checked_sub(1) {
+            Some(last) => kept.events[last].link.clone(),
+            None => chain::origin(session),
+        };
+        let mut walk = Walk { session, seq: Seq(skip as u64), link };
+        let mut page = Page { records: Vec::new(), more_after: None };
+        let mut bytes = 0;
+        for event in &kept.events[skip..] {
+            bytes += event.text.len();
+            let full = page.records.len() == limits::PAGE_EVENTS_MAX;
+            if full || (bytes > limits::PAGE_BYTES_MAX && !page.records.is_empty()) {
+                page.more_after = Some(walk.seq);
+                return Ok(page);
+            }
+            let Kept { at_ms, format, .. } = *event;
+            let (text, link) = (event.text.to_string(), event.link.to_string());
+            page.records.push(walk.step(Found {
+                seq: walk.seq.next(),
+                at_ms,
+                format,
+                text,
+                link,
+            })?);
+        }
+        walk.end(kept.row.head, kept.link.as_str())?;
+        Ok(page)
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<Seq, Error> {
+        Ok(self.content().sessions.get(session).map_or(Seq(0), |kept| kept.row.head))
+    }
+
+    async fn sessions(
+        &self,
+        before: Option<Before>,
+        limit: usize,
+    ) -> Result<Vec<SessionRow>, Error> {
+        let content = self.content();
+        let mut rows: Vec<&SessionRow> = content.sessions.values().map(|kept| &kept.row).collect();
+        rows.retain(|row| before.as_ref().is_none_or(|before| Before::from(*row) < *before));
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(Before::from(*row)));
+        Ok(rows.into_iter().take(limit.min(limits::PAGE_SESSIONS_MAX)).cloned().collect())
+    }
+
+    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+        let (size, size_max) = (snapshot.state.len(), limits::SNAPSHOT_BYTES_MAX);
+        Error::within("a snapshot (bytes)", size as u64, size_max as u64)?;
+        let mut content = self.content();
+        let kept = content.sessions.get_mut(session).ok_or_else(|| Error::no_session(session))?;
+        if snapshot.seq == Seq(0) || snapshot.seq > kept.row.head {
+            let what = format!("event {} of session {session}", snapshot.seq);
+            return Err(Error::NotFound { what });
+        }
+        if kept.snapshot.as_ref().is_none_or(|old| old.seq <= snapshot.seq) {
+            kept.snapshot = Some(snapshot);
+        }
+        Ok(())
+    }
+
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+        let content = self.content();
+        let snapshot = content.sessions.get(session).and_then(|kept| kept.snapshot.as_ref());
+        Ok(match snapshot {
+            None => Cached::Missing,
+            Some(kept) if kept.version != version => Cached::OtherVersion { found: kept.version },
+            Some(kept) => Cached::Usable(kept.clone()),
+        })
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+        crate::load_all(self, session, Seq(0), drop).await?;
+        let content = self.content();
+        let kept = content.sessions.get(session).ok_or_else(|| Error::no_session(session))?;
+        Ok(Verified { head: kept.row.head, link: kept.link.clone() })
+    }
+}
+
+#[async_trait]
+impl Blobs for Memory {
+    async fn put(&self, bytes: Vec<u8>) -> Result<Digest, Error> {
+        Error::within("a blob (bytes)", bytes.len() as u64, limits::BLOB_MEMORY_BYTES_MAX)?;
+        let digest = Digest::of(&bytes);
+        self.content().blobs.insert(digest.clone(), bytes.into());
+        Ok(digest)
+    }
+
+    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<Stored, Error> {
+        let mut content = Vec::new();
+        reader.read_to_end(&mut content).map_err(|e| Error::io("reading a new blob", e))?;
+        let bytes = content.len() as u64;
+        Ok(Stored { digest: self.put(content).await?, bytes })
+    }
+
+    async fn get(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let content = self.content();
+        let blob = content.blobs.get(digest);
+        blob.map(|bytes| bytes.to_vec())
+            .ok_or_else(|| Error::NotFound { what: format!("blob {digest}") })
+    }
+
+    async fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, Error> {
+        Ok(Box::new(Cursor::new(self.get(digest).await?)))
+    }
+}

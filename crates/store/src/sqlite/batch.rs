@@ -1,0 +1,270 @@
+//! One commit of many requests: read the heads, fence and link in memory, write, commit.
+//!
+//! Everything happens inside one transaction that holds the write lock from its
+//! first statement, so that no other process can move a head in between. Each
+//! statement costs a trip to the connection's thread, so there are few of them:
+//! three for an append.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use outrigger_agent::{Digest, Seq, SessionId};
+use sqlx::AssertSqlSafe;
+use sqlx::sqlite::SqliteConnection;
+use tokio::sync::oneshot;
+
+use super::fault;
+use super::statements::{Statements, Texts};
+use crate::chain::{self, Linked};
+use crate::{Error, Snapshot, Summary, limits, snapshot};
+
+/// Something to write, and whom to tell.
+pub(super) struct Request {
+    pub(super) session: SessionId,
+    pub(super) work: Work,
+    pub(super) answer: oneshot::Sender<Result<Seq, Error>>,
+}
+
+/// Something to write.
+pub(super) enum Work {
+    Append(Append),
+    Snapshot(Snapshot),
+}
+
+/// Events to write.
+pub(super) struct Append {
+    pub(super) after: Seq,
+    pub(super) at_ms: u64,
+    pub(super) entries: Vec<Prepared>,
+    pub(super) summary: Summary,
+}
+
+/// An event whose text is in its row, or as a blob on disk already.
+pub(super) struct Prepared {
+    pub(super) format: u32,
+    pub(super) digest: Digest,
+    /// The text; nothing if it is the blob of that digest.
+    pub(super) payload: Option<Arc<str>>,
+}
+
+impl Work {
+    /// About how much text it brings.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Append(append) => {
+                let payloads = append.entries.iter().filter_map(|entry| entry.payload.as_ref());
+                payloads.map(|payload| payload.len()).sum()
+            }
+            Self::Snapshot(snapshot) => snapshot.state.len(),
+        }
+    }
+}
+
+/// Where a session stands, and what the commit changes of it.
+struct Head {
+    seq: Seq,
+    link: Digest,
+    changed: Option<Changed>,
+}
+
+struct Changed {
+    created_at_ms: u64,
+    last_at_ms: u64,
+    summary: Summary,
+}
+
+/// A row of events.
+struct Row<'a> {
+    session: &'a SessionId,
+    seq: Seq,
+    at_ms: u64,
+    link: Digest,
+    entry: &'a Prepared,
+}
+
+/// Performs commits, and keeps the texts of its statements between them.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    texts: Texts,
+}
+
+impl Batch {
+    /// Performs all of it, or none with an error. A request that was refused has its own error.
+    pub(super) async fn commit(
+        &mut self,
+        connection: &mut SqliteConnection,
+        work: &[(SessionId, Work)],
+    ) -> Result<Vec<Result<Seq, Error>>, Error> {
+        let mut heads = self.begin(connection, work).await?;
+        let mut rows = Vec::new();
+        let mut snapshots = Vec::new();
+        let mut results = Vec::with_capacity(work.len());
+        for (session, work) in work {
+            let head = heads.get_mut(session).expect("begin gives a head for every session");
+            results.push(match work {
+                Work::Append(append) => append.apply(session, head, &mut rows),
+                Work::Snapshot(snapshot) => {
+                    snapshots.push((results.len(), session, snapshot));
+                    Ok(snapshot.seq)
+                }
+            });
+        }
+        let changed = heads.into_iter().filter_map(|(session, head)| {
+            let Head { seq, link, changed } = head;
+            changed.map(|changed| (session, seq, link, changed))
+        });
+        self.write(connection, rows, changed.collect()).await?;
+        for (index, session, snapshot) in snapshots {
+            results[index] = keep(connection, session, snapshot).await?;
+        }
+        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        Ok(results)
+    }
+
+    /// Takes the write lock and reads where the sessions stand.
+    async fn begin(
+        &mut self,
+        connection: &mut SqliteConnection,
+        work: &[(SessionId, Work)],
+    ) -> Result<BTreeMap<SessionId, Head>, Error> {
+        let wrong = |e| fault::of("reading where a session stands", e);
+        let origin = |session: &SessionId| {
+            let head = Head { seq: Seq(0), link: chain::origin(session), changed: None };
+            (session.clone(), head)
+        };
+        let mut heads: BTreeMap<_, _> = work.iter().map(|(session, _)| origin(session)).collect();
+        let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
+        for (index, names) in names.chunks(Texts::HEADS_MAX).enumerate() {
+            let (text, places) = self.texts.heads(names.len(), index == 0);
+            let mut query = sqlx::query_as(AssertSqlSafe(text));
+            for place in 0..places {
+                query = query.bind(names[place.min(names.len() - 1)].clone());
+            }
+            let found: Vec<(String, i64, String)> =
+                query.fetch_all(&mut *connection).await.map_err(wrong)?;
+            for (name, seq, link) in found {
+                let head = SessionId::new(name).and_then(|session| heads.get_mut(&session));
+                let head =
+                    head.ok_or_else(|| fault_in_heads("a session that was not asked for"))?;
+                let seq = seq.try_into().map_err(|_| fault_in_heads("a place below zero"))?;
+                let link = Digest::parse(&link).ok_or_else(|| fault_in_heads("a broken link"))?;
+                (head.seq, head.link) = (Seq(seq), link);
+            }
+        }
+        Ok(heads)
+    }
+
+    async fn write(
+        &mut self,
+        connection: &mut SqliteConnection,
+        rows: Vec<Row<'_>>,
+        mut changed: Vec<(SessionId, Seq, Digest, Changed)>,
+    ) -> Result<(), Error> {
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() || !changed.is_empty() {
+            let events: Vec<Row<'_>> = rows.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
+            // Heads follow when the last events are written; the one of a lonely
+            // session goes along with them.
+            let last = rows.peek().is_none() && (changed.len() == 1 || events.is_empty());
+            let count = if last { changed.len().min(limits::STATEMENT_ROWS_MAX) } else { 0 };
+            let sessions: Vec<_> = changed.drain(..count).collect();
+            let text = self.texts.insert(Statements { events: events.len(), sessions: count });
+            let mut query = sqlx::query(AssertSqlSafe(text));
+            for Row { session, seq, at_ms, link, entry } in events {
+                let blob = entry.payload.is_none().then(|| entry.digest.to_string());
+                query = query.bind(session.to_string()).bind(number(seq.0)).bind(number(at_ms));
+                query = query.bind(i64::from(entry.format)).bind(entry.payload.clone()).bind(blob);
+                query = query.bind(link.to_string());
+            }
+            for (session, seq, link, changed) in sessions {
+                let Changed { created_at_ms, last_at_ms, summary } = changed;
+                query = query.bind(session.to_string()).bind(number(created_at_ms));
+                query = query.bind(number(last_at_ms)).bind(number(seq.0)).bind(link.to_string());
+                query = query.bind(summary.title).bind(summary.status);
+            }
+            let written = query.execute(&mut *connection).await;
+            written.map_err(|e| match e.as_database_error().map(|e| e.is_unique_violation()) {
+                Some(true) => fault_in_heads("a session that has more events than it says"),
+                _ => fault::of("writing events", e),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Append {
+    /// Fences, links, and moves the head.
+    fn apply<'a>(
+        &'a self,
+        session: &'a SessionId,
+        head: &mut Head,
+        rows: &mut Vec<Row<'a>>,
+    ) -> Result<Seq, Error> {
+        let Self { after, at_ms, ref entries, ref summary } = *self;
+        if head.seq != after {
+            let (session, found) = (session.clone(), head.seq);
+            return Err(Error::Conflict { session, expected: after, found });
+        }
+        if entries.is_empty() {
+            return Ok(after);
+        }
+        for entry in entries {
+            let (seq, format) = (head.seq.next(), entry.format);
+            let text = &entry.digest;
+            let link = Linked { session, seq, at_ms, format, text }.after(&head.link);
+            (head.seq, head.link) = (seq, link.clone());
+            rows.push(Row { session, seq, at_ms, link, entry });
+        }
+        let new = Changed { created_at_ms: at_ms, last_at_ms: at_ms, summary: Summary::default() };
+        let changed = head.changed.get_or_insert(new);
+        changed.last_at_ms = at_ms;
+        let known = std::mem::take(&mut changed.summary);
+        changed.summary = Summary {
+            title: summary.title.clone().or(known.title),
+            status: summary.status.clone().or(known.status),
+        };
+        Ok(head.seq)
+    }
+}
+
+/// Writes a snapshot, sealed to the event that it follows.
+async fn keep(
+    connection: &mut SqliteConnection,
+    session: &SessionId,
+    snapshot: &Snapshot,
+) -> Result<Result<Seq, Error>, Error> {
+    const LINK: &str = "SELECT link FROM events WHERE session = $1 AND seq = $2";
+    const KEEP: &str = "INSERT INTO snapshots (session, seq, version, seal, state) \
+        VALUES ($1, $2, $3, $4, $5) ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, \
+        version = excluded.version, seal = excluded.seal, state = excluded.state \
+        WHERE excluded.seq >= snapshots.seq";
+    let wrong = |e| fault::of("writing a snapshot", e);
+    let seq = snapshot.seq;
+    let query = sqlx::query_as(LINK).bind(session.to_string()).bind(number(seq.0));
+    let found: Option<(String,)> = query.fetch_optional(&mut *connection).await.map_err(wrong)?;
+    let Some((link,)) = found else {
+        let what = format!("event {seq} of session {session}");
+        return Ok(Err(Error::NotFound { what }));
+    };
+    let seal = snapshot::seal(session, &link, snapshot.version, &snapshot.state);
+    sqlx::query(KEEP)
+        .bind(session.to_string())
+        .bind(number(seq.0))
+        .bind(i64::from(snapshot.version))
+        .bind(seal.to_string())
+        .bind(snapshot.state.as_slice())
+        .execute(connection)
+        .await
+        .map_err(wrong)?;
+    Ok(Ok(seq))
+}
+
+fn fault_in_heads(what: &str) -> Error {
+    Error::damaged(fault::DATABASE, format!("its table of sessions has {what}"))
+}
+
+/// A number as the database holds it. Whatever could be too large is refused
+/// before it comes here, and would find nothing.
+pub(super) fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,259 @@
+//! Looks at a database before anything is opened, and makes a new one.
+//!
+//! Must never change a byte or a name where the file is not ours, damaged or
+//! newer. The header is read as plain bytes, because even a reading connection
+//! makes files beside a database. Layout: <https://www.sqlite.org/fileformat2.html>.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+use std::time::Duration;
+
+use super::{FORMAT, Settings, fault, log};
+use crate::directory::{create_new, make_private, remove_leftovers, sync_directory};
+use crate::{Error, limits};
+
+/// Name of the database in its directory.
+const DATABASE: &str = "journal.db";
+/// What the names of unfinished new databases begin with.
+const TEMPORARY: &str = "journal.db.new-";
+/// `Outr`, in the header's field for the kind of application.
+const APPLICATION: u32 = 0x4f75_7472;
+const PAGE_BYTES: u32 = 4_096;
+const HEADER_BYTES: usize = 100;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Makes the database if there is none; else checks that it is ours and of a known format.
+pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
+    let path = directory.join(DATABASE);
+    if look(&path)? == Seen::Nothing {
+        make_private(directory).map_err(|e| Error::io("making the store's directory", e))?;
+        create(directory, &path).await?;
+    }
+    if look(&path)? == Seen::Whole
+        && let Err(error) = look_inside(&path).await
+        // If another process began to write meanwhile, what was seen means nothing.
+        && look(&path)? == Seen::Whole
+    {
+        return Err(error);
+    }
+    remove_leftovers(directory, TEMPORARY);
+    Ok(path)
+}
+
+/// What stands where the database should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    /// A database of ours, with everything in its one file.
+    Whole,
+    /// A database of ours whose newest pages are in its log: in use, or left by a crash.
+    Logged,
+}
+
+/// Looks at names and headers; an error if there is something that is not ours.
+fn look(path: &Path) -> Result<Seen, Error> {
+    let place = || path.display().to_string();
+    let damaged = |what: &str| Err(Error::damaged(place(), what));
+    let logged = || fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let logged_before = logged();
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound && !logged_before => {
+            return Ok(Seen::Nothing);
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return damaged("it is missing, but its write-ahead log is there");
+        }
+        Err(e) => return Err(Error::io("opening the database", e)),
+    };
+    let size = file.metadata().map_err(|e| Error::io("opening the database", e))?.len();
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    (&mut file)
+        .take(HEADER_BYTES as u64)
+        .read_to_end(&mut header)
+        .map_err(|e| Error::io("reading the database's header", e))?;
+    let Ok(header) = <[u8; HEADER_BYTES]>::try_from(header) else {
+        return damaged("it is shorter than a database's header");
+    };
+    if header[..16] != *MAGIC {
+        return damaged("it is no SQLite database");
+    }
+    let number = |at: usize| {
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    if number(68) != APPLICATION {
+        return damaged("it is an SQLite database of another program");
+    }
+    known_format(&place(), u64::from(number(60)))?;
+    if let Some(header) = log::first_page(&beside(path, "-wal"), PAGE_BYTES)? {
+        known_format(&place(), u64::from(header.format))?;
+    }
+    let page_bytes = u64::from(u16::from_be_bytes([header[16], header[17]]));
+    if page_bytes != u64::from(PAGE_BYTES) {
+        return damaged("its page size is not one that we write");
+    }
+    // While there is a log, the file may rightly lag behind its own header. Asked
+    // again, because another process may have begun to write in the meantime.
+    let logged = logged_before || logged();
+    if !logged && size < page_bytes * u64::from(number(28)) {
+        return damaged("it is cut short");
+    }
+    Ok(if logged { Seen::Logged } else { Seen::Whole })
+}
+
+fn known_format(place: &str, found: u64) -> Result<(), Error> {
+    let known = u64::from(FORMAT);
+    if found > known {
+        return Err(Error::Newer { place: place.to_owned(), found, known });
+    }
+    if found == 0 {
+        return Err(Error::damaged(place, "its format is not written in it"));
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Makes a whole database under another name and then gives it its own, so that
+/// nobody ever sees a part of one. If another process was faster, its one stays.
+async fn create(directory: &Path, path: &Path) -> Result<(), Error> {
+    let doing = "making a new database";
+    let (temporary, file) = create_new(directory, TEMPORARY).map_err(|e| Error::io(doing, e))?;
+    drop(file);
+    let made = fill(&temporary).await;
+    let linked = made.and_then(|()| match fs::hard_link(&temporary, path) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(Error::io(doing, e)),
+        _ => Ok(()),
+    });
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let _ = fs::remove_file(beside(&temporary, suffix));
+    }
+    linked?;
+    sync_directory(directory).map_err(|e| Error::io(doing, e))
+}
+
+async fn fill(path: &Path) -> Result<(), Error> {
+    const SCHEMA: &str = include_str!("schema.sql");
+    let wrong = |e| fault::of("making a new database", e);
+    let options = options(path)
+        .page_size(PAGE_BYTES)
+        .journal_mode(SqliteJournalMode::Memory)
+        .synchronous(SqliteSynchronous::Off)
+        .pragma("application_id", APPLICATION.to_string())
+        .pragma("user_version", FORMAT.to_string());
+    let mut connection = options.connect().await.map_err(wrong)?;
+    // The log comes last, so that the file's own header tells the format from the first day.
+    for text in ["BEGIN", SCHEMA, "COMMIT", "PRAGMA journal_mode = WAL"] {
+        sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
+    }
+    connection.close().await.map_err(wrong)?;
+    // Nobody knows the file yet: one sync at the end makes all of it durable.
+    let synced = File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|e| Error::io("making a new database", e))
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .busy_timeout(Duration::from_millis(limits::BUSY_WAIT_MS))
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .pragma("trusted_schema", "OFF")
+        .pragma("cell_size_check", "ON")
+        .thread_name(|id| format!("journal-sql-{id}"))
+        .disable_statement_logging()
+}
+
+/// A connection that writes, to a database of a format that is known. There is one.
+pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteConnection, Error> {
+    let mut options = options(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .busy_timeout(Duration::from_millis(settings.busy_wait_ms))
+        .pragma("wal_autocheckpoint", limits::WAL_PAGES.to_string())
+        .pragma("journal_size_limit", limits::WAL_KEPT_BYTES_MAX.to_string());
+    if let Some(bytes) = settings.database_bytes_max {
+        options = options.pragma("max_page_count", (bytes / u64::from(PAGE_BYTES)).to_string());
+    }
+    let mut connection =
+        options.connect().await.map_err(|e| fault::of("opening the database", e))?;
+    match check(path, &mut connection).await {
+        Ok(()) => Ok(connection),
+        Err(error) => {
+            // Waits until what it made beside the database is gone again.
+            let _ = connection.close().await;
+            Err(error)
+        }
+    }
+}
+
+/// A connection that reads.
+pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
+    let options = options(path).read_only(true).pragma("query_only", "ON");
+    options.connect().await.map_err(|e| fault::of("opening the database", e))
+}
+
+/// Looks at the tables through a connection that makes no files and takes no
+/// locks, which is possible while there is no log.
+async fn look_inside(path: &Path) -> Result<(), Error> {
+    let options = options(path).read_only(true).immutable(true);
+    let connection = options.connect().await;
+    let mut connection = connection.map_err(|e| fault::of("opening the database", e))?;
+    let checked = check(path, &mut connection).await;
+    // It only read, so there is nothing left to fail.
+    let _ = connection.close().await;
+    checked
+}
+
+/// Checks both notes of the format with the database's own eyes.
+async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+    let wrong = |e| fault::of("reading the database's format", e);
+    let place = path.display().to_string();
+    let (header,): (i64,) =
+        sqlx::query_as("PRAGMA user_version").fetch_one(&mut *connection).await.map_err(wrong)?;
+    known_format(&place, header.try_into().unwrap_or(0))?;
+    let row: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE name = 'format'")
+        .fetch_optional(&mut *connection)
+        .await
+        .map_err(wrong)?;
+    known_format(&place, row.and_then(|(text,)| text.parse().ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[tokio::test]
+    async fn the_writer_is_durable_and_trusts_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = prepare(directory.path()).await.unwrap();
+        let mut connection = writing(&path, Settings::default()).await.unwrap();
+        let mut text = String::new();
+        let pragmas =
+            ["journal_mode", "synchronous", "trusted_schema", "page_size", "application_id"];
+        for pragma in pragmas {
+            let query =
+                sqlx::AssertSqlSafe(format!("SELECT CAST({pragma} AS TEXT) FROM pragma_{pragma}"));
+            let (value,): (String,) =
+                sqlx::query_as(query).fetch_one(&mut connection).await.unwrap();
+            text += &format!("{pragma} {value}\n");
+        }
+        expect![[r#"
+            journal_mode wal
+            synchronous 2
+            trusted_schema 0
+            page_size 4096
+            application_id 1333097586
+        "#]]
+        .assert_eq(&text);
+    }
+}

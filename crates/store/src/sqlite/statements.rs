@@ -1,0 +1,113 @@
+//! The texts of the writer's statements, by how many rows they take.
+//!
+//! A text is made once and prepared once by the connection, which knows it
+//! again by its wording: so there must be few different ones. Each holds only
+//! placeholders, never a value.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// How many rows a writing statement takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Statements {
+    pub(super) events: usize,
+    pub(super) sessions: usize,
+}
+
+/// The texts that were needed so far.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    heads: BTreeMap<(usize, bool), Arc<str>>,
+    inserts: BTreeMap<Statements, Arc<str>>,
+}
+
+const EVENTS: &str =
+    "INSERT INTO events (session, seq, at_ms, format, payload, blob, link) VALUES ";
+const SESSIONS: &str = "INSERT INTO sessions \
+    (session, created_at_ms, last_at_ms, head_seq, head_link, title, status) VALUES ";
+const SESSIONS_KNOWN: &str = " ON CONFLICT (session) DO UPDATE SET \
+    last_at_ms = excluded.last_at_ms, head_seq = excluded.head_seq, \
+    head_link = excluded.head_link, title = COALESCE(excluded.title, sessions.title), \
+    status = COALESCE(excluded.status, sessions.status)";
+const COLUMNS: usize = 7;
+
+impl Texts {
+    /// Sessions whose heads one statement reads.
+    pub(super) const HEADS_MAX: usize = 64;
+
+    /// Reads heads, after taking the write lock if it is the first. Gives the
+    /// number of its places too, which are to be filled by repeating a name.
+    pub(super) fn heads(&mut self, count: usize, first: bool) -> (Arc<str>, usize) {
+        let places = match count {
+            0..=1 => 1,
+            2..=8 => 8,
+            _ => Self::HEADS_MAX,
+        };
+        let make = || {
+            let begin = if first { "BEGIN IMMEDIATE; " } else { "" };
+            let mut text = format!(
+                "{begin}SELECT session, head_seq, head_link FROM sessions WHERE session IN "
+            );
+            tuple(&mut text, 1, places);
+            text.into()
+        };
+        (self.heads.entry((places, first)).or_insert_with(make).clone(), places)
+    }
+
+    /// Writes events, and then where their sessions stand.
+    pub(super) fn insert(&mut self, rows: Statements) -> Arc<str> {
+        let make = || {
+            let mut text = String::new();
+            let mut place = 1;
+            if rows.events > 0 {
+                text.push_str(EVENTS);
+                place = tuples(&mut text, place, rows.events);
+            }
+            if rows.sessions > 0 {
+                text.push_str(if rows.events > 0 { "; " } else { "" });
+                text.push_str(SESSIONS);
+                tuples(&mut text, place, rows.sessions);
+                text.push_str(SESSIONS_KNOWN);
+            }
+            text.into()
+        };
+        self.inserts.entry(rows).or_insert_with(make).clone()
+    }
+}
+
+fn tuples(text: &mut String, mut place: usize, count: usize) -> usize {
+    for index in 0..count {
+        text.push_str(if index > 0 { ", " } else { "" });
+        place = tuple(text, place, COLUMNS);
+    }
+    place
+}
+
+/// `($1, $2, $3)`; gives the next place.
+fn tuple(text: &mut String, place: usize, count: usize) -> usize {
+    for index in 0..count {
+        let before = if index == 0 { "(" } else { ", " };
+        write!(text, "{before}${}", place + index).expect("a String takes everything");
+    }
+    text.push(')');
+    place + count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn texts() {
+        let mut texts = Texts::default();
+        let (heads, places) = texts.heads(3, true);
+        let one = texts.insert(Statements { events: 2, sessions: 1 });
+        expect![[r#"
+            8
+            BEGIN IMMEDIATE; SELECT session, head_seq, head_link FROM sessions WHERE session IN ($1, $2, $3, $4, $5, $6, $7, $8)
+            INSERT INTO events (session, seq, at_ms, format, payload, blob, link) VALUES ($1, $2, $3, $4, $5, $6, $7), ($8, $9, $10, $11, $12, $13, $14); INSERT INTO sessions (session, created_at_ms, last_at_ms, head_seq, head_link, title, status) VALUES ($15, $16, $17, $18, $19, $20, $21) ON CONFLICT (session) DO UPDATE SET last_at_ms = excluded.last_at_ms, head_seq = excluded.head_seq, head_link = excluded.head_link, title = COALESCE(excluded.title, sessions.title), status = COALESCE(excluded.status, sessions.status)
+        "#]].assert_eq(&format!("{places}\n{heads}\n{one}\n"));
+    }
+}

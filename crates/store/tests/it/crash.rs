@@ -1,0 +1,78 @@
+//! Processes that are killed, and processes that compete.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use outrigger_agent::{Event, Seq};
+use outrigger_store::{Journal, load_all};
+
+use crate::child::{acknowledged, command};
+use crate::support::{open, session};
+
+/// The texts of the shared session, without their padding.
+async fn texts(directory: &Path) -> Vec<String> {
+    let store = open(directory).await;
+    let shared = session("shared");
+    let mut texts = Vec::new();
+    load_all(&store, &shared, Seq(0), |record| match record.event {
+        Event::Said(message) => {
+            texts.push(message.text.split(' ').next().unwrap().to_owned());
+        }
+        other => panic!("nobody appended {other:?}"),
+    })
+    .await
+    .unwrap();
+    assert_eq!(store.verify(&shared).await.unwrap().head, Seq(texts.len() as u64));
+    store.close().await;
+    texts
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_kill_9() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut promised = Vec::new();
+    for round in 0..20u64 {
+        let mut child = command(directory.path(), &format!("r{round}"), 1_000_000).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        // Killed after another number of acknowledgements each time, at whatever it does then.
+        for _ in 0..=(round * 7 % 23) {
+            while output.read_line(&mut text).unwrap() > 0 {
+                if text.lines().last().unwrap().starts_with("acknowledged ") {
+                    break;
+                }
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        output.read_to_string(&mut text).unwrap();
+        let acknowledged = acknowledged(&text);
+        assert!(!acknowledged.is_empty(), "the child did not run: {text}");
+        promised.extend(acknowledged);
+    }
+    let texts = texts(directory.path()).await;
+    for (place, text) in &promised {
+        assert_eq!(texts[usize::try_from(place - 1).unwrap()], *text, "event {place} was promised");
+    }
+    // A killed child may have stored one event that it could not acknowledge any more.
+    assert!(texts.len() <= promised.len() + 20);
+}
+
+#[tokio::test]
+async fn two_processes_in_one_session_share_out_the_places() {
+    let directory = tempfile::tempdir().unwrap();
+    // Also the race of making the database is part of it.
+    let children = ["a", "b"].map(|name| command(directory.path(), name, 60).spawn().unwrap());
+    let mut promised = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        promised.extend(acknowledged(&text));
+    }
+    promised.sort();
+    let places: Vec<u64> = promised.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, (1..=120).collect::<Vec<_>>(), "each place has one winner");
+    let promised: Vec<String> = promised.into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts(directory.path()).await, promised);
+}

@@ -1,0 +1,12 @@
+//! Tests of the store through its public face.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod child;
+mod conforms;
+mod crash;
+mod damage;
+mod full;
+mod golden;
+mod sample;
+mod support;

@@ -1,0 +1,253 @@
+//! The journals from which the golden ones of the current format are written:
+//! a whole turn as it happens, and everything else that can be in a journal.
+
+use std::sync::Arc;
+
+use outrigger_agent::{
+    Amounts, Answer, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Message,
+    ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery, Reply,
+    SandboxReady, Seq, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolSpec, TurnEnd,
+    TurnLimits, Usage, Work, Workspace,
+};
+use outrigger_policy::{RuleSetHash, Verdict};
+
+/// The samples, by name of file.
+pub(crate) fn journals() -> [(&'static str, Vec<Event>); 2] {
+    [("turn", turn()), ("rest", rest())]
+}
+
+fn raw(text: &str) -> Raw {
+    Raw::new(text.to_owned()).unwrap()
+}
+
+fn rule_set() -> RuleSetHash {
+    serde_json::from_value("5f".repeat(32).into()).unwrap()
+}
+
+fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: format!("The tool {name}."),
+        schema: raw(r#"{"type": "object",  "properties": {"b": {}, "a": {}}}"#),
+        kind,
+        concurrency,
+        recovery,
+        sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
+    }
+}
+
+fn opened() -> Event {
+    use {Concurrency::*, Recovery::*, ToolKind::*};
+    Event::Opened(Arc::new(Spec {
+        principal: "person:local".to_owned(),
+        model: ModelSpec {
+            name: "large".to_owned(),
+            provider: "anthropic-messages".to_owned(),
+            address: Some("https://models.example/v1".to_owned()),
+            context_tokens: 200_000,
+            output_tokens_max: 8_192,
+            scripted: false,
+        },
+        system: "You help.".to_owned(),
+        tools: vec![
+            tool("bash", Execute, Exclusive, Reattach),
+            tool("read", ReadFiles, Shared, Repeat),
+            tool("write", WriteFiles, Exclusive, Repeat),
+        ],
+        budget: Amounts { steps: 100, tokens: u64::MAX },
+        turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
+        workspace: Some(Workspace {
+            archive: Digest::of(b"archive"),
+            bytes: 10_240,
+            files: 3,
+            source: "/home/me/project".to_owned(),
+        }),
+    }))
+}
+
+fn said(author: Author, text: &str) -> Event {
+    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+}
+
+fn reply(parts: Vec<Part>, stop: Stop, usage: Usage) -> Arc<Reply> {
+    Arc::new(Reply {
+        origin: Origin {
+            api: "anthropic-messages".to_owned(),
+            provider: "api.anthropic.com".to_owned(),
+            model: "large-1".to_owned(),
+            response_id: Some("msg_1".to_owned()),
+        },
+        fingerprint: Reply::fingerprint_of(&parts),
+        parts,
+        native: vec![raw(r#"{"type":"thinking", "signature":"c2ln", "n":1.50}"#)],
+        stop,
+        usage,
+    })
+}
+
+fn decided(effect: u64, verdict: Verdict) -> Event {
+    Event::Decided { effect: Seq(effect), verdict, rule_set: rule_set() }
+}
+
+fn started(effect: u64, place: Option<Place>) -> Event {
+    let reserved = Amounts { steps: 1, tokens: 9_000 };
+    Event::Started { effect: Seq(effect), attempt: 1, reserved, place }
+}
+
+fn settled(effect: u64, outcome: Outcome) -> Event {
+    let spent = Amounts { steps: 1, tokens: 120 };
+    Event::Settled { effect: Seq(effect), outcome, spent }
+}
+
+fn permit() -> Verdict {
+    Verdict::Permit { rules: vec!["local".to_owned()] }
+}
+
+fn call_tool(reply: u64, index: u32, tool: &str) -> Work {
+    Work::CallTool(ToolCall {
+        reply: Seq(reply),
+        index,
+        call: format!("call_{index}"),
+        tool: tool.to_owned(),
+        arguments: Digest::of(br#"{"command":"make"}"#),
+    })
+}
+
+fn turn() -> Vec<Event> {
+    let call = Call {
+        id: "call_0".to_owned(),
+        name: "bash".to_owned(),
+        arguments: r#"{"command":"make"}"#.to_owned(),
+    };
+    let wish = vec![
+        Part::Thinking("It has a Makefile.".to_owned()),
+        Part::Text("I build it: \u{1f6f6}\n".to_owned()),
+        Part::Call(call),
+        Part::Opaque("server_tool".to_owned()),
+    ];
+    let usage = Usage {
+        input_tokens: 100,
+        output_tokens: 20,
+        cache_read_tokens: 5,
+        cache_write_tokens: 6,
+        reasoning_tokens: 7,
+        native: Some(raw(r#"{"input_tokens":  100}"#)),
+    };
+    let ready = SandboxReady {
+        id: "sb-1".to_owned(),
+        generation: "g-1".to_owned(),
+        backend: "native".to_owned(),
+        isolation: "root_range".to_owned(),
+        note: Some("A new sandbox.".to_owned()),
+    };
+    let output = ToolOutput {
+        status: Status::Ok,
+        text: "cc -o a a.c\n".to_owned(),
+        exit_code: Some(0),
+        hidden_bytes: 12,
+    };
+    let place = Place {
+        sandbox: "work".to_owned(),
+        generation: "g-1".to_owned(),
+        exec: "golden-8".to_owned(),
+    };
+    let answer = Answer::Approved { rule_set: rule_set() };
+    let done = vec![Part::Text("Built.".to_owned())];
+    vec![
+        opened(),
+        said(Author::Untrusted("AGENTS.md".to_owned()), "Use make."),
+        said(Author::Person("person:local".to_owned()), "Build it, \"please\"."),
+        Event::Proposed(Work::AskModel),
+        decided(4, permit()),
+        started(4, None),
+        settled(4, Outcome::Done(Product::Reply(reply(wish, Stop::End, usage)))),
+        Event::Proposed(call_tool(4, 0, "bash")),
+        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()] }),
+        Event::Answered { effect: Seq(8), by: "person:local".to_owned(), answer },
+        Event::Proposed(Work::Provision { sandbox: "work".to_owned() }),
+        decided(11, permit()),
+        started(11, None),
+        settled(11, Outcome::Done(Product::Sandbox(ready))),
+        decided(8, permit()),
+        started(8, Some(place)),
+        settled(8, Outcome::Done(Product::Output(output))),
+        Event::Proposed(Work::AskModel),
+        decided(18, permit()),
+        started(18, None),
+        settled(18, Outcome::Done(Product::Reply(reply(done, Stop::End, Usage::default())))),
+        Event::TurnEnded(TurnEnd::Answered),
+    ]
+}
+
+fn failures() -> Vec<Failure> {
+    let text = || "what to do".to_owned();
+    let model = |fault| Failure::Model { fault, detail: text() };
+    vec![
+        model(ModelFault::Auth),
+        model(ModelFault::Invalid),
+        model(ModelFault::ContextTooLong),
+        model(ModelFault::RateLimited),
+        model(ModelFault::Unavailable),
+        model(ModelFault::Garbled),
+        model(ModelFault::Script),
+        Failure::Call(CallFault::Malformed { detail: text() }),
+        Failure::Call(CallFault::Duplicated),
+        Failure::Call(CallFault::Unknown { available: vec!["bash".to_owned()] }),
+        Failure::Call(CallFault::Oversized { bytes: 5 << 20 }),
+        Failure::Call(CallFault::Cyclic { times: 5 }),
+        Failure::Call(CallFault::TooMany),
+        Failure::Denied { reason: text() },
+        Failure::Sandbox { detail: text() },
+        Failure::Budget,
+    ]
+}
+
+fn turn_ends() -> Vec<TurnEnd> {
+    let text = || "what to do".to_owned();
+    vec![
+        TurnEnd::Refused { reason: text() },
+        TurnEnd::OutputLimit,
+        TurnEnd::StepsExhausted,
+        TurnEnd::TimeExhausted,
+        TurnEnd::BudgetExhausted,
+        TurnEnd::ModelFailed { fault: ModelFault::Auth, detail: text() },
+        TurnEnd::SandboxFailed { detail: text() },
+        TurnEnd::Interrupted,
+        TurnEnd::Cancelled,
+    ]
+}
+
+fn rest() -> Vec<Event> {
+    let by = || "person:local".to_owned();
+    let mut events = vec![opened(), said(Author::Person(by()), "Again.")];
+    events.push(Event::Proposed(Work::Compact));
+    for stop in [Stop::OutputLimit, Stop::Refused("unsafe".to_owned()), Stop::Paused] {
+        let short = reply(Vec::new(), stop, Usage::default());
+        events.push(settled(3, Outcome::Done(Product::Reply(short))));
+    }
+    events.push(Event::Proposed(call_tool(3, 1, "read")));
+    events.push(decided(7, Verdict::Forbid { rules: Vec::new() }));
+    let answer = Answer::Denied { reason: "not now".to_owned() };
+    events.push(Event::Answered { effect: Seq(7), by: by(), answer });
+    for status in [Status::Error, Status::Denied, Status::Unknown] {
+        let text = "no such file".to_owned();
+        let output = ToolOutput { status, text, exit_code: None, hidden_bytes: 0 };
+        events.push(settled(7, Outcome::Done(Product::Output(output))));
+    }
+    events.extend(failures().into_iter().map(|failure| settled(7, Outcome::Failed(failure))));
+    events.push(settled(7, Outcome::Cancelled));
+    let evidence = "it ran when the host was lost".to_owned();
+    events.push(settled(7, Outcome::Unknown { evidence }));
+    events.push(Event::SandboxLost {
+        sandbox: "work".to_owned(),
+        generation: "g-1".to_owned(),
+        notice: "files under /tmp are gone".to_owned(),
+    });
+    events.push(Event::Interrupted { by: by() });
+    events.extend(turn_ends().into_iter().map(Event::TurnEnded));
+    let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
+    events.push(Event::Resumed { by: by(), budget: Some(Amounts::default()), turn });
+    events.push(Event::Resumed { by: by(), budget: None, turn: None });
+    events.push(Event::Cancelled { by: by(), reason: "done with it".to_owned() });
+    events
+}
