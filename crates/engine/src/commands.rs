@@ -1,0 +1,130 @@
+//! What people do to sessions: each a fenced append, and a poke by who called.
+
+use outrigger_agent::{Amounts, Event, Message, Record, Seq, SessionId, Spec, State, TurnLimits};
+use outrigger_store::Error as StoreError;
+use std::sync::Arc;
+
+use crate::{Engine, Error, limits};
+
+impl Engine {
+    /// Opens a session with what is said first.
+    ///
+    /// # Errors
+    /// A message that is too large, a session of that name, or the journal's.
+    pub async fn open(
+        &self,
+        session: &SessionId,
+        spec: Spec,
+        messages: Vec<Message>,
+    ) -> Result<(), Error> {
+        let mut events = vec![Event::Opened(Arc::new(spec))];
+        for message in messages {
+            events.push(said(message)?);
+        }
+        let at_ms = self.parts.clock.now_ms();
+        let mut state = State::default();
+        for event in &events {
+            let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
+            state = state.apply(&record);
+        }
+        self.append(session, Seq::default(), at_ms, events, &state).await
+    }
+
+    /// Says something: begins a turn, or steers the running one.
+    ///
+    /// # Errors
+    /// A message that is too large, an ended session, or the journal's.
+    pub async fn say(&self, session: &SessionId, message: Message) -> Result<(), Error> {
+        let event = said(message)?;
+        self.command(session, |state| (!state.is_cancelled()).then(|| event.clone())).await
+    }
+
+    /// Stops the current turn and keeps the session.
+    ///
+    /// # Errors
+    /// An ended session, or the journal's.
+    pub async fn interrupt(&self, session: &SessionId, by: &str) -> Result<(), Error> {
+        let by = by.to_owned();
+        self.command(session, |state| {
+            (!state.is_cancelled()).then(|| Event::Interrupted { by: by.clone() })
+        })
+        .await
+    }
+
+    /// Ends a session for good. Ending one that was ended is fine.
+    ///
+    /// # Errors
+    /// The journal's.
+    pub async fn cancel(&self, session: &SessionId, by: &str, reason: &str) -> Result<(), Error> {
+        let (by, reason) = (by.to_owned(), reason.to_owned());
+        let cancelled = self
+            .command(session, |state| {
+                let event = Event::Cancelled { by: by.clone(), reason: reason.clone() };
+                (!state.is_cancelled()).then_some(event)
+            })
+            .await;
+        match cancelled {
+            Err(Error::Ended(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Lets a turn that stopped before its answer go on.
+    ///
+    /// # Errors
+    /// An ended session, or the journal's.
+    pub async fn resume(
+        &self,
+        session: &SessionId,
+        by: &str,
+        budget: Option<Amounts>,
+        turn: Option<TurnLimits>,
+    ) -> Result<(), Error> {
+        let by = by.to_owned();
+        self.command(session, |state| {
+            let event = Event::Resumed { by: by.clone(), budget, turn };
+            (!state.is_cancelled()).then_some(event)
+        })
+        .await
+    }
+
+    /// The state of a session.
+    ///
+    /// # Errors
+    /// No such session, or the journal's.
+    pub async fn state(&self, session: &SessionId) -> Result<State, Error> {
+        let (state, _) = self.fold(session).await?;
+        if state.spec().is_none() {
+            return Err(Error::NotFound(session.clone()));
+        }
+        Ok(state)
+    }
+
+    async fn command(
+        &self,
+        session: &SessionId,
+        event: impl Fn(&State) -> Option<Event>,
+    ) -> Result<(), Error> {
+        for _ in 0..limits::CONFLICTS_MAX {
+            let state = self.state(session).await?;
+            let event = event(&state).ok_or_else(|| Error::Ended(session.clone()))?;
+            let at_ms = self.parts.clock.now_ms();
+            let after = state.seq();
+            let record = Record { seq: after.next(), at_ms, event };
+            let state = state.apply(&record);
+            match self.append(session, after, at_ms, vec![record.event], &state).await {
+                Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Contended(session.clone()))
+    }
+}
+
+fn said(message: Message) -> Result<Event, Error> {
+    let max = outrigger_agent::limits::MESSAGE_BYTES_MAX;
+    if message.text.len() > max {
+        return Err(Error::MessageTooLarge { bytes: message.text.len(), max });
+    }
+    Ok(Event::Said(Arc::new(message)))
+}

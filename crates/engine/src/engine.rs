@@ -1,0 +1,63 @@
+//! The engine: everything that it was given, and nothing that it found for itself.
+
+use outrigger_agent::SessionId;
+use outrigger_model::Model;
+use outrigger_policy::RuleSet;
+use outrigger_sandbox::{Backend, SandboxId, Spec};
+use outrigger_store::{Blobs, Journal};
+use std::sync::Arc;
+
+use crate::{Clock, Error, Feed};
+
+/// What an engine is made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The journal of all sessions.
+    pub journal: Arc<dyn Journal>,
+    /// Workspaces and large payloads.
+    pub blobs: Arc<dyn Blobs>,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Where sandboxes are made.
+    pub backend: Arc<dyn Backend>,
+    /// What a sandbox is made from.
+    pub sandbox: Spec,
+    /// The rules in force.
+    pub rules: Arc<RuleSet>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told.
+    pub feed: Feed,
+}
+
+/// Drives sessions. Cheap to share; holds no session itself.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub(crate) parts: Arc<Parts>,
+}
+
+impl Engine {
+    /// Puts an engine together.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Who is told of what happens here.
+    #[must_use]
+    pub fn feed(&self) -> &Feed {
+        &self.parts.feed
+    }
+
+    /// The id, at its backend, of a session's sandbox: the same after every restart,
+    /// so that making it is create-or-attach.
+    #[must_use]
+    pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
+        SandboxId::new(format!("{session}-{name}"))
+            .expect("a session id and a configured sandbox name have only plain characters")
+    }
+
+    pub(crate) fn journal_error(session: &SessionId, source: outrigger_store::Error) -> Error {
+        Error::Journal { session: session.clone(), source }
+    }
+}

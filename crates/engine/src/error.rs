@@ -1,0 +1,44 @@
+//! What can stop a driver. Everything else is an event.
+
+use outrigger_agent::SessionId;
+
+/// What can stop a driver. Nothing is lost by any of them: the session can be
+/// driven again from its journal.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The journal could not be read or written.
+    #[error("the journal of session {session} failed")]
+    Journal {
+        /// Whose journal.
+        session: SessionId,
+        /// How it failed, and whether a retry helps.
+        #[source]
+        source: outrigger_store::Error,
+    },
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    NotFound(SessionId),
+    /// Somebody else appends to the session all the time.
+    #[error("session {0} is being driven by somebody else")]
+    Contended(SessionId),
+    /// The session was ended; nothing further can be said in it.
+    #[error("session {0} was ended")]
+    Ended(SessionId),
+    /// A message is too large for a conversation.
+    #[error("the message has {bytes} bytes; at most {max} are accepted")]
+    MessageTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Too many sessions run in this process.
+    #[error("{0} sessions run already")]
+    TooManySessions(usize),
+    /// The workspace could not be copied in or out.
+    #[error("the workspace could not be copied")]
+    Workspace(#[source] crate::workspace::Error),
+    /// Our own bug: a driver ended without an answer.
+    #[error("the driver of session {0} ended unexpectedly")]
+    Driver(SessionId),
+}

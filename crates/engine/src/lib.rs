@@ -1,0 +1,31 @@
+//! Drives sessions: append, decide, reserve, act, settle.
+//!
+//! Owns the one place where effects are performed, the life of a session's
+//! sandboxes, and the embedded host that decides who drives which session in this
+//! process. Only this crate appends to a journal, and it appends before it
+//! performs. Must never decide what should happen (that is `agent`) or whether it
+//! may (that is `policy`).
+//!
+//! Read first: [`Engine`], [`Engine::drive`], [`Embedded`].
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod commands;
+mod engine;
+mod error;
+mod feed;
+mod host;
+pub mod limits;
+mod live;
+mod perform;
+mod step;
+mod tasks;
+pub mod workspace;
+
+pub use clock::{Clock, SystemClock};
+pub use engine::{Engine, Parts};
+pub use error::Error;
+pub use feed::{Feed, Live as LiveOutput, Notice};
+pub use host::{Embedded, Host};
+pub use tasks::{TaskKind, Tasks};

@@ -1,0 +1,24 @@
+//! Every limit of the engine, with its unit in its name.
+
+/// Events that one step appends at most before it looks at the world again.
+pub const BATCH_EVENTS_MAX: usize = 512;
+/// Appends that lose against another writer before the driver gives up.
+pub const CONFLICTS_MAX: u32 = 64;
+/// How often a driver that waits looks for events that another process appended.
+pub const FOREIGN_POLL_MS: u64 = 250;
+/// Events after which the folded state is kept, so that loading stays flat.
+pub const SNAPSHOT_EVENTS: u64 = 256;
+/// From a cancel until a running command is given up.
+pub const STOP_MS_MAX: u64 = 2_000;
+/// Notices that a slow listener may be behind before it has to read the journal again.
+pub const FEED_NOTICES_MAX: usize = 1_024;
+/// File operations under way at once while a workspace is copied.
+pub const COPIES_MAX: usize = 32;
+/// Entries of one page of a manifest.
+pub const MANIFEST_PAGE_ENTRIES: u32 = 2_000;
+/// Changed files that the diff of a session holds, in bytes together.
+pub const CHANGED_BYTES_MAX: u64 = 256 << 20;
+/// Sessions that one process drives at once.
+pub const SESSIONS_MAX: usize = 4_096;
+/// What a listing shows of a session's first message.
+pub const TITLE_CHARS_MAX: usize = 120;

@@ -1,0 +1,216 @@
+//! A session in the hands of its driver: its state, what it may perform, and what
+//! is under way.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use outrigger_agent::{Amounts, Author, Event, FOLD, Outcome, Record, Seq, SessionId, State, Work};
+use outrigger_policy::Granted;
+use outrigger_sandbox::Sandbox;
+use outrigger_store::{Error as StoreError, Snapshot, Summary};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Engine, Error, Notice, limits};
+
+/// An effect that came to its end.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub(crate) effect: Seq,
+    pub(crate) outcome: Outcome,
+    pub(crate) spent: Amounts,
+    /// The sandbox that turned out to be gone: its name, its life, what the model is told.
+    pub(crate) lost: Option<(String, String, String)>,
+}
+
+/// A session in the hands of its driver. Dropping it stops the waiting for what
+/// is under way, not what is under way: that is found again.
+pub(crate) struct Live {
+    pub(crate) session: SessionId,
+    pub(crate) state: State,
+    /// Authority to perform effects whose `Started` this driver appended.
+    pub(crate) granted: BTreeMap<Seq, Granted<Work>>,
+    pub(crate) running: BTreeSet<Seq>,
+    pub(crate) under_way: FuturesUnordered<BoxFuture<'static, Completed>>,
+    pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
+    /// Applied to `state` but not durable yet.
+    pending: Vec<Event>,
+    pending_at_ms: u64,
+    kept: Seq,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("session", &self.session)
+            .field("seq", &self.state.seq())
+            .field("running", &self.running)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// Takes an event into the state; it becomes durable with the next flush.
+    pub(crate) fn push(&mut self, at_ms: u64, event: Event) {
+        if self.pending.is_empty() {
+            self.pending_at_ms = at_ms;
+        }
+        let at_ms = self.pending_at_ms;
+        let record = Record { seq: self.state.seq().next(), at_ms, event };
+        self.state = std::mem::take(&mut self.state).apply(&record);
+        self.pending.push(record.event);
+    }
+
+    pub(crate) fn is_batch_full(&self) -> bool {
+        self.pending.len() >= limits::BATCH_EVENTS_MAX
+    }
+
+}
+
+/// What became of a flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// Everything is durable.
+    Durable,
+    /// Somebody else appended first: nothing of it is durable, and the state was
+    /// folded anew. Decide again.
+    Overtaken,
+}
+
+impl Engine {
+    /// Loads a session: the kept fold, and what came after it.
+    pub(crate) async fn load(&self, session: &SessionId) -> Result<Live, Error> {
+        let (state, kept) = self.fold(session).await?;
+        if state.seq() == Seq::default() {
+            return Err(Error::NotFound(session.clone()));
+        }
+        Ok(Live {
+            session: session.clone(),
+            state,
+            granted: BTreeMap::new(),
+            running: BTreeSet::new(),
+            under_way: FuturesUnordered::new(),
+            sandboxes: BTreeMap::new(),
+            pending: Vec::new(),
+            pending_at_ms: 0,
+            kept,
+        })
+    }
+
+    /// The state of a session, and the place up to which its fold is kept.
+    pub(crate) async fn fold(&self, session: &SessionId) -> Result<(State, Seq), Error> {
+        let journal = &self.parts.journal;
+        let failed = |source| Self::journal_error(session, source);
+        let cached = journal.snapshot(session, FOLD).await.map_err(failed)?;
+        let kept = cached.usable().and_then(|snapshot| {
+            // It is only a cache: one that can't be read is folded anew.
+            serde_json::from_slice::<State>(&snapshot.state).ok()
+        });
+        let mut state = kept.unwrap_or_default();
+        let from = state.seq();
+        self.catch_up(session, &mut state, |_| ()).await?;
+        Ok((state, from))
+    }
+
+    async fn catch_up(
+        &self,
+        session: &SessionId,
+        state: &mut State,
+        mut each: impl FnMut(Record) + Send,
+    ) -> Result<(), Error> {
+        let after = state.seq();
+        let mut folded = std::mem::take(state);
+        let read = outrigger_store::load_all(&*self.parts.journal, session, after, |record| {
+            folded = std::mem::take(&mut folded).apply(&record);
+            each(record);
+        });
+        let read = read.await;
+        *state = folded;
+        match read {
+            Ok(()) => Ok(()),
+            Err(StoreError::NotFound { .. }) => Err(Error::NotFound(session.clone())),
+            Err(error) => Err(Self::journal_error(session, error)),
+        }
+    }
+
+    /// Takes in what others appended.
+    pub(crate) async fn refresh(&self, live: &mut Live) -> Result<(), Error> {
+        debug_assert!(live.pending.is_empty(), "a refresh never overtakes pending events");
+        let session = live.session.clone();
+        self.catch_up(&session, &mut live.state, |record| {
+            self.feed().tell(&session, || Notice::Appended(Arc::new(record)));
+        })
+        .await
+    }
+
+    /// Makes pending events durable, in one transaction, fenced by their place.
+    pub(crate) async fn flush(&self, live: &mut Live) -> Result<Flushed, Error> {
+        if live.pending.is_empty() {
+            return Ok(Flushed::Durable);
+        }
+        let events = std::mem::take(&mut live.pending);
+        let after = Seq(live.state.seq().0 - events.len() as u64);
+        let at_ms = live.pending_at_ms;
+        match self.append(&live.session, after, at_ms, events, &live.state).await {
+            Ok(()) => {
+                self.keep(live).await;
+                Ok(Flushed::Durable)
+            }
+            Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {
+                let (state, kept) = self.fold(&live.session).await?;
+                (live.state, live.kept) = (state, kept);
+                // What was granted for events that never became durable is void.
+                live.granted.clear();
+                Ok(Flushed::Overtaken)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends and tells. `state` is the one that the events lead to.
+    pub(crate) async fn append(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        at_ms: u64,
+        events: Vec<Event>,
+        state: &State,
+    ) -> Result<(), Error> {
+        let told = if self.feed().is_heard() { events.clone() } else { Vec::new() };
+        let summary = Summary { title: title(&events), status: Some(state.status().to_owned()) };
+        let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
+        appended.map_err(|source| Self::journal_error(session, source))?;
+        for (offset, event) in (1..).zip(told) {
+            let seq = Seq(after.0 + offset);
+            let record = Record { seq, at_ms, event };
+            self.feed().tell(session, || Notice::Appended(Arc::new(record)));
+        }
+        Ok(())
+    }
+
+    /// Keeps the fold once in a while. Failing to is no failure: it is a cache.
+    async fn keep(&self, live: &mut Live) {
+        let seq = live.state.seq();
+        if seq.0 - live.kept.0 < limits::SNAPSHOT_EVENTS {
+            return;
+        }
+        if let Ok(state) = serde_json::to_vec(&live.state) {
+            let snapshot = Snapshot { seq, version: FOLD, state };
+            drop(self.parts.journal.keep_snapshot(&live.session, snapshot).await);
+        }
+        live.kept = seq;
+    }
+}
+
+/// What a session is about: the first thing that a person says when it is opened.
+fn title(events: &[Event]) -> Option<String> {
+    let opened = matches!(events.first(), Some(Event::Opened(_)));
+    let said = |event: &Event| match event {
+        Event::Said(message) if matches!(message.author, Author::Person(_)) => {
+            let line = message.text.lines().next().unwrap_or_default();
+            Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
+        }
+        _ => None,
+    };
+    if opened { events.iter().find_map(said) } else { None }
+}

@@ -1,0 +1,61 @@
+//! Stops what is under way, on a person's wish.
+
+use futures_util::StreamExt;
+use outrigger_agent::{Outcome, Phase, Place, Seq};
+use outrigger_sandbox::{ExecId, SandboxId};
+use std::time::Duration;
+
+use crate::live::{Completed, Live};
+use crate::{Engine, Error, limits};
+
+impl Engine {
+    /// Kills running commands, stops waiting for the model, and settles each as
+    /// cancelled; what came to its end first is settled as what it came to.
+    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) -> Result<(), Error> {
+        let places: Vec<Place> = ids.iter().filter_map(|id| place_of(live, *id)).collect();
+        let commands = places.len();
+        let kill = |place: Place| self.kill(Self::sandbox_id(&live.session, &place.sandbox), place);
+        let killing: Vec<_> = places.into_iter().map(kill).collect();
+        futures_util::future::join_all(killing).await;
+        self.settle_what_ended(live, commands).await?;
+        // What is left was a model call, or did not end in time: nobody waits for it any more.
+        live.under_way.clear();
+        live.running.clear();
+        for id in ids {
+            let spent = live.state.reserved_for(*id);
+            let outcome = Outcome::Cancelled;
+            self.settle(live, Completed { effect: *id, outcome, spent, lost: None }).await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_what_ended(&self, live: &mut Live, commands: usize) -> Result<(), Error> {
+        for _ in 0..commands {
+            let patience = Duration::from_millis(limits::STOP_MS_MAX);
+            match tokio::time::timeout(patience, live.under_way.next()).await {
+                Ok(Some(done)) => self.settle(live, done).await?,
+                Ok(None) | Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Failing to kill is no failure of the cancel: a sandbox that is gone has no commands.
+    async fn kill(&self, id: SandboxId, place: Place) {
+        let (Ok(Some(sandbox)), Ok(exec)) =
+            (self.parts.backend.find(&id).await, ExecId::new(place.exec))
+        else {
+            return;
+        };
+        if sandbox.generation().as_str() == place.generation {
+            drop(sandbox.kill(&exec).await);
+        }
+    }
+}
+
+fn place_of(live: &Live, id: Seq) -> Option<Place> {
+    match &live.state.effect(id)?.phase {
+        Phase::Started { place, .. } => place.clone(),
+        Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => None,
+    }
+}

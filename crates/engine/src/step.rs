@@ -1,0 +1,230 @@
+//! `one_step`: decide, append, perform, append. The loop is written once, here.
+
+use futures_util::StreamExt;
+use outrigger_agent::{
+    Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, ToolKind, Work,
+};
+use outrigger_policy::{Action, Approval, Facts, Granted, Refused};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+use crate::live::{Completed, Flushed, Live};
+use crate::{Engine, Error, limits};
+
+/// What a step came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There is more to do.
+    Again,
+    /// The session waits.
+    Parked(Park),
+}
+
+impl Engine {
+    /// Drives a session until it waits for something. Safe to call again at any
+    /// time, after any crash, and beside another driver: the journal's fence lets
+    /// only one of them start an effect.
+    ///
+    /// # Errors
+    /// What stops a driver; see [`Error`].
+    pub async fn drive(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
+        let mut live = self.load(session).await?;
+        loop {
+            if let Step::Parked(park) = self.one_step(&mut live, poke).await? {
+                return Ok(park);
+            }
+        }
+    }
+
+    /// One step: everything that can be decided without the world goes into one
+    /// durable batch; then the world is touched once.
+    pub(crate) async fn one_step(&self, live: &mut Live, poke: &Notify) -> Result<Step, Error> {
+        let at_ms = self.parts.clock.now_ms();
+        loop {
+            let next = live.state.decide(&live.session, at_ms);
+            match next {
+                Next::Record(event) => live.push(at_ms, event),
+                Next::Judge(id) => self.judge(live, id, at_ms),
+                Next::Start(id, started) => self.start(live, id, started, at_ms),
+                Next::Perform(ids) => {
+                    if self.flush(live).await? == Flushed::Durable {
+                        self.perform_all(live, &ids, at_ms).await?;
+                        self.wait(live, poke).await?;
+                    }
+                    return Ok(Step::Again);
+                }
+                Next::Stop(ids) => {
+                    if self.flush(live).await? == Flushed::Durable {
+                        self.stop_all(live, &ids).await?;
+                    }
+                    return Ok(Step::Again);
+                }
+                Next::Park(park) => {
+                    let parked = self.flush(live).await? == Flushed::Durable;
+                    return Ok(if parked { Step::Parked(park) } else { Step::Again });
+                }
+            }
+            if live.is_batch_full() {
+                self.flush(live).await?;
+                return Ok(Step::Again);
+            }
+        }
+    }
+
+    fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) {
+        let Some(effect) = live.state.effect(id) else { return };
+        let rules = &self.parts.rules;
+        let verdict = with_facts(&live.state, &effect.work, |facts| rules.judge(facts));
+        live.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
+    }
+
+    /// Decides once more, and only then lets the effect start.
+    fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) {
+        match self.grant(&live.state, id) {
+            Ok(granted) => {
+                live.granted.insert(id, granted);
+                live.push(at_ms, started);
+            }
+            Err(Refused { verdict }) => {
+                let rule_set = self.parts.rules.hash();
+                live.push(at_ms, Event::Decided { effect: id, verdict, rule_set });
+            }
+        }
+    }
+
+    fn grant(&self, state: &State, id: Seq) -> Result<Granted<Work>, Refused> {
+        let no_effect = Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
+        let effect = state.effect(id).ok_or(no_effect)?;
+        let approval = if effect.approved { Approval::Given } else { Approval::None };
+        with_facts(state, &effect.work, |facts| {
+            self.parts.rules.grant(facts, approval, effect.work.clone())
+        })
+    }
+
+    async fn perform_all(&self, live: &mut Live, ids: &[Seq], at_ms: u64) -> Result<(), Error> {
+        for id in ids {
+            if live.running.contains(id) {
+                continue;
+            }
+            let (granted, found) = match live.granted.remove(id) {
+                Some(granted) => (granted, Found::Fresh),
+                None => match self.recover(live, *id, at_ms).await? {
+                    Some(granted) => (granted, Found::Interrupted),
+                    None => continue,
+                },
+            };
+            live.running.insert(*id);
+            let performing = self.perform(live, *id, granted, found);
+            live.under_way.push(performing);
+        }
+        Ok(())
+    }
+
+    /// An effect that an earlier driver started. Nothing if it could be settled at once.
+    async fn recover(
+        &self,
+        live: &mut Live,
+        id: Seq,
+        at_ms: u64,
+    ) -> Result<Option<Granted<Work>>, Error> {
+        let Some(how) = live.state.recover(id) else { return Ok(None) };
+        let granted = match (self.grant(&live.state, id), how) {
+            (Ok(granted), Recover::Again(started)) => {
+                live.push(at_ms, started);
+                Some(granted)
+            }
+            (Ok(granted), Recover::Reattach) => Some(granted),
+            (_, Recover::Over(settled)) => {
+                live.push(at_ms, settled);
+                None
+            }
+            (Err(_), Recover::Again(_) | Recover::Reattach) => {
+                let reason = "The rules no longer permit it.".to_owned();
+                let (outcome, spent) =
+                    (Outcome::Failed(Failure::Denied { reason }), live.state.reserved_for(id));
+                live.push(at_ms, Event::Settled { effect: id, outcome, spent });
+                None
+            }
+        };
+        let durable = self.flush(live).await? == Flushed::Durable;
+        Ok(granted.filter(|_| durable))
+    }
+
+    /// Waits until something under way is over, somebody pokes, or another process appended.
+    async fn wait(&self, live: &mut Live, poke: &Notify) -> Result<(), Error> {
+        if live.under_way.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
+            tokio::select! {
+                biased;
+                Some(completed) = live.under_way.next() => return self.settle(live, completed).await,
+                () = poke.notified() => return self.refresh(live).await,
+                () = tokio::time::sleep(poll) => {
+                    let head = self.parts.journal.head(&live.session).await;
+                    let head = head.map_err(|e| Self::journal_error(&live.session, e))?;
+                    if head != live.state.seq() {
+                        return self.refresh(live).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends what became of an effect: also if somebody else appended meanwhile,
+    /// because an outcome is a fact; but only once.
+    pub(crate) async fn settle(&self, live: &mut Live, done: Completed) -> Result<(), Error> {
+        live.running.remove(&done.effect);
+        for _ in 0..limits::CONFLICTS_MAX {
+            if live.state.effect(done.effect).is_none() {
+                return Ok(());
+            }
+            let at_ms = self.parts.clock.now_ms();
+            if let Some((sandbox, generation, notice)) = &done.lost
+                && live.state.sandbox(sandbox).is_some_and(|ready| ready.generation == *generation)
+            {
+                let (sandbox, generation, notice) =
+                    (sandbox.clone(), generation.clone(), notice.clone());
+                live.sandboxes.remove(&sandbox);
+                live.push(at_ms, Event::SandboxLost { sandbox, generation, notice });
+            }
+            let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
+            live.push(at_ms, Event::Settled { effect, outcome, spent });
+            if self.flush(live).await? == Flushed::Durable {
+                return Ok(());
+            }
+        }
+        Err(Error::Contended(live.session.clone()))
+    }
+}
+
+/// Whether an effect was started by this driver or by one that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Just now.
+    Fresh,
+    /// By one that is gone: it may have happened.
+    Interrupted,
+}
+
+fn with_facts<T>(state: &State, work: &Work, judge: impl FnOnce(&Facts<'_>) -> T) -> T {
+    let (principal, model) = match state.spec() {
+        Some(spec) => (spec.principal.as_str(), spec.model.name.as_str()),
+        None => ("", ""),
+    };
+    let (action, resource) = match work {
+        Work::AskModel | Work::Compact => (Action::AskModel, model),
+        Work::Provision { sandbox } => (Action::Provision, sandbox.as_str()),
+        Work::CallTool(call) => {
+            let action = match state.tool(&call.tool).map(|tool| tool.kind) {
+                // A tool that is not on offer never gets here; the strictest is right for it.
+                Some(ToolKind::Execute) | None => Action::Execute,
+                Some(ToolKind::ReadFiles) => Action::ReadFiles,
+                Some(ToolKind::WriteFiles) => Action::WriteFiles,
+            };
+            (action, call.tool.as_str())
+        }
+    };
+    judge(&Facts { principal, action, resource })
+}

@@ -1,0 +1,235 @@
+//! What a session changed in its workspace, against what it was filled with.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use outrigger_sandbox::{
+    Digest, EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as sandbox_limits,
+};
+use sha2::Digest as _;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::Error;
+use crate::limits;
+
+/// A file or link with its contents. The contents of a link are its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// A file or a link.
+    pub kind: EntryKind,
+    /// Whether it may be executed.
+    pub executable: bool,
+    /// What it holds.
+    pub contents: Vec<u8>,
+}
+
+/// A path that is not as it was. At least one side is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the workspace.
+    pub path: String,
+    /// As it was, if it was.
+    pub before: Option<File>,
+    /// As it is, if it is.
+    pub after: Option<File>,
+}
+
+/// Everything that changed, sorted by path.
+pub type Changes = Vec<Change>;
+
+/// What a workspace was filled with: what each path held, by digest.
+#[derive(Debug, Clone, Default)]
+pub struct Base(BTreeMap<String, Known>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known {
+    kind: EntryKind,
+    executable: bool,
+    digest: Digest,
+}
+
+impl Base {
+    /// Reads what an archive holds.
+    ///
+    /// # Errors
+    /// A damaged archive.
+    pub fn read(archive: impl Read) -> Result<Self, Error> {
+        let mut base = BTreeMap::new();
+        each(archive, |path, kind, executable, entry| {
+            let mut hasher = sha2::Sha256::new();
+            match entry {
+                Content::Target(target) => hasher.update(target),
+                Content::Bytes(entry) => {
+                    let mut buffer = vec![0; 64 << 10];
+                    loop {
+                        match entry.read(&mut buffer).map_err(Error::Archive)? {
+                            0 => break,
+                            count => hasher.update(&buffer[..count]),
+                        }
+                    }
+                }
+            }
+            base.insert(path, Known { kind, executable, digest: Digest(hasher.finalize().into()) });
+            Ok(())
+        })?;
+        Ok(Self(base))
+    }
+}
+
+enum Content<'a> {
+    Target(&'a [u8]),
+    Bytes(&'a mut dyn Read),
+}
+
+fn each(
+    archive: impl Read,
+    mut visit: impl FnMut(String, EntryKind, bool, Content<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(Error::Archive)? {
+        let mut entry = entry.map_err(Error::Archive)?;
+        let path = entry.path().map_err(Error::Archive)?.to_string_lossy().into_owned();
+        let kind = entry.header().entry_type();
+        if kind.is_symlink() {
+            let target = entry.link_name_bytes().unwrap_or_default().into_owned();
+            visit(path, EntryKind::Link, false, Content::Target(&target))?;
+        } else if !kind.is_dir() {
+            let executable = entry.header().mode().map_err(Error::Archive)? & 0o111 != 0;
+            visit(path, EntryKind::File, executable, Content::Bytes(&mut entry))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares a workspace with what it was filled with.
+///
+/// `archive` is opened twice: once for the digests, once for the contents of what
+/// changed, so that only changes are held in memory.
+///
+/// # Errors
+/// A damaged archive, changes above [`limits::CHANGED_BYTES_MAX`], or the sandbox's.
+pub async fn changes(
+    sandbox: &dyn Sandbox,
+    archive: impl AsyncFn() -> Result<Box<dyn Read + Send>, Error>,
+) -> Result<Changes, Error> {
+    let base = blocking(archive().await?, Base::read).await?;
+    let now = manifest(sandbox).await?;
+    let mut paths: Vec<String> = Vec::new();
+    for (path, known) in &base.0 {
+        if now.get(path).is_none_or(|entry| known_of(entry) != *known) {
+            paths.push(path.clone());
+        }
+    }
+    paths.extend(now.keys().filter(|path| !base.0.contains_key(*path)).cloned());
+    paths.sort();
+    let wanted = paths.iter().filter(|path| base.0.contains_key(*path)).cloned().collect();
+    let mut before = blocking(archive().await?, |archive| contents(archive, wanted)).await?;
+    let after = stream::iter(paths.iter().filter_map(|path| now.get(path)))
+        .map(|entry| async { Ok((entry.path.clone(), download(sandbox, entry).await?)) })
+        .buffer_unordered(limits::COPIES_MAX)
+        .try_fold((BTreeMap::new(), 0u64), |(mut files, bytes), (path, file): (_, File)| async move {
+            let bytes = bytes + file.contents.len() as u64;
+            if bytes > limits::CHANGED_BYTES_MAX {
+                return Err(Error::TooLarge(limits::CHANGED_BYTES_MAX));
+            }
+            files.insert(path, file);
+            Ok((files, bytes))
+        });
+    let (mut after, _) = after.await?;
+    let change = |path: String| Change {
+        before: before.remove(&path),
+        after: after.remove(&path),
+        path,
+    };
+    Ok(paths.into_iter().map(change).collect())
+}
+
+async fn blocking<T: Send + 'static>(
+    archive: Box<dyn Read + Send>,
+    work: impl FnOnce(Box<dyn Read + Send>) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(move || work(archive)).await;
+    done.map_err(|panic| Error::Archive(std::io::Error::other(panic)))?
+}
+
+fn known_of(entry: &ManifestEntry) -> Known {
+    Known { kind: entry.kind, executable: entry.executable, digest: entry.digest }
+}
+
+fn contents(
+    archive: impl Read,
+    wanted: std::collections::BTreeSet<String>,
+) -> Result<BTreeMap<String, File>, Error> {
+    let mut files = BTreeMap::new();
+    each(archive, |path, kind, executable, content| {
+        if wanted.contains(&path) {
+            let mut contents = Vec::new();
+            match content {
+                Content::Target(target) => contents.extend_from_slice(target),
+                Content::Bytes(entry) => {
+                    entry.read_to_end(&mut contents).map_err(Error::Archive)?;
+                }
+            }
+            files.insert(path, File { kind, executable, contents });
+        }
+        Ok(())
+    })?;
+    Ok(files)
+}
+
+async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntry>, Error> {
+    let mut found = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let op = FileOp::Manifest {
+            root: ".".to_owned(),
+            after: after.take(),
+            entries_max: limits::MANIFEST_PAGE_ENTRIES,
+        };
+        let reply = sandbox.files(op).await;
+        let failed = |source| Error::Sandbox { path: "the workspace".to_owned(), source };
+        let FileReply::Manifest { entries, more } = reply.map_err(failed)? else {
+            return Err(Error::Protocol);
+        };
+        after = entries.last().map(|entry| entry.path.clone());
+        let kept = entries.into_iter().filter(|entry| {
+            matches!(entry.kind, EntryKind::File | EntryKind::Link) && !is_git(&entry.path)
+        });
+        found.extend(kept.map(|entry| (entry.path.clone(), entry)));
+        if !more || after.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// The repository's own data is not part of its content: nothing of it goes in,
+/// and nothing that a sandbox makes of it comes out (hooks are programs).
+fn is_git(path: &str) -> bool {
+    path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
+}
+
+async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, Error> {
+    let failed = |source| Error::Sandbox { path: entry.path.clone(), source };
+    if let Some(target) = &entry.target {
+        let (kind, contents) = (EntryKind::Link, target.clone().into_bytes());
+        return Ok(File { kind, executable: false, contents });
+    }
+    let mut contents = Vec::new();
+    if entry.bytes > limits::CHANGED_BYTES_MAX {
+        return Err(Error::TooLarge(limits::CHANGED_BYTES_MAX));
+    }
+    loop {
+        let op = FileOp::Read {
+            path: entry.path.clone(),
+            offset: contents.len() as u64,
+            bytes_max: sandbox_limits::FILE_CHUNK_BYTES_MAX,
+        };
+        let FileReply::Bytes { bytes, total_bytes } = sandbox.files(op).await.map_err(failed)? else {
+            return Err(Error::Protocol);
+        };
+        contents.extend_from_slice(&bytes);
+        if bytes.is_empty() || contents.len() as u64 >= total_bytes {
+            break;
+        }
+    }
+    Ok(File { kind: entry.kind, executable: entry.executable, contents })
+}

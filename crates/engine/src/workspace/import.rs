@@ -1,0 +1,147 @@
+//! Fills a sandbox's workspace from a tar archive.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use outrigger_agent::Workspace;
+use outrigger_sandbox::{
+    Digest, ExecId, FileOp, FileReply, Precondition, Sandbox, WriteMode, limits as sandbox_limits,
+};
+use outrigger_store::Blobs;
+use sha2::Digest as _;
+use std::io::Read;
+use tokio::sync::mpsc;
+
+use super::Error;
+use crate::limits;
+
+/// Says which archive a workspace was filled from. Written last, so that its
+/// absence means that filling was not finished.
+const MARK: &str = "/home/agent/.outrigger-workspace";
+
+/// What filling found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imported {
+    /// An empty workspace, filled now.
+    Fresh,
+    /// A workspace that had been filled before: left as it is.
+    Kept,
+}
+
+/// One file or link of an archive.
+struct Entry {
+    path: String,
+    body: Body,
+}
+
+enum Body {
+    File { contents: Vec<u8>, executable: bool },
+    Link { target: String },
+    Directory,
+}
+
+/// Fills the workspace, unless it was filled before. Safe to repeat after a crash.
+///
+/// # Errors
+/// A missing or damaged archive, or a file that the sandbox refuses.
+pub async fn import(
+    blobs: &dyn Blobs,
+    content: &Workspace,
+    sandbox: &dyn Sandbox,
+) -> Result<Imported, Error> {
+    let mark = content.archive.as_str().as_bytes();
+    if marked(sandbox, mark).await {
+        return Ok(Imported::Kept);
+    }
+    let archive = blobs.open(&content.archive).await.map_err(Error::Blob)?;
+    let (send, receive) = mpsc::channel(limits::COPIES_MAX);
+    let reading = tokio::task::spawn_blocking(move || read(archive, &send));
+    let entries = stream::unfold(receive, |mut receive| async {
+        receive.recv().await.map(|entry| (entry, receive))
+    });
+    let copying = entries.map(Ok::<Entry, Error>).try_for_each_concurrent(
+        limits::COPIES_MAX,
+        |entry| write(sandbox, entry),
+    );
+    copying.await?;
+    reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
+    let mark = Body::File { contents: mark.to_vec(), executable: false };
+    write(sandbox, Entry { path: MARK.to_owned(), body: mark }).await?;
+    Ok(Imported::Fresh)
+}
+
+async fn marked(sandbox: &dyn Sandbox, mark: &[u8]) -> bool {
+    let (path, bytes_max) = (MARK.to_owned(), mark.len() as u64 + 1);
+    match sandbox.files(FileOp::Read { path, offset: 0, bytes_max }).await {
+        Ok(FileReply::Bytes { bytes, .. }) => bytes == mark,
+        Ok(_) | Err(_) => false,
+    }
+}
+
+fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(), Error> {
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(Error::Archive)? {
+        let mut entry = entry.map_err(Error::Archive)?;
+        let path = entry.path().map_err(Error::Archive)?.to_string_lossy().into_owned();
+        if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+            return Err(Error::Path(path));
+        }
+        let kind = entry.header().entry_type();
+        let body = if kind.is_symlink() {
+            let target = entry.link_name().map_err(Error::Archive)?.unwrap_or_default();
+            Body::Link { target: target.to_string_lossy().into_owned() }
+        } else if kind.is_dir() {
+            Body::Directory
+        } else {
+            let mode = entry.header().mode().map_err(Error::Archive)?;
+            let mut contents = Vec::new();
+            entry.read_to_end(&mut contents).map_err(Error::Archive)?;
+            Body::File { contents, executable: mode & 0o111 != 0 }
+        };
+        if send.blocking_send(Entry { path, body }).is_err() {
+            // Who copies has stopped, and says why.
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+async fn write(sandbox: &dyn Sandbox, entry: Entry) -> Result<(), Error> {
+    let Entry { path, body } = entry;
+    let ops = match body {
+        Body::Link { target } => vec![FileOp::Link { id: id(&path, 0), path: path.clone(), target }],
+        Body::Directory => vec![FileOp::MakeDir { id: id(&path, 0), path: path.clone() }],
+        Body::File { contents, executable } => pieces(&path, &contents, executable),
+    };
+    let done = stream::iter(ops).map(Ok).try_for_each(|op| async {
+        let source = match sandbox.files(op).await {
+            Ok(_) => return Ok(()),
+            Err(source) => source,
+        };
+        Err(Error::Sandbox { path: path.clone(), source })
+    });
+    done.await
+}
+
+fn pieces(path: &str, contents: &[u8], executable: bool) -> Vec<FileOp> {
+    let size = usize::try_from(sandbox_limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
+    let mut pieces: Vec<&[u8]> = contents.chunks(size).collect();
+    if pieces.is_empty() {
+        pieces.push(&[]);
+    }
+    let op = |(index, piece): (usize, &[u8])| FileOp::Write {
+        id: id(path, index),
+        path: path.to_owned(),
+        contents: piece.to_vec(),
+        mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
+        executable: Some(executable),
+        precondition: Precondition::None,
+    };
+    pieces.into_iter().enumerate().map(op).collect()
+}
+
+/// The same for the same piece of the same path, so that a repeat after a lost
+/// connection appends nothing twice.
+fn id(path: &str, index: usize) -> ExecId {
+    let Digest(digest) = Digest(sha2::Sha256::digest(path).into());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    ExecId::new(format!("import.{hex}.{index}")).expect("hexadecimal digits and dots are plain")
+}

@@ -1,0 +1,151 @@
+//! The client of a provider: the same attempts around each of the three wires.
+//!
+//! Owns retries and nothing of a wire. A request is written once and its bytes
+//! are shared by all attempts. Must never follow a redirect, use a proxy from the
+//! environment, or let the HTTP library retry on its own.
+
+use async_trait::async_trait;
+use outrigger_agent::{Origin, Reply, Stop, Usage};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Url, redirect, retry};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::attempt::{Call, attempt};
+use crate::fault::Kind;
+use crate::wire::Answer;
+use crate::{
+    Description, Endpoint, Error, Frame, Frames, Model, Patience, Request, endpoint, limits,
+};
+
+/// Why no HTTP client could be made: the machine's fault, for example because it
+/// has no certificates.
+#[derive(Debug, thiserror::Error)]
+#[error("no HTTPS client can be made; check that the system's CA certificates are installed")]
+pub struct HttpError(#[source] reqwest::Error);
+
+/// The HTTP client that all endpoints share, with its pool of connections.
+///
+/// # Errors
+/// If the system's certificates can't be used.
+pub fn http(connect: Duration) -> Result<reqwest::Client, HttpError> {
+    reqwest::Client::builder()
+        .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false)
+        .tcp_nodelay(true)
+        .connect_timeout(connect)
+        .pool_idle_timeout(Duration::from_millis(limits::POOL_IDLE_MS))
+        .build()
+        .map_err(HttpError)
+}
+
+/// A model behind an endpoint.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+    url: Url,
+    headers: HeaderMap,
+    description: Description,
+    patience: Patience,
+    /// Calls so far: each waits differently.
+    calls: AtomicU64,
+}
+
+impl Client {
+    /// A client of an endpoint. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// What is wrong with the endpoint.
+    pub fn new(
+        http: reqwest::Client,
+        endpoint: Endpoint,
+        patience: Patience,
+    ) -> Result<Self, endpoint::Error> {
+        endpoint.check()?;
+        let (url, provider) = endpoint.url()?;
+        let headers = endpoint.header_map()?;
+        let description = Description {
+            name: endpoint.model.clone(),
+            provider,
+            api: endpoint.api.as_str().to_owned(),
+            scripted: false,
+            context_tokens: endpoint.context_tokens,
+            output_tokens_max: endpoint.output_tokens_max,
+        };
+        let calls = AtomicU64::new(0);
+        Ok(Self { http, endpoint, url, headers, description, patience, calls })
+    }
+
+    fn request(&self, request: &Request<'_>) -> reqwest::Request {
+        let body = self.endpoint.api.body(&self.endpoint, &self.description.provider, request);
+        let mut http = reqwest::Request::new(Method::POST, self.url.clone());
+        *http.headers_mut() = self.headers.clone();
+        *http.body_mut() = Some(body.into());
+        http
+    }
+
+    fn reply_of(&self, answer: Answer) -> Reply {
+        let Answer { response_id, parts, native, stop, usage } = answer;
+        Reply {
+            origin: Origin {
+                api: self.description.api.clone(),
+                provider: self.description.provider.clone(),
+                model: self.description.name.clone(),
+                response_id,
+            },
+            fingerprint: Reply::fingerprint_of(&parts),
+            parts,
+            native,
+            stop,
+            usage,
+        }
+    }
+
+    /// A provider that refuses before it replies has refused all the same.
+    fn refusal(&self, reason: String) -> Reply {
+        self.reply_of(Answer {
+            response_id: None,
+            parts: Vec::new(),
+            native: Vec::new(),
+            stop: Stop::Refused(reason),
+            usage: Usage::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Model for Client {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn reply(&self, request: &Request<'_>, frames: &dyn Frames) -> Result<Reply, Error> {
+        let nth = self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut rng = fastrand::Rng::with_seed(self.patience.seed ^ nth.rotate_left(32));
+        let http = self.request(request);
+        let call =
+            Call { http: &self.http, api: self.endpoint.api, patience: &self.patience, frames };
+        let mut number = 1;
+        loop {
+            frames.frame(Frame::AttemptStarted { attempt: number });
+            let again = http.try_clone().expect("the body is bytes, which are shared");
+            let fault = match Box::pin(attempt(call, number, again)).await {
+                Ok(answer) => return Ok(self.reply_of(answer)),
+                Err(fault) => fault.shown(&self.endpoint),
+            };
+            if fault.kind == Kind::Refused {
+                return Ok(self.refusal(fault.message));
+            }
+            let Some(wait_ms) = self.patience.wait_ms(number, fault.retry, &mut rng) else {
+                return Err(fault.into_error(&self.description.provider, number));
+            };
+            frames.frame(Frame::Retrying { attempt: number, wait_ms, reason: &fault.message });
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+            number += 1;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Why a model gave no reply, in the words of people.
+//!
+//! Owns the typed errors of the port and their mapping to the journal's kinds.
+//! Must never carry a key, a URL with its query, or an unbounded text.
+
+use outrigger_agent::ModelFault;
+use std::fmt;
+
+use crate::scripted::Unmatched;
+
+/// Why there is no reply. Retrying is already done where it helps.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The key is missing or refused: the configuration's fault.
+    #[error("{0}")]
+    Auth(Cause),
+    /// The request is wrong, and would be again: ours, or the configuration's fault.
+    #[error("{0}")]
+    Invalid(Cause),
+    /// The conversation does not fit into the model's context.
+    #[error("{0}")]
+    ContextTooLong(Cause),
+    /// Too many requests, also after every attempt.
+    #[error("{0}")]
+    RateLimited(Cause),
+    /// Not reachable, or failing, also after every attempt.
+    #[error("{0}")]
+    Unavailable(Cause),
+    /// The answers were broken, also after every attempt.
+    #[error("{0}")]
+    Garbled(Cause),
+    /// The script has no turn for this.
+    #[error(transparent)]
+    Script(#[from] Unmatched),
+}
+
+/// What went wrong in the last attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The provider, by the host of its base URL.
+    pub provider: String,
+    /// Attempts that were made.
+    pub attempts: u32,
+    /// The HTTP status, if there was an answer.
+    pub status: Option<u16>,
+    /// What the provider said, or what is wrong with its answer; at most
+    /// [`crate::limits::ERROR_MESSAGE_BYTES_MAX`], and never the key.
+    pub message: String,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.provider)?;
+        match self.status {
+            Some(status) => write!(f, " answered {status}: {}", self.message)?,
+            None => write!(f, ": {}", self.message)?,
+        }
+        match self.attempts {
+            0 | 1 => Ok(()),
+            attempts => write!(f, " (the last of {attempts} attempts)"),
+        }
+    }
+}
+
+impl Error {
+    /// The journal's kind of it.
+    #[must_use]
+    pub fn fault(&self) -> ModelFault {
+        match self {
+            Self::Auth(_) => ModelFault::Auth,
+            Self::Invalid(_) => ModelFault::Invalid,
+            Self::ContextTooLong(_) => ModelFault::ContextTooLong,
+            Self::RateLimited(_) => ModelFault::RateLimited,
+            Self::Unavailable(_) => ModelFault::Unavailable,
+            Self::Garbled(_) => ModelFault::Garbled,
+            Self::Script(_) => ModelFault::Script,
+        }
+    }
+
+    /// What a person can do about it.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Auth(_) => {
+                "check that the key is set, belongs to this base URL and may use this model"
+            }
+            Self::Invalid(_) => "check the model's name, its base URL and its settings",
+            Self::ContextTooLong(_) => {
+                "start a new session, or set the model's `context_tokens` to what it really holds, so that the conversation is summarised in time"
+            }
+            Self::RateLimited(_) => "wait and resume, or raise the account's limits",
+            Self::Unavailable(_) => "check the network and the base URL, or wait and resume",
+            Self::Garbled(_) => {
+                "check that the base URL speaks the chosen wire, or wait and resume"
+            }
+            Self::Script(_) => "add a turn to the script whose `when` fits",
+        }
+    }
+
+    /// What went wrong and what to do, in one text.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        format!("{self}; {}", self.advice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_says_status_message_attempts_and_advice() {
+        let cause = Cause {
+            provider: "api.example".into(),
+            attempts: 6,
+            status: Some(429),
+            message: "slow down".into(),
+        };
+        expect_test::expect![
+            "api.example answered 429: slow down (the last of 6 attempts); wait and resume, or raise the account's limits"
+        ]
+        .assert_eq(&Error::RateLimited(cause).detail());
+    }
+}

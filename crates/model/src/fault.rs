@@ -1,0 +1,323 @@
+//! What an attempt came to when it gave no reply, and whether another one helps.
+//!
+//! Owns how statuses, codes and messages of all providers are read. Must never
+//! wait or retry itself.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+use crate::limits::ERROR_MESSAGE_BYTES_MAX;
+use crate::{Cause, Endpoint, Error, json, sse};
+
+/// Why an attempt gave no reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) kind: Kind,
+    pub(crate) status: Option<u16>,
+    pub(crate) message: String,
+    pub(crate) retry: Retry,
+}
+
+/// What kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Auth,
+    Invalid,
+    ContextTooLong,
+    RateLimited,
+    Unavailable,
+    Garbled,
+    /// The provider refused the content, before any reply: an answer of sorts.
+    Refused,
+}
+
+/// Whether another attempt helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    Never,
+    /// After our own wait.
+    Backoff,
+    /// After the wait that the provider asked for.
+    After(Duration),
+}
+
+impl Fault {
+    /// A stream that is not what it should be: retried.
+    pub(crate) fn garbled(message: impl Into<String>) -> Self {
+        Self::new(Kind::Garbled, Retry::Backoff, message.into())
+    }
+
+    /// A provider that cannot be reached or does not answer: retried.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unavailable, Retry::Backoff, message.into())
+    }
+
+    /// A conversation that does not fit: never retried as it is.
+    pub(crate) fn context_too_long(message: impl Into<String>) -> Self {
+        Self::new(Kind::ContextTooLong, Retry::Never, message.into())
+    }
+
+    fn new(kind: Kind, retry: Retry, message: String) -> Self {
+        Self { kind, status: None, message, retry }
+    }
+
+    /// What an answer with an error status says.
+    pub(crate) fn of_answer(status: u16, retry_after: Option<Duration>, body: &str) -> Self {
+        let said = Said::read(body);
+        let retried = matches!(status, 408 | 409 | 425 | 429) || status >= 500;
+        let kind = match status {
+            401 | 403 => Kind::Auth,
+            429 => Kind::RateLimited,
+            _ if retried => Kind::Unavailable,
+            413 => Kind::ContextTooLong,
+            _ if said.context_too_long() => Kind::ContextTooLong,
+            _ if said.is(&["content_filter", "content_policy_violation"]) => Kind::Refused,
+            _ => Kind::Invalid,
+        };
+        let retry = match retry_after {
+            _ if !retried || said.is(&["insufficient_quota"]) => Retry::Never,
+            Some(wait) => Retry::After(wait),
+            None => Retry::Backoff,
+        };
+        Self { kind, status: Some(status), message: said.message_or(body), retry }
+    }
+
+    /// What an error inside a stream says.
+    pub(crate) fn of_event(error: &str) -> Self {
+        let said = Said::read(error);
+        if let Some(status) = said.status() {
+            return Self { status: None, ..Self::of_answer(status, None, error) };
+        }
+        let (kind, retry) = if said.context_too_long() {
+            (Kind::ContextTooLong, Retry::Never)
+        } else if said.is(&["insufficient_quota"]) {
+            (Kind::RateLimited, Retry::Never)
+        } else if said.is(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
+            (Kind::RateLimited, Retry::Backoff)
+        } else if said.is(&["authentication_error", "permission_error", "invalid_api_key"]) {
+            (Kind::Auth, Retry::Never)
+        } else if said.is(&["content_filter", "content_policy_violation"]) {
+            (Kind::Refused, Retry::Never)
+        } else if said.is(&["invalid_request_error", "invalid_prompt", "not_found_error"]) {
+            (Kind::Invalid, Retry::Never)
+        } else {
+            (Kind::Unavailable, Retry::Backoff)
+        };
+        Self::new(kind, retry, said.message_or(error))
+    }
+
+    /// As it may be shown: without secrets, which providers quote in their messages,
+    /// and only then cut, so that no piece of one stays.
+    pub(crate) fn shown(self, endpoint: &Endpoint) -> Self {
+        Self { message: bounded(&endpoint.redact(&self.message)), ..self }
+    }
+
+    /// The error that callers see.
+    pub(crate) fn into_error(self, provider: &str, attempts: u32) -> Error {
+        let Self { kind, status, message, retry: _ } = self;
+        let cause = Cause { provider: provider.to_owned(), attempts, status, message };
+        match kind {
+            Kind::Auth => Error::Auth(cause),
+            Kind::Invalid | Kind::Refused => Error::Invalid(cause),
+            Kind::ContextTooLong => Error::ContextTooLong(cause),
+            Kind::RateLimited => Error::RateLimited(cause),
+            Kind::Unavailable => Error::Unavailable(cause),
+            Kind::Garbled => Error::Garbled(cause),
+        }
+    }
+}
+
+impl From<sse::Error> for Fault {
+    fn from(error: sse::Error) -> Self {
+        Self::garbled(error.to_string())
+    }
+}
+
+/// What a provider says of an error, in whichever shape.
+struct Said {
+    message: Option<String>,
+    /// Its type and its code.
+    codes: Vec<String>,
+    /// A code that is a number.
+    number: Option<u16>,
+}
+
+#[derive(Deserialize, Default)]
+struct Shape<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<&'a RawValue>,
+    #[serde(borrow)]
+    r#type: Option<&'a RawValue>,
+    #[serde(borrow)]
+    code: Option<&'a RawValue>,
+}
+
+impl Said {
+    fn read(body: &str) -> Self {
+        let outer: Shape<'_> = serde_json::from_str(body).unwrap_or_default();
+        let inner: Shape<'_> = outer
+            .error
+            .and_then(|error| serde_json::from_str(error.get()).ok())
+            .unwrap_or_default();
+        let plain = outer.error.and_then(json::string);
+        let text = |raw: Option<&RawValue>| raw.and_then(json::string);
+        let codes = [inner.r#type, inner.code, outer.r#type, outer.code];
+        Self {
+            message: text(inner.message)
+                .or(text(outer.message))
+                .or(text(outer.detail))
+                .or_else(|| plain.clone()),
+            codes: codes.into_iter().filter_map(text).chain(plain).collect(),
+            number: [inner.code, outer.code]
+                .into_iter()
+                .flatten()
+                .find_map(|code| serde_json::from_str(code.get()).ok()),
+        }
+    }
+
+    fn is(&self, codes: &[&str]) -> bool {
+        self.codes.iter().any(|code| codes.contains(&code.as_str()))
+    }
+
+    fn status(&self) -> Option<u16> {
+        self.number.filter(|number| (400..600).contains(number))
+    }
+
+    /// Each provider's way to say that a conversation is too long.
+    fn context_too_long(&self) -> bool {
+        const SAYINGS: &[&str] = &[
+            "prompt is too long",
+            "maximum context length",
+            "context window",
+            "context length",
+            "context limit",
+            "context size",
+            "exceeds the maximum number of tokens",
+            "input is too long",
+        ];
+        let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
+        self.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"])
+            || SAYINGS.iter().any(|saying| message.contains(saying))
+    }
+
+    fn message_or(self, body: &str) -> String {
+        let message = self.message.filter(|message| !message.trim().is_empty());
+        match message {
+            Some(message) => message,
+            None if body.trim().is_empty() => "no message".to_owned(),
+            None => body.to_owned(),
+        }
+    }
+}
+
+/// The beginning of a text, on one line, at most [`ERROR_MESSAGE_BYTES_MAX`].
+fn bounded(text: &str) -> String {
+    let text = text.trim();
+    let end = text.floor_char_boundary(ERROR_MESSAGE_BYTES_MAX);
+    let line = text[..end].replace(|c: char| c.is_control(), " ");
+    if end < text.len() { format!("{line}…") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn answer(status: u16, body: &str) -> String {
+        let fault = Fault::of_answer(status, None, body);
+        format!("{:?} {:?} {}", fault.kind, fault.retry, fault.message)
+    }
+
+    fn event(error: &str) -> String {
+        let fault = Fault::of_event(error);
+        format!("{:?} {:?} {}", fault.kind, fault.retry, fault.message)
+    }
+
+    #[test]
+    fn only_the_four_statuses_and_failures_of_the_server_are_retried() {
+        let retried: Vec<u16> = (300..600)
+            .filter(|status| Fault::of_answer(*status, None, "").retry != Retry::Never)
+            .collect();
+        let expected: Vec<u16> = [408, 409, 425, 429].into_iter().chain(500..600).collect();
+        assert_eq!(retried, expected);
+    }
+
+    #[test]
+    fn answers_are_read_in_every_shape() {
+        let table = [
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"too long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"This model's maximum context length is 8 tokens.","type":"BadRequestError","code":400}"#,
+            ),
+            (413, r#"{"error":{"type":"request_too_large","message":"too many bytes"}}"#),
+            (400, r#"{"error":{"code":"content_filter","message":"filtered"}}"#),
+            (400, r#"{"error":"model not found"}"#),
+            (401, r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#),
+            (429, r#"{"error":{"type":"insufficient_quota","message":"no credit"}}"#),
+            (429, ""),
+            (422, r#"{"detail":"no"}"#),
+            (502, "<html>bad\ngateway</html>"),
+        ];
+        let read: Vec<String> = table.iter().map(|(status, body)| answer(*status, body)).collect();
+        expect![[r#"
+            ContextTooLong Never prompt is too long: 9 tokens > 8 maximum
+            ContextTooLong Never too long
+            ContextTooLong Never This model's maximum context length is 8 tokens.
+            ContextTooLong Never too many bytes
+            Refused Never filtered
+            Invalid Never model not found
+            Auth Never invalid x-api-key
+            RateLimited Never no credit
+            RateLimited Backoff no message
+            Invalid Never no
+            Unavailable Backoff <html>bad
+            gateway</html>"#]]
+        .assert_eq(&read.join("\n"));
+    }
+
+    #[test]
+    fn errors_inside_a_stream_are_read_in_every_shape() {
+        let table = [
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
+            r#"{"type":"error","error":{"type":"api_error","message":"oops"}}"#,
+            r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#,
+            r#"{"error":{"code":502,"message":"upstream"}}"#,
+            r#"{"error":{"code":400,"message":"bad"}}"#,
+            r#"{"code":"server_error","message":"oops"}"#,
+            r#"{"code":"invalid_prompt","message":"no"}"#,
+            "what?",
+        ];
+        let read: Vec<String> = table.iter().map(|error| event(error)).collect();
+        expect![[r#"
+            Unavailable Backoff Overloaded
+            RateLimited Backoff slow
+            Unavailable Backoff oops
+            ContextTooLong Never too long
+            Unavailable Backoff upstream
+            Invalid Never bad
+            Unavailable Backoff oops
+            Invalid Never no
+            Unavailable Backoff what?"#]]
+        .assert_eq(&read.join("\n"));
+    }
+
+    #[test]
+    fn messages_are_bounded() {
+        let long = "ü".repeat(ERROR_MESSAGE_BYTES_MAX);
+        assert!(bounded(&long).len() <= ERROR_MESSAGE_BYTES_MAX + "…".len());
+    }
+}

@@ -1,0 +1,41 @@
+//! Models: one port, the clients of three wires, and the scripted model.
+//!
+//! Owns how a conversation is put on a wire and how a stream becomes a reply with
+//! nothing of the provider's lost: each item is kept verbatim beside its canonical
+//! form, and is given back only to where it came from. Keys are parameters. Must
+//! never journal, decide, or read the environment.
+//!
+//! Read first: [`Model`], [`Client`], [`Scripted`].
+
+#![forbid(unsafe_code)]
+
+mod anthropic;
+mod attempt;
+mod chat;
+mod client;
+pub mod endpoint;
+mod error;
+mod fault;
+#[cfg(test)]
+mod hard_turn;
+mod json;
+pub mod key;
+pub mod limits;
+mod patience;
+mod port;
+#[cfg(test)]
+mod quirks;
+mod render;
+mod responses;
+pub mod scripted;
+mod sse;
+mod wire;
+
+pub use client::{Client, HttpError, http};
+pub use endpoint::Endpoint;
+pub use error::{Cause, Error};
+pub use key::Key;
+pub use patience::Patience;
+pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
+pub use scripted::Scripted;
+pub use wire::Api;

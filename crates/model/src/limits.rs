@@ -1,0 +1,48 @@
+//! Every limit of the model crate, with its unit in its name.
+
+/// Attempts of one model call, the first one included.
+pub const ATTEMPTS_MAX: u32 = 6;
+/// Wait before the second attempt; doubles with each one after it.
+pub const BACKOFF_BASE_MS: u64 = 500;
+/// Longest wait between attempts that the provider did not ask for.
+pub const BACKOFF_CAP_MS: u64 = 30_000;
+/// Longest `Retry-After` that is honoured; a longer one is cut to this.
+pub const RETRY_AFTER_MS_MAX: u64 = 120_000;
+/// Random addition to a `Retry-After`, so that many sessions do not come back at once.
+pub const RETRY_AFTER_JITTER_MS_MAX: u64 = 250;
+
+/// Time to connect, names and TLS included.
+pub const CONNECT_MS: u64 = 10_000;
+/// Time from the sent request to the head of the answer.
+pub const FIRST_BYTE_MS: u64 = 300_000;
+/// Time without a byte after which a stream counts as dead.
+pub const IDLE_MS: u64 = 300_000;
+/// Time of one attempt as a whole, also if bytes keep coming.
+pub const ATTEMPT_MS: u64 = 3_600_000;
+/// Time that a finished stream may take to close, so that its connection can be used again.
+pub const DRAIN_MS: u64 = 100;
+/// Time that an unused connection is kept.
+pub const POOL_IDLE_MS: u64 = 90_000;
+
+/// One event of a stream.
+pub const EVENT_BYTES_MAX: usize = 16 << 20;
+/// One streamed answer as a whole.
+pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
+/// Items, or tool calls, of one reply as a wire counts them.
+pub const ITEMS_PER_REPLY_MAX: usize = 4_096;
+/// Body of an answer that is an error.
+pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
+/// What people are shown of a provider's error message.
+pub const ERROR_MESSAGE_BYTES_MAX: usize = 600;
+/// Values of configured headers shorter than this are no secrets, but words that
+/// any message may have; longer ones are taken out of what people are shown.
+pub const HEADER_SECRET_BYTES_MIN: usize = 8;
+
+/// Text of a script.
+pub const SCRIPT_BYTES_MAX: usize = 4 << 20;
+/// Turns of a script.
+pub const SCRIPT_TURNS_MAX: usize = 10_000;
+/// Delay that a scripted turn may ask for.
+pub const SCRIPT_DELAY_MS_MAX: u64 = 60_000;
+/// What an error about a script shows of the conversation's last results, each.
+pub const SCRIPT_EXCERPT_BYTES_MAX: usize = 300;

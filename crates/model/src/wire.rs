@@ -1,0 +1,167 @@
+//! What the three wires have in common: a body is built, a stream is decoded.
+//!
+//! Owns the list of wires. Everything here is without I/O, so that it can be
+//! tested on bytes alone; must never wait, retry or connect.
+
+use outrigger_agent::{Call, Part, Raw, Stop, Usage};
+use std::fmt;
+
+use crate::fault::Fault;
+use crate::{Endpoint, Request, anthropic, chat, responses, sse};
+
+/// A way to speak to models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic Messages, <https://docs.anthropic.com/en/api/messages>.
+    AnthropicMessages,
+    /// OpenAI Responses, <https://platform.openai.com/docs/api-reference/responses>.
+    OpenAiResponses,
+    /// OpenAI Chat Completions, <https://platform.openai.com/docs/api-reference/chat>,
+    /// as many other servers speak it too.
+    OpenAiChat,
+}
+
+impl Api {
+    /// Every wire.
+    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenAiResponses, Self::OpenAiChat];
+
+    /// Its name, in the configuration and in every reply's origin.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::OpenAiResponses => "openai-responses",
+            Self::OpenAiChat => "openai-chat",
+        }
+    }
+
+    /// The wire of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|api| api.as_str() == name)
+    }
+
+    /// Path of its endpoint behind the version of the API.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "messages",
+            Self::OpenAiResponses => "responses",
+            Self::OpenAiChat => "chat/completions",
+        }
+    }
+
+    /// Fields of the body that are written from the request, and which an
+    /// endpoint's own fields can't replace.
+    pub(crate) fn own_fields(self) -> &'static [&'static str] {
+        match self {
+            Self::AnthropicMessages => anthropic::OWN_FIELDS,
+            Self::OpenAiResponses => responses::OWN_FIELDS,
+            Self::OpenAiChat => chat::OWN_FIELDS,
+        }
+    }
+
+    /// The body of a request.
+    pub(crate) fn body(
+        self,
+        endpoint: &Endpoint,
+        provider: &str,
+        request: &Request<'_>,
+    ) -> Vec<u8> {
+        match self {
+            Self::AnthropicMessages => anthropic::body(endpoint, provider, request),
+            Self::OpenAiResponses => responses::body(endpoint, provider, request),
+            Self::OpenAiChat => chat::body(endpoint, provider, request),
+        }
+    }
+
+    /// A decoder at the beginning of a stream.
+    pub(crate) fn decoder(self) -> Box<dyn Decoder> {
+        match self {
+            Self::AnthropicMessages => Box::new(anthropic::Decoder::default()),
+            Self::OpenAiResponses => Box::new(responses::Decoder::default()),
+            Self::OpenAiChat => Box::new(chat::Decoder::default()),
+        }
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Puts a reply together from the events of a stream.
+pub(crate) trait Decoder: Send + fmt::Debug {
+    /// Takes the next event, and hands on what it adds to the reply.
+    fn event(
+        &mut self,
+        event: sse::Event<'_>,
+        sink: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<Flow, Fault>;
+
+    /// The reply, once the stream is over; a fault if its finish marker never came.
+    fn finish(self: Box<Self>) -> Result<Answer, Fault>;
+}
+
+/// Whether more events are to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// The finish marker has not come.
+    More,
+    /// The finish marker came; nothing after it matters.
+    Done,
+}
+
+/// What an event adds to a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delta<'a> {
+    Text(&'a str),
+    Thinking(&'a str),
+    Arguments { call: usize, name: &'a str, delta: &'a str },
+}
+
+/// A whole reply, but for where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) response_id: Option<String>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) native: Vec<Raw>,
+    pub(crate) stop: Stop,
+    pub(crate) usage: Usage,
+}
+
+/// A call with an id, also where the provider gave none, and with arguments,
+/// also where the model left them out.
+pub(crate) fn call(id: Option<String>, index: usize, name: String, arguments: String) -> Call {
+    let id = id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{index}"));
+    let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+    Call { id, name, arguments }
+}
+
+/// Reads a piece of a stream; what does not parse is a fault of the stream.
+pub(crate) fn read<'a, T: serde::Deserialize<'a>>(data: &'a str, what: &str) -> Result<T, Fault> {
+    serde_json::from_str(data)
+        .map_err(|error| Fault::garbled(format!("{what} of the stream does not parse: {error}")))
+}
+
+/// How large a body will roughly be, so that it is written without growing.
+pub(crate) fn size_hint(request: &Request<'_>) -> usize {
+    use outrigger_agent::Item;
+    let items = request.items.iter().map(|item| match item {
+        Item::Message(message) => message.text.len() + 400,
+        Item::Result(result) => result.text.len() + 200,
+        Item::Summary(text) | Item::Notice(text) => text.len() + 100,
+        Item::Reply(reply) => {
+            reply.native.iter().map(|raw| raw.as_str().len() + 1).sum::<usize>() + 1_000
+        }
+    });
+    let tools =
+        request.tools.iter().map(|tool| tool.description.len() + tool.schema.as_str().len() + 200);
+    let text = request.system.len() + items.sum::<usize>() + tools.sum::<usize>();
+    text + text / 8 + 4_096
+}
+
+/// A number in an account of usage, by its path; zero where there is none.
+pub(crate) fn count(usage: &serde_json::Value, path: &str) -> u64 {
+    usage.pointer(path).and_then(serde_json::Value::as_u64).unwrap_or(0)
+}

@@ -1,0 +1,163 @@
+//! What each wire is sent, for every kind of item.
+
+use std::sync::Arc;
+
+use expect_test::expect_file;
+use outrigger_agent::{Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Usage};
+use outrigger_model::{Api, NoFrames, Purpose};
+
+use crate::fake::{Answer, Fake};
+use crate::kit::{ask, client, client_of, endpoint, hard, hasty, result, says};
+
+fn reply(parts: Vec<Part>) -> Item {
+    Item::Reply(Arc::new(Reply {
+        origin: Origin {
+            api: "elsewhere".into(),
+            provider: "example.org".into(),
+            model: "other".into(),
+            response_id: None,
+        },
+        fingerprint: Reply::fingerprint_of(&parts),
+        parts,
+        native: vec![Raw::new(r#"{"foreign":true}"#.into()).unwrap()],
+        stop: Stop::End,
+        usage: Usage::default(),
+    }))
+}
+
+fn call(id: &str, arguments: &str) -> Part {
+    Part::Call(Call { id: id.into(), name: "execute".into(), arguments: arguments.into() })
+}
+
+fn every_kind_of_item() -> Vec<Item> {
+    let data = Message { author: Author::Untrusted("AGENTS.md".into()), text: "Use tabs.".into() };
+    vec![
+        Item::Summary("We began.".into()),
+        Item::Message(Arc::new(data)),
+        says("Repair the \"build\"\n"),
+        reply(vec![
+            Part::Thinking("secret thought".into()),
+            Part::Text("I look.".into()),
+            Part::Opaque("server_tool_use".into()),
+            call("functions.execute:0", r#"{"command": "ls", "n": 1.0}"#),
+            call("b", r#"{"command": "#),
+        ]),
+        says("And hurry."),
+        result("functions.execute:0", Status::Ok, ""),
+        result("b", Status::Denied, "the arguments are no JSON"),
+        Item::Notice("the sandbox was lost".into()),
+        reply(vec![Part::Text("Done.".into())]),
+        reply(Vec::new()),
+        says("  "),
+    ]
+}
+
+async fn body(api: Api, purpose: Purpose, items: &[Item]) -> String {
+    let fake = Fake::start(vec![Answer::stream(hard(api).0)]);
+    ask(&client(api, &fake.url(), hasty()), items, purpose, &NoFrames).await.unwrap();
+    let body: serde_json::Value = serde_json::from_str(&fake.seen()[0].body).unwrap();
+    serde_json::to_string_pretty(&body).unwrap() + "\n"
+}
+
+#[tokio::test]
+async fn anthropic_messages() {
+    let body = body(Api::AnthropicMessages, Purpose::Turn, &every_kind_of_item()).await;
+    assert!(body.matches("cache_control").count() <= 4, "the API allows four");
+    expect_file!["../bodies/anthropic.json"].assert_eq(&body);
+}
+
+#[tokio::test]
+async fn openai_responses() {
+    let body = body(Api::OpenAiResponses, Purpose::Turn, &every_kind_of_item()).await;
+    expect_file!["../bodies/responses.json"].assert_eq(&body);
+}
+
+#[tokio::test]
+async fn openai_chat() {
+    let body = body(Api::OpenAiChat, Purpose::Turn, &every_kind_of_item()).await;
+    expect_file!["../bodies/chat.json"].assert_eq(&body);
+}
+
+#[tokio::test]
+async fn a_summary_is_asked_for_with_the_same_beginning_and_without_tools_to_call() {
+    for api in Api::ALL {
+        let items = [says("Hello.")];
+        let turn = body(api, Purpose::Turn, &items).await;
+        let compact = body(api, Purpose::Compact, &items).await;
+        let turn: serde_json::Value = serde_json::from_str(&turn).unwrap();
+        let compact: serde_json::Value = serde_json::from_str(&compact).unwrap();
+        assert_eq!(turn["tools"], compact["tools"], "{api}");
+        let choice = match api {
+            Api::AnthropicMessages => &compact["tool_choice"]["type"],
+            Api::OpenAiResponses | Api::OpenAiChat => &compact["tool_choice"],
+        };
+        assert_eq!(choice, "none", "{api}");
+        let messages = compact.get("messages").or(compact.get("input")).unwrap();
+        let last = messages.as_array().unwrap().last().unwrap();
+        assert_eq!(last["role"], "user", "{api}");
+        assert!(last.to_string().contains("Summarise this conversation"), "{api}");
+    }
+}
+
+/// Providers refuse reasoning that leads to nothing, so a reply that was cut while
+/// the model reasoned must not make every later request fail.
+#[tokio::test]
+async fn reasoning_at_the_end_of_a_cut_reply_is_not_given_back() {
+    for (api, kind) in [(Api::AnthropicMessages, "thinking"), (Api::OpenAiResponses, "reasoning")] {
+        for kept in [0, 1] {
+            let parts = vec![Part::Thinking("hm".into())];
+            let native = [
+                r#"{"type":"text","text":"kept"}"#.into(),
+                format!(r#"{{"type":"{kind}","x":"hm"}}"#),
+            ];
+            let reply = Item::Reply(Arc::new(Reply {
+                origin: Origin {
+                    api: api.as_str().into(),
+                    provider: "127.0.0.1".into(),
+                    model: "m-hard".into(),
+                    response_id: None,
+                },
+                fingerprint: Reply::fingerprint_of(&parts),
+                parts,
+                native: native
+                    .into_iter()
+                    .skip(1 - kept)
+                    .map(|text| Raw::new(text).unwrap())
+                    .collect(),
+                stop: Stop::OutputLimit,
+                usage: Usage::default(),
+            }));
+            let body = body(api, Purpose::Turn, &[says("Go."), reply, says("Go on.")]).await;
+            assert_eq!(body.matches("kept").count(), kept, "{api}");
+            assert!(!body.contains("hm"), "{api}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn headers_and_fields_of_the_endpoint_are_sent() {
+    for api in Api::ALL {
+        let fake = Fake::start(vec![Answer::stream(hard(api).0)]);
+        let mut endpoint = endpoint(api, &format!("{}/base/v1", fake.url()));
+        endpoint.headers = vec![("x-team".into(), "blue".into())];
+        endpoint.body = vec![("temperature".into(), Raw::new("1.50".into()).unwrap())];
+        endpoint.prompt_cache_key = false;
+        let model = client_of(endpoint, hasty());
+        ask(&model, &[says("Hello.")], Purpose::Turn, &NoFrames).await.unwrap();
+        let seen = &fake.seen()[0];
+        let (path, key) = match api {
+            Api::AnthropicMessages => ("messages", seen.header("x-api-key")),
+            Api::OpenAiResponses => ("responses", seen.header("authorization")),
+            Api::OpenAiChat => ("chat/completions", seen.header("authorization")),
+        };
+        assert_eq!(seen.head[0], format!("POST /base/v1/{path} HTTP/1.1"));
+        assert!(key.unwrap().ends_with("sk-canary-0123456789"), "{api}");
+        assert_eq!(seen.header("x-team"), Some("blue"), "{api}");
+        assert_eq!(seen.header("content-type"), Some("application/json"), "{api}");
+        let agent = seen.header("user-agent").unwrap();
+        assert!(agent.starts_with("outrigger/"), "{api}");
+        assert!(seen.body.contains(r#","temperature":1.50,"#), "{api}");
+        assert!(!seen.body.contains("prompt_cache_key"), "{api}");
+        assert!(!format!("{model:?}").contains("canary"), "{api}");
+    }
+}

@@ -1,0 +1,2 @@
+//! Placeholder: see the bench modules.
+fn main() {}

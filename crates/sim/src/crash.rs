@@ -1,0 +1,112 @@
+//! A journal that dies with its process: right before or right after a chosen write.
+
+use async_trait::async_trait;
+use outrigger_agent::{Event, Seq, SessionId};
+use outrigger_store::{
+    Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified,
+};
+use std::sync::Mutex;
+
+/// Where a process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// It lives.
+    Never,
+    /// At this write, from 0; nothing of it is stored.
+    Before(u64),
+    /// At this write, from 0; it is stored, and nobody is told.
+    After(u64),
+}
+
+/// The journal as one process sees it.
+#[derive(Debug)]
+pub(crate) struct Mortal {
+    inner: Memory,
+    death: Death,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    writes: u64,
+    dead: bool,
+}
+
+impl Mortal {
+    pub(crate) fn new(inner: Memory, death: Death) -> Self {
+        Self { inner, death, progress: Mutex::default() }
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.progress.lock().expect("no writer panics").writes
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.progress.lock().expect("no writer panics").dead
+    }
+
+    fn alive(&self) -> Result<(), Error> {
+        if self.is_dead() { Err(dead()) } else { Ok(()) }
+    }
+}
+
+/// What a dead process sees; nobody acts on it.
+fn dead() -> Error {
+    Error::Closed
+}
+
+#[async_trait]
+impl Journal for Mortal {
+    async fn append(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        at_ms: u64,
+        events: Vec<Event>,
+        summary: Summary,
+    ) -> Result<Seq, Error> {
+        self.alive()?;
+        let write = {
+            let mut progress = self.progress.lock().expect("no writer panics");
+            let write = progress.writes;
+            progress.writes += 1;
+            if self.death == Death::Before(write) {
+                progress.dead = true;
+                return Err(dead());
+            }
+            write
+        };
+        let appended = self.inner.append(session, after, at_ms, events, summary).await;
+        if self.death == Death::After(write) {
+            self.progress.lock().expect("no writer panics").dead = true;
+            return Err(dead());
+        }
+        appended
+    }
+
+    async fn load(&self, session: &SessionId, after: Seq) -> Result<Page, Error> {
+        self.alive()?;
+        self.inner.load(session, after).await
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<Seq, Error> {
+        self.alive()?;
+        self.inner.head(session).await
+    }
+
+    async fn sessions(&self, before: Option<Before>, limit: usize) -> Result<Vec<SessionRow>, Error> {
+        self.inner.sessions(before, limit).await
+    }
+
+    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+        self.inner.keep_snapshot(session, snapshot).await
+    }
+
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+        self.inner.snapshot(session, version).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+        self.inner.verify(session).await
+    }
+}

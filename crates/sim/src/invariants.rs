@@ -1,0 +1,122 @@
+//! What must hold of every run, whatever happened to it.
+
+use outrigger_agent::{Event, Phase, Record, Seq, Work};
+use outrigger_policy::Verdict;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::world::{World, states};
+
+/// An invariant that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A command or a changing file operation was started twice in one life of its sandbox.
+    #[error("`{0}` was started twice")]
+    StartedTwice(String),
+    /// A word that is written once per command stands in the log more than once.
+    #[error("`{0}` was written twice")]
+    WrittenTwice(String),
+    /// An effect was started without a decision that permits it.
+    #[error("effect {0} was started without being permitted")]
+    Undecided(Seq),
+    /// An effect was settled twice, or without having been proposed.
+    #[error("effect {0} was settled out of order")]
+    SettledTwice(Seq),
+    /// More was reserved than the budget has.
+    #[error("effect {0} was started beyond the budget")]
+    Overspent(Seq),
+    /// The journal's chain does not verify.
+    #[error("the journal does not verify")]
+    Broken,
+    /// The session neither ended nor waits for a named reason.
+    #[error("the session was started {0} times and still does not wait")]
+    Livelock(u32),
+    /// The journal has another shape than without crashes.
+    #[error("the journal differs at line {line}: `{crashed}` instead of `{calm}`")]
+    Shape {
+        /// Which line, from 0.
+        line: usize,
+        /// Without crashes.
+        calm: String,
+        /// With them.
+        crashed: String,
+    },
+    /// The engine stopped with an error that no crash explains.
+    #[error("the engine stopped: {0}")]
+    Engine(String),
+}
+
+/// Checks a run.
+pub(crate) async fn check(world: &World) -> Result<(), Violation> {
+    let records = world.records().await;
+    ledger(&records)?;
+    budget(&records)?;
+    nothing_twice(world)?;
+    if !world.verify().await {
+        return Err(Violation::Broken);
+    }
+    Ok(())
+}
+
+fn ledger(records: &[Record]) -> Result<(), Violation> {
+    let mut permitted = BTreeSet::new();
+    let mut open = BTreeMap::new();
+    for record in records {
+        match &record.event {
+            Event::Proposed(work) => {
+                open.insert(record.seq, work);
+            }
+            Event::Decided { effect, verdict, .. } => {
+                if matches!(verdict, Verdict::Permit { .. }) {
+                    permitted.insert(*effect);
+                } else {
+                    permitted.remove(effect);
+                }
+            }
+            Event::Started { effect, .. } if !permitted.contains(effect) => {
+                return Err(Violation::Undecided(*effect));
+            }
+            Event::Settled { effect, .. } => {
+                open.remove(effect).ok_or(Violation::SettledTwice(*effect))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn budget(records: &[Record]) -> Result<(), Violation> {
+    for (record, state) in records.iter().zip(states(records).iter().skip(1)) {
+        let Event::Started { effect, .. } = &record.event else { continue };
+        let started = |work: &Work| {
+            let open = state.effect(*effect)?;
+            (open.work == *work && matches!(open.phase, Phase::Started { .. })).then_some(())
+        };
+        let reserved = state.reserved_for(*effect);
+        let fits = state.spent().plus(reserved).fits(state.budget());
+        if started(&Work::AskModel).is_some() && !fits {
+            return Err(Violation::Overspent(*effect));
+        }
+    }
+    Ok(())
+}
+
+fn nothing_twice(world: &World) -> Result<(), Violation> {
+    let mut seen = BTreeSet::new();
+    for start in world.sandboxes.starts() {
+        let name = format!("{start:?}");
+        if !seen.insert(start) {
+            return Err(Violation::StartedTwice(name));
+        }
+    }
+    let id = outrigger_engine::Engine::sandbox_id(&world.session, crate::world::SANDBOX);
+    let log = world.sandboxes.peek(&id, "/workspace/log").unwrap_or_default();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    let mut words: Vec<&str> = log.split('w').filter(|word| !word.is_empty()).collect();
+    words.sort_unstable();
+    for pair in words.windows(2) {
+        if pair[0] == pair[1] {
+            return Err(Violation::WrittenTwice(pair[0].to_owned()));
+        }
+    }
+    Ok(())
+}

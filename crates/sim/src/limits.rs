@@ -1,0 +1,14 @@
+//! Every limit of the simulation, with its unit in its name.
+
+/// Replies of the simulated model in one turn.
+pub(crate) const REPLIES_MAX: u64 = 6;
+/// Tool calls in one reply of the simulated model.
+pub(crate) const CALLS_MAX: u64 = 4;
+/// Times that a world's harness is started before the run counts as livelocked.
+pub(crate) const STARTS_MAX: u32 = 64;
+/// Longest command of the simulated model.
+pub(crate) const COMMAND_MS_MAX: u64 = 400;
+/// Longest reply of the simulated model.
+pub(crate) const REPLY_MS_MAX: u64 = 300;
+/// Moments between writes at which each seed kills the harness.
+pub(crate) const MOMENTS: u64 = 3;

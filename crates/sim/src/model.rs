@@ -1,0 +1,87 @@
+//! The simulated model: what it says depends on the seed and on how often it has
+//! spoken, and on nothing else, so that a run with crashes can be compared with
+//! one without.
+
+use async_trait::async_trait;
+use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, Usage};
+use outrigger_model::{Description, Error, Frames, Model, Request};
+use std::time::Duration;
+
+use crate::limits;
+
+#[derive(Debug)]
+pub(crate) struct Simulated {
+    seed: u64,
+    description: Description,
+}
+
+impl Simulated {
+    pub(crate) fn new(seed: u64) -> Self {
+        let description = Description {
+            name: "simulated".to_owned(),
+            provider: "simulated".to_owned(),
+            api: "simulated".to_owned(),
+            scripted: true,
+            context_tokens: 200_000,
+            output_tokens_max: 4_000,
+        };
+        Self { seed, description }
+    }
+
+    fn parts(&self, spoken: u64) -> Vec<Part> {
+        let mut rng = fastrand::Rng::with_seed(self.seed ^ spoken.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let last = spoken + 1 >= limits::REPLIES_MAX || rng.u8(..) < 40;
+        let mut parts = vec![Part::Text(format!("reply {spoken}"))];
+        if !last || spoken == 0 {
+            let count = 1 + rng.u64(..limits::CALLS_MAX);
+            parts.extend((0..count).map(|index| Part::Call(call(&mut rng, spoken, index))));
+        }
+        parts
+    }
+}
+
+/// Every command that changes something appends a word of its own to a log, so
+/// that running twice shows.
+fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
+    let id = format!("call_{spoken}_{index}");
+    let word = format!("w{spoken}.{index}");
+    let (name, arguments) = match rng.u8(..12) {
+        0..=3 => ("execute", format!(r#"{{"command":"append /workspace/log {word}"}}"#)),
+        4 => {
+            let ms = rng.u64(1..limits::COMMAND_MS_MAX);
+            ("execute", format!(r#"{{"command":"append /workspace/log {word}; sleep {ms}ms; append /workspace/log {word}-end"}}"#))
+        }
+        5 => ("execute", r#"{"command":"fail"}"#.to_owned()),
+        6 => ("write_file", format!(r#"{{"file_path":"/workspace/{word}","content":"{word}"}}"#)),
+        7 => ("edit_file", r#"{"file_path":"/workspace/seed","old_string":"a","new_string":"ab"}"#.to_owned()),
+        8 => ("read_file", r#"{"file_path":"/workspace/log"}"#.to_owned()),
+        9 => ("ls", r#"{"path":"/workspace"}"#.to_owned()),
+        10 => ("execute", r#"{"command": "#.to_owned()),
+        _ => ("teleport", "{}".to_owned()),
+    };
+    Call { id, name: name.to_owned(), arguments }
+}
+
+#[async_trait]
+impl Model for Simulated {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
+        let replies = request.items.iter().filter(|item| matches!(item, Item::Reply(_)));
+        let spoken = replies.count() as u64;
+        let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken).u64(..limits::REPLY_MS_MAX);
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        let parts = self.parts(spoken);
+        let usage = Usage { input_tokens: 100 + 50 * spoken, output_tokens: 20, ..Usage::default() };
+        let origin = Origin {
+            api: "simulated".to_owned(),
+            provider: "simulated".to_owned(),
+            model: "simulated".to_owned(),
+            response_id: None,
+        };
+        let fingerprint = Reply::fingerprint_of(&parts);
+        Ok(Reply { origin, parts, native: Vec::new(), fingerprint, stop: Stop::End, usage })
+    }
+}

@@ -1,0 +1,168 @@
+//! What outlives a harness: the journal, the blobs, the sandboxes.
+
+use outrigger_agent::{
+    Amounts, Author, Event, Message, ModelSpec, Record, Seq, SessionId, Spec, State,
+    TurnLimits, Workspace,
+};
+use outrigger_engine::{Clock, Engine, Error, Feed, Parts};
+use outrigger_model::Model;
+use outrigger_policy::RuleSet;
+use outrigger_sandbox::fake::Fake;
+use outrigger_store::{Blobs, Journal, Memory, load_all};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::crash::{Death, Mortal};
+use crate::model::Simulated;
+
+/// Name of the sandbox in the simulated sessions.
+pub(crate) const SANDBOX: &str = "work";
+
+/// Milliseconds since the world began, by tokio's paused clock.
+#[derive(Debug)]
+struct VirtualClock(Instant);
+
+impl Clock for VirtualClock {
+    fn now_ms(&self) -> u64 {
+        1_000_000 + u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A world with one session in it.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) journal: Memory,
+    pub(crate) sandboxes: Fake,
+    pub(crate) session: SessionId,
+    model: Arc<dyn Model>,
+    clock: Arc<dyn Clock>,
+}
+
+/// How a harness ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The session waits.
+    Parked,
+    /// It was killed.
+    Killed,
+}
+
+impl World {
+    /// A new world, with the session opened and a task said.
+    pub(crate) async fn begin(seed: u64) -> Result<Self, Error> {
+        let world = Self {
+            journal: Memory::default(),
+            sandboxes: Fake::new(),
+            session: SessionId::new(format!("sim-{seed}")).expect("digits are plain"),
+            model: Arc::new(Simulated::new(seed)),
+            clock: Arc::new(VirtualClock(Instant::now())),
+        };
+        let archive = world.journal.put(archive()).await;
+        let archive = archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
+        let workspace = Workspace { archive, bytes: 0, files: 1, source: "simulated".to_owned() };
+        let engine = world.engine(Arc::new(Mortal::new(world.journal.clone(), Death::Never)));
+        let task = Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
+        engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
+        Ok(world)
+    }
+
+    fn engine(&self, journal: Arc<Mortal>) -> Engine {
+        Engine::new(Parts {
+            journal,
+            blobs: Arc::new(self.journal.clone()),
+            model: Arc::clone(&self.model),
+            backend: Arc::new(self.sandboxes.clone()),
+            sandbox: Fake::spec(),
+            rules: Arc::new(RuleSet::local_default()),
+            clock: Arc::clone(&self.clock),
+            feed: Feed::default(),
+        })
+    }
+
+    /// Lives one life of a harness. `moment` kills it between writes.
+    pub(crate) async fn live(&self, death: Death, moment: Option<Duration>) -> Result<(Ended, u64), Error> {
+        let journal = Arc::new(Mortal::new(self.journal.clone(), death));
+        let engine = self.engine(Arc::clone(&journal));
+        let poke = Notify::new();
+        let driving = engine.drive(&self.session, &poke);
+        let ended = match moment {
+            None => Some(driving.await),
+            // Dropping the future is what a SIGKILL leaves: nothing further happens.
+            Some(moment) => tokio::time::timeout(moment, driving).await.ok(),
+        };
+        let writes = journal.writes();
+        match ended {
+            None => Ok((Ended::Killed, writes)),
+            Some(_) if journal.is_dead() => Ok((Ended::Killed, writes)),
+            Some(Ok(_)) => Ok((Ended::Parked, writes)),
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// Everything that was journalled.
+    pub(crate) async fn records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        let read = load_all(&self.journal, &self.session, Seq::default(), |record| records.push(record));
+        read.await.expect("a journal in memory can be read");
+        records
+    }
+
+    pub(crate) async fn verify(&self) -> bool {
+        self.journal.verify(&self.session).await.is_ok()
+    }
+}
+
+/// The state of every prefix, the empty one first.
+pub(crate) fn states(records: &[Record]) -> Vec<State> {
+    let mut states = vec![State::default()];
+    for record in records {
+        let next = states.last().cloned().unwrap_or_default().apply(record);
+        states.push(next);
+    }
+    states
+}
+
+/// The tokens that a seed's session may spend, if they are few: a lost attempt
+/// stays charged, so such a session may end earlier when it was killed.
+pub(crate) fn few_tokens(seed: u64) -> Option<u64> {
+    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(41));
+    (rng.u8(..) < 40).then(|| rng.u64(5_000..40_000))
+}
+
+fn spec(seed: u64, workspace: Workspace) -> Spec {
+    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(33));
+    // Now and then the limits bite.
+    let steps_max = if rng.u8(..) < 40 { rng.u64(1..12) } else { 1_000 };
+    let tokens = few_tokens(seed).unwrap_or(10_000_000);
+    Spec {
+        principal: "person:sim".to_owned(),
+        model: ModelSpec {
+            name: "simulated".to_owned(),
+            provider: "simulated".to_owned(),
+            address: None,
+            context_tokens: 200_000,
+            output_tokens_max: 4_000,
+            scripted: true,
+        },
+        system: "You are simulated.".to_owned(),
+        tools: outrigger_tools::specs(SANDBOX),
+        budget: Amounts { steps: 10_000, tokens },
+        turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
+        workspace: Some(workspace),
+    }
+}
+
+/// A workspace with one file.
+fn archive() -> Vec<u8> {
+    let mut builder = outrigger_engine::workspace::Builder::default();
+    builder.file("seed", b"a", false);
+    builder.finish()
+}
+
+/// What an event is, for people.
+pub(crate) fn name(event: &Event) -> String {
+    let text = format!("{event:?}");
+    text.split(['(', ' ', '{']).next().unwrap_or_default().to_owned()
+}
