@@ -37,6 +37,7 @@ pub struct Execute {
     /// Variables beside the sandbox's own constructed few (PATH, HOME, USER, LANG, TMPDIR).
     pub env: BTreeMap<String, String>,
     /// Given on standard input, which is then closed. At most [`limits::STDIN_BYTES_MAX`].
+    #[serde(with = "serde_bytes")]
     pub stdin: Vec<u8>,
     /// From the start to the kill of the whole process tree, in milliseconds, 1 to [`limits::DEADLINE_MS_MAX`].
     pub deadline_ms: u64,
@@ -91,8 +92,10 @@ pub enum End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
     /// The first bytes of stdout (or of both, merged), up to the cap.
+    #[serde(with = "serde_bytes")]
     pub stdout: Vec<u8>,
     /// The first bytes of stderr, up to the cap.
+    #[serde(with = "serde_bytes")]
     pub stderr: Vec<u8>,
     /// Bytes of stdout after the cap, read and dropped. Exact.
     pub stdout_dropped_bytes: u64,

@@ -56,6 +56,7 @@ pub enum FileOp {
         /// The file.
         path: String,
         /// At most [`crate::limits::FILE_CHUNK_BYTES_MAX`]; longer files follow by `Append`.
+        #[serde(with = "serde_bytes")]
         contents: Vec<u8>,
         /// New file, replacement or continuation.
         mode: WriteMode,
@@ -73,8 +74,10 @@ pub enum FileOp {
         /// The file, at most [`crate::limits::EDIT_FILE_BYTES_MAX`].
         path: String,
         /// The bytes to replace; not empty.
+        #[serde(with = "serde_bytes")]
         old: Vec<u8>,
         /// What takes their place.
+        #[serde(with = "serde_bytes")]
         new: Vec<u8>,
         /// Exactly one, or all.
         occurrences: Occurrences,
@@ -228,6 +231,7 @@ pub struct ListEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     /// The bytes of the lines, with their line ends.
+    #[serde(with = "serde_bytes")]
     pub text: Vec<u8>,
     /// Number of the first line given, from 1.
     pub first: u64,
@@ -277,6 +281,8 @@ pub struct ManifestEntry {
     pub bytes: u64,
     /// Digest of the contents, or of the target of a link.
     pub digest: Digest,
+    /// What a link says; `None` for a file.
+    pub target: Option<String>,
 }
 
 /// The answer to a [`FileOp`].
@@ -294,6 +300,7 @@ pub enum FileReply {
     /// To `Read`.
     Bytes {
         /// What was read.
+        #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
         /// Size of the whole file.
         total_bytes: u64,

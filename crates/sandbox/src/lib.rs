@@ -11,13 +11,20 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+#[cfg(feature = "port")]
+pub mod conformance;
 mod error;
 mod exec;
+#[cfg(feature = "port")]
+pub mod fake;
 mod files;
 mod ids;
 pub mod limits;
 #[cfg(feature = "port")]
 mod port;
+mod request;
+pub mod text;
+pub mod wire;
 
 pub use capabilities::{Capabilities, Isolation, Layer, NetworkMode};
 pub use error::{Error, FileError, FileErrorKind};

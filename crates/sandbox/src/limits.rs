@@ -49,3 +49,16 @@ pub const LINE_BYTES_MAX: usize = 16 << 10;
 
 /// One frame of the wire between host and guest.
 pub const FRAME_BYTES_MAX: usize = 72 << 20;
+
+/// Longest pattern of a `glob` or `grep`.
+pub const PATTERN_BYTES_MAX: usize = 4 << 10;
+/// Memory of one compiled regular expression, and again of its cache.
+pub const REGEX_BYTES_MAX: usize = 4 << 20;
+/// Places of a repeated text that the error of an `edit` names.
+pub const NAMED_LINES_MAX: usize = 10;
+/// Symbolic links that one path may lead through, as on Linux.
+pub const LINKS_MAX: u32 = 40;
+/// All file contents of one fake sandbox together.
+pub const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
+/// From the start of a conformance case until it counts as hanging.
+pub const CASE_MS_MAX: u64 = 60_000;

@@ -27,7 +27,7 @@ impl Engine {
                     (Outcome::Done(Product::Reply(Arc::new(reply))), tokens)
                 }
                 Err(error) => {
-                    let detail = format!("{error}; {}", error.advice());
+                    let detail = error.detail();
                     let fault = error.fault();
                     (Outcome::Failed(Failure::Model { fault, detail }), 0)
                 }

@@ -1,0 +1,324 @@
+//! From a request to a process: everything that a new process needs is laid out
+//! first, then it is forked, and between fork and exec it makes system calls and
+//! nothing else.
+//!
+//! Owns the environment, the search for the program, and the order in which a
+//! process gives up what it must not have. The guest has threads, so the child may
+//! not allocate, lock or unwind: see signal-safety(7).
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_int};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use outrigger_sandbox::{Command, Error, Execute, Streams};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::exec::group::Group;
+use crate::seccomp::CommandFilter;
+use crate::{limits, sys};
+
+/// The few variables that every command has.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("HOME", "/home/agent"),
+    ("USER", "agent"),
+    ("LANG", "C.UTF-8"),
+    ("TMPDIR", "/tmp"),
+];
+
+/// Steps that can fail between fork and exec, as the child reports them.
+const STEP_SETUP: u8 = 1;
+const STEP_CWD: u8 = 2;
+const STEP_EXEC: u8 = 3;
+
+/// What the child needs, made before the fork.
+struct Plan<'a> {
+    candidates: Vec<CString>,
+    argv: Vec<CString>,
+    envp: Vec<CString>,
+    cwd: Option<CString>,
+    stdin: c_int,
+    stdout: c_int,
+    stderr: c_int,
+    report: c_int,
+    join: c_int,
+    pids_max: u64,
+    filter: &'a [seccompiler::sock_filter],
+}
+
+/// A process that was forked, and our ends of its pipes.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) pid: i32,
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: Option<OwnedFd>,
+    /// Ends when the program runs; else [`refusal`] reads why it does not.
+    pub(crate) report: OwnedFd,
+}
+
+/// What does not change from command to command.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    pub(crate) filter: Option<CommandFilter>,
+    pub(crate) pids_max: u64,
+    pub(crate) null: OwnedFd,
+    pub(crate) shell: &'static str,
+}
+
+/// The program as the request names it, for messages.
+pub(crate) fn program(command: &Command) -> String {
+    match command {
+        Command::Argv(argv) => {
+            String::from_utf8_lossy(argv.first().map_or(&[], Vec::as_slice)).into_owned()
+        }
+        Command::Shell(_) => "sh".to_owned(),
+    }
+}
+
+fn c_string(bytes: &[u8]) -> CString {
+    CString::new(bytes).expect("a checked request has no NUL bytes")
+}
+
+/// Paths to try, as execvp(3) would.
+fn candidates(program: &[u8], path: &str) -> Vec<CString> {
+    if program.contains(&b'/') {
+        return vec![c_string(program)];
+    }
+    let dirs = path.split(':').map(|dir| if dir.is_empty() { "." } else { dir });
+    dirs.map(|dir| c_string(&[dir.as_bytes(), b"/", program].concat())).collect()
+}
+
+impl Launcher {
+    /// Forks the process of a checked request into its group.
+    pub(crate) fn start(&self, request: &Execute, group: &Group) -> Result<Started, Error> {
+        let failed = |error: io::Error| Error::CannotStart {
+            program: program(&request.command),
+            reason: format!("the sandbox has no room for another process: {error}"),
+        };
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from);
+        let (report, report_end) = pipe().map_err(failed)?;
+        let (stdout, stdout_end) = pipe().map_err(failed)?;
+        let (stderr, stderr_end) = match request.streams {
+            Streams::Separate => pipe().map(|(read, write)| (Some(read), Some(write))),
+            Streams::Merged => Ok((None, None)),
+        }
+        .map_err(failed)?;
+        let (stdin_end, stdin) = match request.stdin.is_empty() {
+            true => Ok((None, None)),
+            false => pipe().map(|(read, write)| (Some(read), Some(write))),
+        }
+        .map_err(failed)?;
+
+        let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
+        variables.extend(request.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let argv: Vec<CString> = match &request.command {
+            Command::Argv(argv) => argv.iter().map(|word| c_string(word)).collect(),
+            Command::Shell(line) => {
+                [self.shell.as_bytes(), b"-c", line.as_bytes()].map(c_string).into()
+            }
+        };
+        let join = group.door();
+        let plan = Plan {
+            candidates: candidates(
+                argv[0].as_bytes(),
+                variables.get("PATH").copied().unwrap_or(""),
+            ),
+            envp: variables
+                .iter()
+                .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
+                .collect(),
+            cwd: request.cwd.as_ref().map(|cwd| c_string(cwd.as_bytes())),
+            stdin: stdin_end.as_ref().unwrap_or(&self.null).as_raw_fd(),
+            stdout: stdout_end.as_raw_fd(),
+            stderr: stderr_end.as_ref().unwrap_or(&stdout_end).as_raw_fd(),
+            report: report_end.as_raw_fd(),
+            join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            pids_max: self.pids_max,
+            filter: self.filter.as_ref().map_or(&[], CommandFilter::program),
+            argv,
+        };
+        let pid = fork(&plan, group.birthplace()).map_err(failed)?;
+        for ours in
+            [Some(&stdout), stderr.as_ref(), stdin.as_ref(), Some(&report)].into_iter().flatten()
+        {
+            sys::set_nonblocking(ours.as_fd()).map_err(failed)?;
+        }
+        Ok(Started { pid, stdin, stdout, stderr, report })
+    }
+}
+
+/// What a child that could not run its program reported. `None`: it runs.
+pub(crate) fn refusal(report: &[u8], request_program: &str) -> Option<Error> {
+    let (&step, number) = report.split_first()?;
+    let number = i32::from_ne_bytes(number.try_into().ok()?);
+    let cause = io::Error::from_raw_os_error(number);
+    let reason = match (step, number) {
+        (STEP_CWD, _) => format!("its working directory can't be entered: {cause}"),
+        (STEP_EXEC, libc::ENOENT) => "no such program, or its interpreter is missing".to_owned(),
+        (STEP_EXEC, libc::EACCES) => "it is not executable".to_owned(),
+        (STEP_EXEC, libc::ENOEXEC) => {
+            "it is neither a program nor a script with a #! line".to_owned()
+        }
+        (STEP_EXEC, libc::E2BIG) => {
+            "its arguments are too long for the kernel (128 KiB each)".to_owned()
+        }
+        (STEP_EXEC, libc::EAGAIN) => "the process limit of the sandbox is reached".to_owned(),
+        _ => format!("step {step} failed: {cause}"),
+    };
+    Some(Error::CannotStart { program: request_program.to_owned(), reason })
+}
+
+#[repr(C, align(8))]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// `CLONE_INTO_CGROUP` of linux/sched.h.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> {
+    let pointers = |strings: &[CString]| -> Vec<*const c_char> {
+        strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (argv, envp) = (pointers(&plan.argv), pointers(&plan.envp));
+    let mut args = CloneArgs { exit_signal: libc::SIGCHLD as u64, ..CloneArgs::default() };
+    if let Some(dir) = birthplace {
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = dir.as_raw_fd() as u64;
+    }
+    // SAFETY: no memory is shared and no stack is given, so this is fork(2) with a
+    // destination; `args` has the layout of clone_args and outlives the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    match pid {
+        0 => {
+            // SAFETY: this is the child; the plan and both vectors are its own copies, live and complete.
+            unsafe { become_command(plan, argv.as_ptr(), envp.as_ptr()) }
+        }
+        -1 => Err(io::Error::last_os_error()),
+        pid => i32::try_from(pid).map_err(io::Error::other),
+    }
+}
+
+/// Runs in the child from the fork to the exec.
+///
+/// # Safety
+/// Only in a freshly forked child. Both pointers are null-terminated lists of C strings.
+unsafe fn become_command(
+    plan: &Plan<'_>,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+) -> ! {
+    // SAFETY: only async-signal-safe calls, on descriptors and memory that the plan
+    // keeps alive; the process ends here whatever happens.
+    unsafe {
+        if let Err(step) = give_up_privileges(plan) {
+            fail(plan.report, step);
+        }
+        let workspace = c"/workspace";
+        if libc::chdir(workspace.as_ptr()) != 0 {
+            fail(plan.report, STEP_CWD);
+        }
+        if let Some(cwd) = &plan.cwd
+            && libc::chdir(cwd.as_ptr()) != 0
+        {
+            fail(plan.report, STEP_CWD);
+        }
+        let close = libc::CLOSE_RANGE_CLOEXEC as libc::c_ulong;
+        libc::syscall(
+            libc::SYS_close_range,
+            3 as libc::c_ulong,
+            libc::c_ulong::from(u32::MAX),
+            close,
+        );
+        let mut denied = false;
+        for candidate in &plan.candidates {
+            libc::execve(candidate.as_ptr(), argv, envp);
+            match *libc::__errno_location() {
+                libc::EACCES => denied = true,
+                libc::ENOENT | libc::ENOTDIR => {}
+                _ => fail(plan.report, STEP_EXEC),
+            }
+        }
+        *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
+        fail(plan.report, STEP_EXEC)
+    }
+}
+
+/// Takes the standard streams, its own session and group, the sandbox's user and the filter.
+///
+/// # Safety
+/// As [`become_command`].
+unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
+    let check = |result: libc::c_long| if result < 0 { Err(STEP_SETUP) } else { Ok(()) };
+    let id = sys::AGENT_ID;
+    // SAFETY: as `become_command`; pointers are to live locals or constants.
+    unsafe {
+        libc::setsid();
+        if plan.join >= 0 {
+            check(libc::write(plan.join, c"0".as_ptr().cast(), 1) as libc::c_long)?;
+        }
+        // Commands go first when memory runs out. Refused without a user of its own, which is no harm.
+        let score =
+            libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if score >= 0 {
+            libc::write(score, c"500".as_ptr().cast(), 3);
+        }
+        for (from, to) in [(plan.stdin, 0), (plan.stdout, 1), (plan.stderr, 2)] {
+            check(libc::c_long::from(libc::dup2(from, to)))?;
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        libc::umask(0o022);
+        let processes = libc::rlimit { rlim_cur: plan.pids_max, rlim_max: plan.pids_max };
+        libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
+        if libc::geteuid() != id {
+            check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;
+            check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
+            check(libc::syscall(libc::SYS_setresuid, id, id, id))?;
+        }
+        if !plan.filter.is_empty() {
+            let program = libc::sock_fprog {
+                len: plan.filter.len() as u16,
+                filter: plan.filter.as_ptr().cast_mut().cast(),
+            };
+            let mode = libc::SECCOMP_SET_MODE_FILTER;
+            check(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reports the step and errno, and ends.
+///
+/// # Safety
+/// As [`become_command`].
+unsafe fn fail(report: c_int, step: u8) -> ! {
+    // SAFETY: as `become_command`.
+    unsafe {
+        let number = (*libc::__errno_location()).to_ne_bytes();
+        let message = [step, number[0], number[1], number[2], number[3]];
+        libc::write(report, message.as_ptr().cast(), message.len());
+        libc::_exit(127)
+    }
+}
+
+/// The cap of open files is set once, for all.
+pub(crate) fn set_limits() -> io::Result<()> {
+    sys::limit(libc::RLIMIT_CORE, 0)?;
+    sys::limit(libc::RLIMIT_NOFILE, limits::OPEN_FILES_MAX)
+}

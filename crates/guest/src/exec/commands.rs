@@ -1,0 +1,299 @@
+//! All commands of a sandbox: starts them, moves them on, tells those who wait.
+//!
+//! Owns the table of ids and the processes behind it. Never waits: the serving
+//! loop says what is ready.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use outrigger_sandbox::wire::{Reply, Stream};
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+
+use crate::connection::Connections;
+use crate::exec::child::Launcher;
+use crate::exec::group::{Cgroups, Group};
+use crate::exec::output::{Output, Spills};
+use crate::exec::running::{MemoryEvents, Pipe, Running};
+use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, never_ran};
+use crate::{limits, sys};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    pub(crate) table: Table,
+    launcher: Launcher,
+    cgroups: Cgroups,
+    spills: Spills,
+    memory: MemoryEvents,
+    running: BTreeMap<i32, ExecId>,
+    watched: BTreeSet<ExecId>,
+    leftover: Vec<Group>,
+    drains: Vec<OwnedFd>,
+    started: u64,
+    scratch: Vec<u8>,
+}
+
+impl Commands {
+    pub(crate) fn new(
+        launcher: Launcher,
+        cgroups: Cgroups,
+        spills: Spills,
+        memory: MemoryEvents,
+    ) -> Self {
+        Self {
+            table: Table::default(),
+            launcher,
+            cgroups,
+            spills,
+            memory,
+            running: BTreeMap::new(),
+            watched: BTreeSet::new(),
+            leftover: Vec::new(),
+            drains: Vec::new(),
+            started: 0,
+            scratch: vec![0; limits::PIECE_BYTES],
+        }
+    }
+
+    /// Starts a command, or attaches to the one of that id.
+    pub(crate) fn execute(&mut self, request: Execute, caller: Caller, out: &mut Connections) {
+        let id = request.id.clone();
+        let refusal = match self.table.look(&id) {
+            Known::Slot(Slot::Command(entry)) => {
+                entry.watchers.push(Watcher::new(caller));
+                self.watched.insert(id);
+                return;
+            }
+            Known::Slot(Slot::File(_)) => {
+                Some(Error::Invalid(format!("`{id}` names a file operation")))
+            }
+            Known::Forgotten => Some(Error::Forgotten { id: id.to_string() }),
+            Known::New => self.start(request, caller).err(),
+        };
+        if let Some(error) = refusal {
+            out.reply(caller, Reply::Executed(Err(error)));
+        }
+    }
+
+    fn start(&mut self, mut request: Execute, caller: Caller) -> Result<(), Error> {
+        request.check()?;
+        if self.running.len() >= door::RUNNING_EXECS_MAX {
+            let many = door::RUNNING_EXECS_MAX;
+            return Err(Error::Backend(format!(
+                "{many} commands run already; wait for one or kill one"
+            )));
+        }
+        self.started += 1;
+        let mut group = self.cgroups.make(self.started);
+        let now = Instant::now();
+        let started = match self.launcher.start(&request, &group) {
+            Ok(started) => started,
+            Err(error) => {
+                self.cgroups.remove(&group);
+                return Err(error);
+            }
+        };
+        group.begin(started.pid);
+        let id = request.id.clone();
+        let output = Output::new(&request);
+        let running = Running::new(&mut request, started, group, now);
+        self.running.insert(running.pid, id.clone());
+        let state = State::Running(Box::new(running));
+        let entry =
+            Entry { output, state, watchers: vec![Watcher::new(caller)], killers: Vec::new() };
+        self.table.insert(id.clone(), Slot::Command(Box::new(entry)));
+        self.watched.insert(id);
+        Ok(())
+    }
+
+    /// Kills a command's tree; the answer follows when it is gone.
+    pub(crate) fn kill(&mut self, id: &ExecId, caller: Caller, out: &mut Connections) {
+        match self.table.look(id) {
+            Known::Slot(Slot::Command(entry)) => {
+                if let State::Running(running) = &mut entry.state {
+                    running.kill(End::Killed, Instant::now());
+                    entry.killers.push(caller);
+                    return;
+                }
+            }
+            Known::Slot(Slot::File(_)) | Known::Forgotten => {}
+            Known::New => {
+                let output = Output::new(&Execute::new(
+                    id.clone(),
+                    outrigger_sandbox::Command::Argv(Vec::new()),
+                ));
+                let entry = Entry {
+                    output,
+                    state: State::Ended(Ok(never_ran())),
+                    watchers: Vec::new(),
+                    killers: Vec::new(),
+                };
+                self.table.insert(id.clone(), Slot::Command(Box::new(entry)));
+                self.table.finish(id.clone(), 0);
+            }
+        }
+        out.reply(caller, Reply::Killed(Ok(())));
+    }
+
+    /// Stops telling a caller.
+    pub(crate) fn forget(&mut self, caller: Caller) {
+        for id in &self.watched {
+            if let Some(entry) = self.table.entry(id) {
+                entry.watchers.retain(|watcher| watcher.caller != caller);
+            }
+        }
+    }
+
+    /// Adds every pipe to wait for.
+    pub(crate) fn poll(&mut self, mut add: impl FnMut(libc::pollfd, Option<(i32, Pipe)>)) {
+        for (pid, id) in &self.running {
+            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+                for (pipe, fd) in running.pipes() {
+                    let events = if pipe == Pipe::Stdin { libc::POLLOUT } else { libc::POLLIN };
+                    add(sys::pollfd(fd, events), Some((*pid, pipe)));
+                }
+            }
+        }
+        for fd in &self.drains {
+            add(sys::pollfd(fd, libc::POLLIN), None);
+        }
+    }
+
+    /// When to look at the clock again.
+    pub(crate) fn wake(&mut self) -> Option<Duration> {
+        let Self { running, table, .. } = self;
+        running
+            .values()
+            .filter_map(|id| match &table.entry(id)?.state {
+                State::Running(running) => Some(running.wake()),
+                State::Ended(_) => None,
+            })
+            .min()
+    }
+
+    /// A pipe of a command is ready.
+    pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe) {
+        let Some(id) = self.running.get(&pid) else { return };
+        if let Some(Entry { state: State::Running(running), output, .. }) = self.table.entry(id) {
+            running.ready(pipe, id, output, &mut self.spills, &mut self.scratch);
+        }
+    }
+
+    /// Reads on the pipes of children that commands left behind.
+    pub(crate) fn drain(&mut self) {
+        let scratch = &mut self.scratch;
+        self.drains.retain(|fd| {
+            use rustix::io::Errno;
+            for _ in 0..limits::PIECES_PER_TURN_MAX {
+                match rustix::io::read(fd, &mut scratch[..]) {
+                    Ok(0) => return false,
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return true,
+                    Err(_) => return false,
+                }
+            }
+            true
+        });
+    }
+
+    /// Reaps every child that ended.
+    pub(crate) fn reap(&mut self) {
+        let now = Instant::now();
+        while let Some(reaped) = sys::reap() {
+            let Some(id) = self.running.get(&reaped.pid) else { continue };
+            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+                running.reaped(reaped, now);
+            }
+        }
+        let cgroups = &self.cgroups;
+        self.leftover.retain(|group| !cgroups.remove(group));
+    }
+
+    /// Moves every command on by the clock, and finishes those that are over.
+    pub(crate) fn step(&mut self, out: &mut Connections) {
+        let now = Instant::now();
+        let mains: BTreeSet<i32> = self.running.keys().copied().collect();
+        for pid in &mains {
+            let Some(id) = self.running.get(pid).cloned() else { continue };
+            let Some(entry) = self.table.entry(&id) else { continue };
+            let State::Running(running) = &mut entry.state else { continue };
+            let mut others = mains.clone();
+            others.remove(pid);
+            if running.step(now, &others) {
+                self.running.remove(pid);
+                self.finish(id, out);
+            }
+        }
+    }
+
+    fn finish(&mut self, id: ExecId, out: &mut Connections) {
+        let Some(entry) = self.table.entry(&id) else { return };
+        let gone = State::Ended(Ok(never_ran()));
+        let State::Running(running) = std::mem::replace(&mut entry.state, gone) else { return };
+        let memory = &mut self.memory;
+        let finished = running.finish(
+            &id,
+            &mut entry.output,
+            &mut self.spills,
+            &mut self.scratch,
+            &mut || memory.grew(),
+        );
+        entry.state = State::Ended(finished.outcome);
+        for caller in entry.killers.drain(..) {
+            out.reply(caller, Reply::Killed(Ok(())));
+        }
+        let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
+        self.table.finish(id, bytes);
+        if !self.cgroups.remove(&finished.group) {
+            self.leftover.push(finished.group);
+        }
+        self.drains.extend(finished.pipes);
+        let excess = self.drains.len().saturating_sub(limits::DRAINS_MAX);
+        self.drains.drain(..excess);
+    }
+
+    /// Sends every watcher what it has not seen, as far as its connection has room.
+    pub(crate) fn pump(&mut self, out: &mut Connections) {
+        let Self { watched, table, .. } = self;
+        let before = watched.len();
+        watched.retain(|id| {
+            let Some(entry) = table.entry(id) else { return false };
+            let Entry { output, state, watchers, .. } = entry;
+            watchers.retain_mut(|watcher| advance(watcher, output, state, out));
+            !watchers.is_empty() || matches!(state, State::Running(_))
+        });
+        if watched.len() < before {
+            table.trim();
+        }
+    }
+}
+
+/// Sends one watcher its next pieces; says whether it is still owed something.
+fn advance(watcher: &mut Watcher, output: &Output, state: &State, out: &mut Connections) -> bool {
+    let caller = watcher.caller;
+    let streams = [
+        (Stream::Stdout, &output.stdout.bytes, &mut watcher.stdout),
+        (Stream::Stderr, &output.stderr.bytes, &mut watcher.stderr),
+    ];
+    for (stream, bytes, at) in streams {
+        while *at < bytes.len() {
+            match out.has_room(caller.connection) {
+                None => return false,
+                Some(false) => return true,
+                Some(true) => {}
+            }
+            let end = bytes.len().min(*at + limits::PIECE_BYTES);
+            out.reply(caller, Reply::Output { stream, bytes: bytes[*at..end].to_vec() });
+            *at = end;
+        }
+    }
+    let State::Ended(outcome) = state else { return out.has_room(caller.connection).is_some() };
+    let outcome = outcome.clone().map(|executed| Executed {
+        stdout_dropped_bytes: output.stdout.dropped,
+        stderr_dropped_bytes: output.stderr.dropped,
+        ..executed
+    });
+    out.reply(caller, Reply::Executed(outcome));
+    false
+}

@@ -1,0 +1,285 @@
+//! One running command: its pipes, its clock, its end.
+//!
+//! Owns what happens between the fork and the outcome, one step at a time: it is
+//! told what is ready and what the time is, and never waits.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use outrigger_sandbox::wire::Stream;
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+use rustix::io::Errno;
+
+use crate::exec::child::{self, Started};
+use crate::exec::group::Group;
+use crate::exec::output::{Output, Spills};
+use crate::limits;
+use crate::sys::Reaped;
+
+/// Which pipe of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pipe {
+    Stdin,
+    Stdout,
+    Stderr,
+    Report,
+}
+
+/// A command between its fork and its outcome.
+#[derive(Debug)]
+pub(crate) struct Running {
+    program: String,
+    pub(crate) pid: i32,
+    stdin: Option<(OwnedFd, Vec<u8>, usize)>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    report: Option<OwnedFd>,
+    refused: Option<Error>,
+    began: Instant,
+    deadline: Instant,
+    exit: Option<(Reaped, Instant)>,
+    killed: Option<(End, Instant)>,
+    pub(crate) group: Group,
+}
+
+/// What is left of a command that ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outcome: Result<Executed, Error>,
+    pub(crate) group: Group,
+    /// Pipes that background children still hold. They are read on, so that those
+    /// children don't die of a closed pipe.
+    pub(crate) pipes: Vec<OwnedFd>,
+}
+
+impl Running {
+    pub(crate) fn new(request: &mut Execute, started: Started, group: Group, now: Instant) -> Self {
+        let feed = std::mem::take(&mut request.stdin);
+        Self {
+            program: child::program(&request.command),
+            pid: started.pid,
+            stdin: started.stdin.map(|fd| (fd, feed, 0)),
+            stdout: Some(started.stdout),
+            stderr: started.stderr,
+            report: Some(started.report),
+            refused: None,
+            began: now,
+            deadline: now + Duration::from_millis(request.deadline_ms),
+            exit: None,
+            killed: None,
+            group,
+        }
+    }
+
+    /// The pipes to wait for.
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Pipe, &OwnedFd)> {
+        let stdin = self.stdin.as_ref().map(|(fd, ..)| (Pipe::Stdin, fd));
+        let stdout = self.stdout.as_ref().map(|fd| (Pipe::Stdout, fd));
+        let stderr = self.stderr.as_ref().map(|fd| (Pipe::Stderr, fd));
+        let report = self.report.as_ref().map(|fd| (Pipe::Report, fd));
+        [stdin, stdout, stderr, report].into_iter().flatten()
+    }
+
+    /// Moves what a ready pipe has.
+    pub(crate) fn ready(
+        &mut self,
+        pipe: Pipe,
+        id: &ExecId,
+        output: &mut Output,
+        spills: &mut Spills,
+        scratch: &mut [u8],
+    ) {
+        match pipe {
+            Pipe::Stdin => self.feed(),
+            Pipe::Stdout => {
+                Self::gather(&mut self.stdout, Stream::Stdout, id, output, spills, scratch)
+            }
+            Pipe::Stderr => {
+                Self::gather(&mut self.stderr, Stream::Stderr, id, output, spills, scratch)
+            }
+            Pipe::Report => self.read_report(),
+        }
+    }
+
+    fn feed(&mut self) {
+        let Some((fd, bytes, at)) = &mut self.stdin else { return };
+        match rustix::io::write(&*fd, &bytes[*at..]) {
+            Ok(written) => *at += written,
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            // The command closed it: what it does not want is not its failure.
+            Err(_) => *at = bytes.len(),
+        }
+        if *at == bytes.len() {
+            self.stdin = None;
+        }
+    }
+
+    fn gather(
+        pipe: &mut Option<OwnedFd>,
+        stream: Stream,
+        id: &ExecId,
+        output: &mut Output,
+        spills: &mut Spills,
+        scratch: &mut [u8],
+    ) {
+        for _ in 0..limits::PIECES_PER_TURN_MAX {
+            let Some(fd) = pipe else { return };
+            match rustix::io::read(fd, &mut *scratch) {
+                Ok(0) => *pipe = None,
+                Ok(length) => output.push(stream, &scratch[..length], id, spills),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => *pipe = None,
+            }
+        }
+    }
+
+    fn read_report(&mut self) {
+        let Some(fd) = &self.report else { return };
+        let mut report = [0; 5];
+        match rustix::io::read(fd, &mut report) {
+            Ok(length) => self.refused = child::refusal(&report[..length], &self.program),
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Err(_) => {}
+        }
+        self.report = None;
+    }
+
+    /// Notes that the command's own process ended.
+    pub(crate) fn reaped(&mut self, reaped: Reaped, now: Instant) {
+        self.exit = Some((reaped, now));
+    }
+
+    /// Begins to kill the tree; the first reason stands.
+    pub(crate) fn kill(&mut self, why: End, now: Instant) {
+        self.killed.get_or_insert((why, now));
+    }
+
+    /// When [`Running::step`] has something to do although no pipe is ready.
+    pub(crate) fn wake(&self) -> Duration {
+        let now = Instant::now();
+        match (&self.killed, &self.exit) {
+            (Some(_), _) => Duration::from_millis(limits::KILL_POLL_MS),
+            (None, Some((_, at))) => (*at + Self::DRAIN).saturating_duration_since(now),
+            (None, None) => self.deadline.saturating_duration_since(now),
+        }
+    }
+
+    const DRAIN: Duration = Duration::from_millis(door::DRAIN_MS_MAX);
+
+    /// Looks at the clock; says whether the command is over.
+    pub(crate) fn step(&mut self, now: Instant, others: &BTreeSet<i32>) -> bool {
+        if self.exit.is_none() && now >= self.deadline {
+            self.kill(End::Deadline, now);
+        }
+        if let Some((_, since)) = self.killed {
+            if self.exit.is_some() && self.group.is_empty(others) {
+                return true;
+            }
+            self.group.kill(others);
+            // A process that the kernel itself can't end must not hold the caller.
+            return now >= since + Duration::from_millis(door::KILL_MS_MAX);
+        }
+        match &self.exit {
+            Some((_, at)) => {
+                let quiet = self.stdout.is_none() && self.stderr.is_none() && self.report.is_none();
+                quiet || now >= *at + Self::DRAIN
+            }
+            None => false,
+        }
+    }
+
+    /// The outcome. `out_of_memory` asks whether the kernel killed something for
+    /// memory since it was asked before.
+    pub(crate) fn finish(
+        mut self,
+        id: &ExecId,
+        output: &mut Output,
+        spills: &mut Spills,
+        scratch: &mut [u8],
+        out_of_memory: &mut dyn FnMut() -> bool,
+    ) -> Finished {
+        self.read_report();
+        for pipe in [Pipe::Stdout, Pipe::Stderr] {
+            self.ready(pipe, id, output, spills, scratch);
+        }
+        let end = match (&self.killed, &self.exit) {
+            (Some((why, _)), _) => *why,
+            (None, Some((reaped, _))) => end(reaped.status, out_of_memory),
+            (None, None) => End::Killed,
+        };
+        let spill = output.finish(id, spills);
+        let ended = self.exit.map_or_else(Instant::now, |(_, at)| at);
+        let outcome = match self.refused {
+            Some(error) => Err(error),
+            None => Ok(Executed {
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+                stdout_dropped_bytes: 0,
+                stderr_dropped_bytes: 0,
+                end,
+                spill,
+                wall_ms: u64::try_from((ended - self.began).as_millis()).unwrap_or(u64::MAX),
+                cpu_ms: self.exit.map_or(0, |(reaped, _)| reaped.cpu_ms),
+                peak_memory_bytes: self.exit.map_or(0, |(reaped, _)| reaped.peak_bytes),
+            }),
+        };
+        let pipes = [self.stdout, self.stderr].into_iter().flatten().collect();
+        Finished { outcome, group: self.group, pipes }
+    }
+}
+
+/// How a process ended, from its wait status.
+fn end(status: i32, out_of_memory: &mut dyn FnMut() -> bool) -> End {
+    let killed = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+    // A shell passes the death of its child on as this code.
+    let passed_on = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 128 + libc::SIGKILL;
+    if (killed || passed_on) && out_of_memory() {
+        return End::OutOfMemory;
+    }
+    if libc::WIFSIGNALED(status) {
+        return End::Signalled(libc::WTERMSIG(status));
+    }
+    End::Exited(libc::WEXITSTATUS(status))
+}
+
+/// The kernel's count of processes killed for memory in this sandbox.
+#[derive(Debug)]
+pub(crate) struct MemoryEvents {
+    file: Option<std::fs::File>,
+    seen: u64,
+}
+
+impl MemoryEvents {
+    pub(crate) fn new(file: Option<OwnedFd>) -> Self {
+        Self { file: file.map(std::fs::File::from), seen: 0 }
+    }
+
+    /// Whether the count grew since the last question.
+    pub(crate) fn grew(&mut self) -> bool {
+        use std::os::unix::fs::FileExt;
+        let Some(file) = &self.file else { return false };
+        let mut text = [0; 512];
+        let length = file.read_at(&mut text, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..length]);
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        let count = count.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+        std::mem::replace(&mut self.seen, count) < count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_status_becomes_an_end() {
+        // Bits of wait(2): code in the second byte, signal in the first.
+        assert_eq!(end(3 << 8, &mut || false), End::Exited(3));
+        assert_eq!(end(15, &mut || true), End::Signalled(15));
+        assert_eq!(end(9, &mut || false), End::Signalled(9));
+        assert_eq!(end(9, &mut || true), End::OutOfMemory);
+        assert_eq!(end(137 << 8, &mut || true), End::OutOfMemory);
+    }
+}

@@ -1,0 +1,199 @@
+//! What a guest remembers by id: commands and changing file operations.
+//!
+//! Owns the promise that an id is performed once: what is finished is kept until
+//! there is too much of it, then its output goes, then its outcome, and its name
+//! stays, so that a late repeat is told so and never runs again.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+use outrigger_sandbox::{End, Error, ExecId, Executed, FileReply, limits as door};
+
+use crate::exec::output::Output;
+use crate::exec::running::Running;
+use crate::limits;
+
+/// Whom to answer: a connection and a number on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) connection: u64,
+    pub(crate) request: u64,
+}
+
+/// A caller that wants output from the first byte, and how far it is.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) caller: Caller,
+    pub(crate) stdout: usize,
+    pub(crate) stderr: usize,
+}
+
+impl Watcher {
+    pub(crate) fn new(caller: Caller) -> Self {
+        Self { caller, stdout: 0, stderr: 0 }
+    }
+}
+
+/// A command, running or not.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) output: Output,
+    pub(crate) state: State,
+    pub(crate) watchers: Vec<Watcher>,
+    pub(crate) killers: Vec<Caller>,
+}
+
+/// Where a command is.
+#[derive(Debug)]
+pub(crate) enum State {
+    Running(Box<Running>),
+    Ended(Result<Executed, Error>),
+}
+
+/// Where a changing file operation is.
+#[derive(Debug)]
+pub(crate) enum FileEntry {
+    Pending(Vec<Caller>),
+    Done(Result<FileReply, Error>),
+}
+
+/// What an id names.
+#[derive(Debug)]
+pub(crate) enum Slot {
+    Command(Box<Entry>),
+    File(FileEntry),
+}
+
+/// The answer to: what is this id?
+#[derive(Debug)]
+pub(crate) enum Known<'a> {
+    Slot(&'a mut Slot),
+    Forgotten,
+    New,
+}
+
+/// All that is remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    slots: HashMap<ExecId, Slot>,
+    /// Finished ones, oldest first.
+    finished: VecDeque<ExecId>,
+    /// Those of them that still have output, oldest first.
+    with_output: VecDeque<(ExecId, usize)>,
+    output_bytes: usize,
+    forgotten: HashSet<u64>,
+    forgotten_order: VecDeque<u64>,
+    hasher: RandomState,
+}
+
+/// The outcome of a command that was killed before it came.
+pub(crate) fn never_ran() -> Executed {
+    Executed {
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdout_dropped_bytes: 0,
+        stderr_dropped_bytes: 0,
+        end: End::Killed,
+        spill: None,
+        wall_ms: 0,
+        cpu_ms: 0,
+        peak_memory_bytes: 0,
+    }
+}
+
+impl Table {
+    pub(crate) fn look(&mut self, id: &ExecId) -> Known<'_> {
+        if !self.slots.contains_key(id) {
+            let hash = self.hasher.hash_one(id);
+            return if self.forgotten.contains(&hash) { Known::Forgotten } else { Known::New };
+        }
+        self.slots.get_mut(id).map_or(Known::New, Known::Slot)
+    }
+
+    pub(crate) fn entry(&mut self, id: &ExecId) -> Option<&mut Entry> {
+        match self.slots.get_mut(id)? {
+            Slot::Command(entry) => Some(entry),
+            Slot::File(_) => None,
+        }
+    }
+
+    pub(crate) fn insert(&mut self, id: ExecId, slot: Slot) {
+        self.slots.insert(id, slot);
+    }
+
+    /// Notes that an id is finished with so many bytes of output, and forgets what
+    /// is too old.
+    pub(crate) fn finish(&mut self, id: ExecId, bytes: usize) {
+        if bytes > 0 {
+            self.output_bytes += bytes;
+            self.with_output.push_back((id.clone(), bytes));
+        }
+        self.finished.push_back(id);
+        self.trim();
+    }
+
+    /// Drops outputs, then outcomes, oldest first, as far as nobody is reading them.
+    pub(crate) fn trim(&mut self) {
+        let mut turns = self.with_output.len();
+        // The newest stays whatever its size: its caller may be about to ask for it again.
+        while self.output_bytes > door::KEPT_OUTPUT_BYTES_MAX && turns > 1 {
+            turns -= 1;
+            let Some((id, bytes)) = self.with_output.pop_front() else { break };
+            match self.slots.get_mut(&id) {
+                Some(Slot::Command(entry)) if !entry.watchers.is_empty() => {
+                    self.with_output.push_back((id, bytes));
+                    continue;
+                }
+                Some(Slot::Command(entry)) => {
+                    entry.output.stdout.discard();
+                    entry.output.stderr.discard();
+                }
+                Some(Slot::File(_)) | None => {}
+            }
+            self.output_bytes -= bytes;
+        }
+        while self.finished.len() > door::FINISHED_EXECS_MAX {
+            let Some(id) = self.finished.pop_front() else { break };
+            self.forget(&id);
+        }
+    }
+
+    fn forget(&mut self, id: &ExecId) {
+        self.slots.remove(id);
+        if let Some(at) = self.with_output.iter().position(|(other, _)| other == id)
+            && let Some((_, bytes)) = self.with_output.remove(at)
+        {
+            self.output_bytes -= bytes;
+        }
+        let hash = self.hasher.hash_one(id);
+        if self.forgotten.insert(hash) {
+            self.forgotten_order.push_back(hash);
+        }
+        if self.forgotten_order.len() > limits::FORGOTTEN_IDS_MAX
+            && let Some(oldest) = self.forgotten_order.pop_front()
+        {
+            self.forgotten.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: usize) -> ExecId {
+        ExecId::new(format!("f{number}")).unwrap()
+    }
+
+    #[test]
+    fn what_is_forgotten_is_known_to_be_forgotten() {
+        let mut table = Table::default();
+        for number in 0..=door::FINISHED_EXECS_MAX {
+            table.insert(id(number), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+            table.finish(id(number), 0);
+        }
+        assert!(matches!(table.look(&id(0)), Known::Forgotten));
+        assert!(matches!(table.look(&id(1)), Known::Slot(_)));
+        assert!(matches!(table.look(&ExecId::new("new").unwrap()), Known::New));
+    }
+}

@@ -1,0 +1,106 @@
+//! Walking a tree: bounded in entries and time, never through a link.
+
+use std::time::{Duration, Instant};
+
+use outrigger_sandbox::limits as door;
+use outrigger_sandbox::{EntryKind, FileError};
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+use super::place::{NO_FILES, Place};
+use super::read::entry_kind;
+
+/// One thing that was found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// Relative to the root of the walk.
+    pub(super) relative: String,
+    pub(super) kind: EntryKind,
+    /// A directory with nothing in it.
+    pub(super) empty: bool,
+}
+
+/// Which directories a walk passes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Git {
+    Skipped,
+    Entered,
+}
+
+/// A clock for one search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Until(Instant);
+
+impl Until {
+    pub(super) fn started() -> Self {
+        Self(Instant::now() + Duration::from_millis(door::WALK_MS_MAX))
+    }
+
+    pub(super) fn over(self) -> bool {
+        Instant::now() >= self.0
+    }
+}
+
+/// Finds everything beneath a directory that `keep` keeps, sorted by relative path.
+/// Says whether a limit ended it. Directories that can't be read are passed over,
+/// but for the first.
+pub(super) fn walk(
+    root: &Place,
+    git: Git,
+    until: Until,
+    mut keep: impl FnMut(&Found) -> bool,
+) -> Result<(Vec<Found>, bool), FileError> {
+    let mut found = Vec::new();
+    let mut seen = 0;
+    let mut stack = vec![(root.clone(), String::new())];
+    let mut first = true;
+    while let Some((place, prefix)) = stack.pop() {
+        let dir = match place.directory() {
+            Ok(dir) => dir,
+            Err(error) if first => return Err(error),
+            Err(_) => continue,
+        };
+        first = false;
+        let mut empty = true;
+        for entry in Dir::read_from(&dir).map_err(|errno| place.kernel(errno))?.flatten() {
+            let bytes = entry.file_name();
+            if bytes == c"." || bytes == c".." {
+                continue;
+            }
+            empty = false;
+            seen += 1;
+            if seen > door::WALK_ENTRIES_MAX || (seen % 256 == 0 && until.over()) {
+                found.sort_unstable_by(|a: &Found, b: &Found| a.relative.cmp(&b.relative));
+                return Ok((found, true));
+            }
+            // A name that is no UTF-8 can't be asked for through this door.
+            let Ok(name) = bytes.to_str() else { continue };
+            let kind = match entry.file_type() {
+                FileType::Unknown => match statat(&dir, bytes, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => entry_kind(stat.st_mode),
+                    Err(_) => continue,
+                },
+                known => entry_kind(known.as_raw_mode()),
+            };
+            let relative =
+                if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+            if kind == EntryKind::Directory {
+                let child = place.child(name);
+                let skipped = git == Git::Skipped && name == ".git";
+                if !skipped && !NO_FILES.contains(&child.path.as_str()) {
+                    stack.push((child, relative));
+                }
+                continue;
+            }
+            let entry = Found { relative, kind, empty: false };
+            if keep(&entry) {
+                found.push(entry);
+            }
+        }
+        let entry = Found { relative: prefix, kind: EntryKind::Directory, empty };
+        if empty && !entry.relative.is_empty() && keep(&entry) {
+            found.push(entry);
+        }
+    }
+    found.sort_unstable_by(|a, b| a.relative.cmp(&b.relative));
+    Ok((found, false))
+}

@@ -1,0 +1,29 @@
+//! The guest program as bytes, to be embedded in whatever starts sandboxes.
+//!
+//! Owns nothing but the bytes: the program itself is this package's binary, which
+//! the build script compiles statically. This library must never do anything.
+
+/// The static program that runs as process 1 of a sandbox: an ELF executable with
+/// no interpreter and no libraries of its own to find.
+#[cfg(not(outrigger_guest_inner))]
+pub static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/outrigger-guest"));
+
+#[cfg(all(test, not(outrigger_guest_inner)))]
+mod tests {
+    /// `PT_INTERP`, the program header that names a dynamic loader (ELF-64 specification).
+    const PT_INTERP: u32 = 3;
+
+    #[test]
+    fn the_program_is_an_executable_without_an_interpreter() {
+        let elf = super::PROGRAM;
+        assert_eq!(&elf[..4], b"\x7fELF");
+        let u16_at = |at: usize| u16::from_le_bytes(elf[at..at + 2].try_into().unwrap());
+        let u64_at = |at: usize| u64::from_le_bytes(elf[at..at + 8].try_into().unwrap());
+        let (table, size, count) = (u64_at(32) as usize, u16_at(54) as usize, u16_at(56) as usize);
+        for index in 0..count {
+            let at = table + index * size;
+            let kind = u32::from_le_bytes(elf[at..at + 4].try_into().unwrap());
+            assert_ne!(kind, PT_INTERP, "the guest must be static");
+        }
+    }
+}

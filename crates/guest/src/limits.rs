@@ -1,0 +1,33 @@
+//! Every limit of the guest, with its unit in its name. Those of the door itself
+//! are in [`outrigger_sandbox::limits`].
+
+/// Connections at once; a further one is closed.
+pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// Answers that wait for a slow host, per connection, before its requests are no longer read.
+pub(crate) const OUTBOX_BYTES_MAX: usize = 8 << 20;
+/// Bytes read from a pipe or a connection at once, and the size of an output frame.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+/// Pieces read from one pipe before the others have their turn.
+pub(crate) const PIECES_PER_TURN_MAX: usize = 16;
+/// From one look at a tree that is being killed to the next.
+pub(crate) const KILL_POLL_MS: u64 = 2;
+/// Pipes of ended commands whose background children still write to them.
+pub(crate) const DRAINS_MAX: usize = 256;
+/// Ids that are known but whose outcome is forgotten. Beyond it the oldest id could run again.
+pub(crate) const FORGOTTEN_IDS_MAX: usize = 1 << 20;
+/// Files with the full output of commands, all together; the oldest are removed first.
+pub(crate) const SPILL_TOTAL_BYTES_MAX: u64 = 1 << 30;
+/// Threads that perform file operations.
+pub(crate) const FILE_THREADS_MAX: usize = 4;
+/// File operations that wait for a thread.
+pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
+/// Stack of such a thread.
+pub(crate) const FILE_STACK_BYTES: usize = 512 << 10;
+/// Open files of a command.
+pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
+/// File bytes that `read_lines` scans to count lines.
+pub(crate) const SCAN_BYTES_MAX: u64 = 256 << 20;
+/// Bytes at the start of a file that `grep` searches.
+pub(crate) const GREP_FILE_BYTES_MAX: u64 = 32 << 20;
+/// Directories open at once while a tree is removed; deeper ones are first moved up.
+pub(crate) const REMOVE_DEPTH_MAX: usize = 64;

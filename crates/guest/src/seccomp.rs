@@ -1,0 +1,168 @@
+//! The system call filters.
+//!
+//! Owns which calls a sandbox may make. Two filters stand on the guest itself and
+//! so on all that it starts: the one installed first allows a list and answers
+//! anything else as a kernel that lacks the call would (ENOSYS), so that C
+//! libraries fall back; the one installed second, which the kernel asks first,
+//! refuses the calls that are known and denied (EPERM). A third stands on commands
+//! alone. Everything is compiled once, at the start.
+//!
+//! The list follows the default profile of Docker (moby `profiles/seccomp`), minus
+//! what a sandbox without capabilities has no use for.
+
+mod lists;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+use std::collections::BTreeMap;
+
+/// Why the filters could not be made or installed.
+#[derive(Debug, thiserror::Error)]
+#[error("the system call filter could not be {step}")]
+pub(crate) struct Error {
+    step: &'static str,
+    #[source]
+    source: seccompiler::Error,
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Namespace flags of clone(2): commands make no namespaces.
+const CLONE_NEW: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWTIME) as u32 as u64;
+/// `CLONE_NEWTIME` shares its bit with the exit signal's byte in clone(2), where it
+/// means nothing, so it is left out of the mask for that call.
+const CLONE_NEW_LEGACY: u64 = CLONE_NEW & !0xff;
+
+/// ioctl(2) requests that push input into a terminal, cut to the 32 bits that the kernel looks at.
+const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const ARCH: TargetArch = TargetArch::aarch64;
+
+fn when(index: u8, len: Len, op: Op, value: u64) -> SeccompCondition {
+    SeccompCondition::new(index, len, op, value).expect("argument numbers are below 6")
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
+    SeccompRule::new(conditions).expect("every rule has a condition")
+}
+
+fn compile(
+    rules: Rules,
+    otherwise: SeccompAction,
+    then: SeccompAction,
+) -> Result<BpfProgram, Error> {
+    let failed = |source| Error { step: "compiled", source: seccompiler::Error::Backend(source) };
+    let filter = SeccompFilter::new(rules, otherwise, then, ARCH).map_err(failed)?;
+    filter.try_into().map_err(failed)
+}
+
+fn errno(number: i32) -> SeccompAction {
+    SeccompAction::Errno(number.unsigned_abs())
+}
+
+fn allowed() -> Rules {
+    let mut rules: Rules = lists::ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
+    rules.extend(lists::ALLOWED_HERE.iter().map(|&call| (call, Vec::new())));
+    rules
+}
+
+/// The known and denied calls, and the denied uses of allowed ones.
+fn denied() -> Rules {
+    let mut rules: Rules = lists::DENIED.iter().map(|&call| (call, Vec::new())).collect();
+    rules.extend(lists::DENIED_HERE.iter().map(|&call| (call, Vec::new())));
+
+    let namespaces = (0..64)
+        .map(|bit| 1_u64 << bit)
+        .filter(|bit| CLONE_NEW_LEGACY & bit != 0)
+        .map(|bit| rule(vec![when(0, Len::Qword, Op::MaskedEq(bit), bit)]))
+        .collect();
+    rules.insert(libc::SYS_clone, namespaces);
+
+    let family = |op, value: i32| when(0, Len::Dword, op, value.unsigned_abs().into());
+    let sockets = vec![
+        rule(vec![
+            family(Op::Ne, libc::AF_UNIX),
+            family(Op::Ne, libc::AF_INET),
+            family(Op::Ne, libc::AF_INET6),
+            family(Op::Ne, libc::AF_NETLINK),
+        ]),
+        rule(vec![
+            family(Op::Eq, libc::AF_NETLINK),
+            when(2, Len::Dword, Op::Ne, libc::NETLINK_ROUTE.unsigned_abs().into()),
+        ]),
+    ];
+    rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socketpair, vec![rule(vec![family(Op::Ne, libc::AF_UNIX)])]);
+
+    let terminal = TERMINAL_INPUT.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
+    rules.insert(libc::SYS_ioctl, terminal.into());
+    // Another process's limits, the guest's among them.
+    rules.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, Len::Dword, Op::Ne, 0)])]);
+    // PER_LINUX, and the question which one is set.
+    let personality =
+        rule(vec![when(0, Len::Dword, Op::Ne, 0), when(0, Len::Dword, Op::Ne, 0xffff_ffff)]);
+    rules.insert(libc::SYS_personality, vec![personality]);
+    rules
+}
+
+/// The filter of commands alone, which the guest can't have on itself: it starts
+/// them by clone3, whose flags lie in memory where no filter can look.
+#[derive(Debug)]
+pub(crate) struct CommandFilter(BpfProgram);
+
+impl CommandFilter {
+    /// The program, to be installed between fork and exec.
+    pub(crate) fn program(&self) -> &[seccompiler::sock_filter] {
+        &self.0
+    }
+}
+
+/// Compiles all filters and installs those of the guest, for good. To be called
+/// before any thread is started.
+pub(crate) fn install() -> Result<CommandFilter, Error> {
+    let apply = |program: &BpfProgram| {
+        seccompiler::apply_filter(program).map_err(|source| Error { step: "installed", source })
+    };
+    apply(&compile(allowed(), errno(libc::ENOSYS), SeccompAction::Allow)?)?;
+    apply(&compile(denied(), SeccompAction::Allow, errno(libc::EPERM))?)?;
+    let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    Ok(CommandFilter(compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_is_both_allowed_and_denied_outright() {
+        let allowed = allowed();
+        for (call, rules) in denied() {
+            let outright = rules.is_empty();
+            assert!(!(outright && allowed.contains_key(&call)), "system call {call}");
+            assert!(
+                outright || allowed.contains_key(&call),
+                "a filter on {call}, which is not allowed"
+            );
+        }
+    }
+
+    #[test]
+    fn the_programs_compile_within_the_kernel_s_limit() {
+        // BPF_MAXINSNS of linux/bpf_common.h.
+        let allow = compile(allowed(), errno(libc::ENOSYS), SeccompAction::Allow).unwrap();
+        let deny = compile(denied(), SeccompAction::Allow, errno(libc::EPERM)).unwrap();
+        assert!(allow.len() < 4096 && deny.len() < 4096, "{} and {}", allow.len(), deny.len());
+    }
+}

@@ -1,0 +1,192 @@
+//! The system calls that have no safe wrapper elsewhere, each in one small function.
+//!
+//! Owns no state. Whatever is unsafe in this program is here or in
+//! [`crate::exec::child`].
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// User and group that commands and file operations run as.
+pub(crate) const AGENT_ID: u32 = 1000;
+
+/// Capabilities by number, from `linux/capability.h`.
+const CAP_KILL: u32 = 5;
+const CAP_SETGID: u32 = 6;
+const CAP_SETUID: u32 = 7;
+const CAP_LAST: u32 = 63;
+
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Waits until one of `fds` is ready or the time is over.
+pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
+    // SAFETY: the pointer and the length are those of a live exclusive slice.
+    let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
+    check(libc::c_long::from(result)).map(|_| ())
+}
+
+/// Blocks SIGCHLD and gives a descriptor that tells of it.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: an all-zero sigset_t is valid for sigemptyset to initialise; the set
+    // outlives both calls; the descriptor returned is new and owned by nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        check(libc::c_long::from(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            &raw const set,
+            std::ptr::null_mut(),
+        )))?;
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        check(libc::c_long::from(fd))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// A child that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    pub(crate) status: i32,
+    pub(crate) cpu_ms: u64,
+    pub(crate) peak_bytes: u64,
+}
+
+/// Reaps one child that ended, if there is one.
+pub(crate) fn reap() -> Option<Reaped> {
+    let mut status = 0;
+    // SAFETY: an all-zero rusage is a valid value, and both pointers are to live locals.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage), usage)
+    };
+    if pid <= 0 {
+        return None;
+    }
+    let ms = |time: libc::timeval| (time.tv_sec * 1000 + time.tv_usec / 1000).unsigned_abs();
+    Some(Reaped {
+        pid,
+        status,
+        cpu_ms: ms(usage.ru_utime) + ms(usage.ru_stime),
+        peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
+    })
+}
+
+/// Sends a signal; a process that is gone is fine.
+pub(crate) fn kill(pid: i32, signal: i32) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Takes over a descriptor that was inherited by number.
+pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed; a number that is no descriptor gives an error.
+    check(libc::c_long::from(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) }))?;
+    // SAFETY: the call above showed that it is open, and each number is named once
+    // on the command line, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a descriptor give EAGAIN instead of waiting.
+pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(fd, true)?)
+}
+
+/// Switches this thread, and no other, to the sandbox's user, for good.
+///
+/// The wrappers of the C library would switch every thread, hence the raw calls.
+/// Leaving uid 0 also empties the thread's capability sets (capabilities(7)).
+pub(crate) fn become_agent() -> io::Result<()> {
+    if rustix::process::geteuid().as_raw() == AGENT_ID {
+        return Ok(());
+    }
+    let id = AGENT_ID;
+    // SAFETY: no memory is passed but a null list of length zero.
+    unsafe {
+        check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;
+        check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
+        check(libc::syscall(libc::SYS_setresuid, id, id, id))?;
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapHeader {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Gives up every capability but those that start and kill commands of another
+/// user, and the whole bounding set, so that nothing started from here has any.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    let keep = if rustix::process::geteuid().is_root() {
+        1 << CAP_KILL | 1 << CAP_SETGID | 1 << CAP_SETUID
+    } else {
+        0
+    };
+    for capability in 0..=CAP_LAST {
+        // SAFETY: no memory is passed. A number that this kernel does not know, or a
+        // set that is empty already and may not be changed, is checked below.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        // SAFETY: as above.
+        let held = unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
+        if held == 1 {
+            return Err(io::Error::other(format!(
+                "capability {capability} stays in the bounding set"
+            )));
+        }
+    }
+    // `_LINUX_CAPABILITY_VERSION_3`.
+    let header = CapHeader { version: 0x2008_0522, pid: 0 };
+    let mut data = [CapData::default(); 2];
+    data[0] = CapData { effective: keep, permitted: keep, inheritable: 0 };
+    // SAFETY: both pointers are to live values of the layout of capset(2), version 3.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) })?;
+    // SAFETY: no memory is passed.
+    let cleared =
+        unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    check(libc::c_long::from(cleared)).map(|_| ())
+}
+
+/// Hides this process from its own children: no ptrace, no core, no `/proc/1/fd`.
+pub(crate) fn hide() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }))?;
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }))?;
+    Ok(())
+}
+
+/// Asks to be killed when whoever started this program ends. After every change of
+/// credentials, because those clear it (prctl(2)).
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    check(libc::c_long::from(result)).map(|_| ())
+}
+
+/// Sets both limits of a resource, not above what is allowed already.
+pub(crate) fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
+    let mut held = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live local.
+    check(libc::c_long::from(unsafe { libc::getrlimit(resource, &raw mut held) }))?;
+    let value = value.min(held.rlim_max);
+    let wanted = libc::rlimit { rlim_cur: value, rlim_max: value };
+    // SAFETY: the pointer is to a live local.
+    check(libc::c_long::from(unsafe { libc::setrlimit(resource, &raw const wanted) })).map(|_| ())
+}
+
+/// The number of a descriptor for [`poll`].
+pub(crate) fn pollfd(fd: &impl AsRawFd, events: i16) -> libc::pollfd {
+    libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }
+}

@@ -1,0 +1,183 @@
+//! The command line, as it is typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs AI agents with the harness outside the sandbox.
+///
+/// Exit codes: 0 done · 1 no answer · 2 usage or configuration · 3 key missing or
+/// refused · 4 not found · 5 conflict · 11 limit reached, can be resumed · 12 denied ·
+/// 13 no sandbox can be made · 14 model can't be asked · 15 storage · 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "outrigger", version, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Configuration file to use instead of the user's and the system's.
+    #[arg(long, global = true, value_name = "FILE", env = "OUTRIGGER_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where sessions are kept. Default: `$XDG_DATA_HOME/outrigger`.
+    #[arg(long, global = true, value_name = "DIR", env = "OUTRIGGER_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Let an agent do a task in a copy of a directory, and show what it changed.
+    Run(Run),
+    /// The same on a bundled example with a scripted model: no key, no network.
+    Demo(Demo),
+    /// Look at sessions, go on with them, or end them.
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// Say what this machine offers and what is missing.
+    Doctor(Output),
+}
+
+/// What a program can be told in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Json {
+    /// One object at the end.
+    Object,
+    /// One event a line as it happens, then the object.
+    Events,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// JSON on stdout: `--json` one object, `--json=events` a stream of events before it.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "object", value_name = "FORM")]
+    pub(crate) json: Option<Json>,
+    /// Show nothing of the steps.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What to do. Piped standard input is added as context.
+    pub(crate) task: String,
+    /// The directory to work on. It is copied; nothing in it changes unless `--apply` is given.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Write the changes back at the end, unless the files changed meanwhile.
+    #[arg(long)]
+    pub(crate) apply: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Default, Clone, Copy, Args)]
+pub(crate) struct Limits {
+    /// Model calls and tool calls of one turn at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<u64>,
+    /// Tokens of the session at most, input and output together.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Model {
+    /// The model, as its provider names it.
+    #[arg(long, value_name = "NAME", env = "OUTRIGGER_MODEL")]
+    pub(crate) model: Option<String>,
+    /// How the provider is spoken to.
+    #[arg(long, value_enum, env = "OUTRIGGER_PROVIDER")]
+    pub(crate) provider: Option<crate::config::Provider>,
+    /// Where the provider is, instead of its own address.
+    #[arg(long, value_name = "URL", env = "OUTRIGGER_BASE_URL")]
+    pub(crate) base_url: Option<String>,
+    /// A file of turns to play instead of asking a model.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "provider", "base_url"])]
+    pub(crate) script: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keep the repaired example in this new directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List sessions, newest first.
+    Ls {
+        /// At most so many.
+        #[arg(long, short = 'n', default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a session: its steps, its answer, what it spent.
+    Show {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print a session's events.
+    Logs {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Go on as they happen, until the session waits or ends.
+        #[arg(long, short)]
+        follow: bool,
+        /// Only events after this one.
+        #[arg(long, default_value_t = 0, value_name = "SEQ")]
+        since: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Go on with a session that was killed, stopped or reached a limit.
+    Resume {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Write the changes back at the end, unless the files changed meanwhile.
+        #[arg(long)]
+        apply: bool,
+        #[command(flatten)]
+        limits: Limits,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// End a session for good: running commands are killed, its sandbox is deleted.
+    Cancel {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Command {
+    /// Whether errors are told as JSON as well.
+    pub(crate) fn wants_json(&self) -> bool {
+        let output = match self {
+            Self::Run(run) => run.output,
+            Self::Demo(demo) => demo.output,
+            Self::Doctor(output) => *output,
+            Self::Sessions(
+                Sessions::Ls { output, .. }
+                | Sessions::Show { output, .. }
+                | Sessions::Logs { output, .. }
+                | Sessions::Resume { output, .. }
+                | Sessions::Cancel { output, .. },
+            ) => *output,
+        };
+        output.json.is_some()
+    }
+}

@@ -1,0 +1,41 @@
+//! What each command does.
+
+mod demo;
+mod doctor;
+mod drive;
+mod finish;
+mod run;
+mod sessions;
+
+use crate::cli::{Cli, Command, Sessions};
+use crate::exit::Outcome;
+use crate::paths::Paths;
+
+pub(crate) use demo::TURNS;
+
+/// Does what the command line says. The code is the process's, if nothing failed.
+pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
+    let paths = Paths::resolve(cli.global.data_dir, cli.global.config)?;
+    match cli.command {
+        Command::Run(run) => run::execute(&paths, run).await,
+        Command::Demo(demo) => demo::execute(&paths, demo).await,
+        Command::Doctor(output) => doctor::execute(&paths, output).await,
+        Command::Sessions(Sessions::Ls { limit, output }) => {
+            sessions::ls(&paths, limit, output).await
+        }
+        Command::Sessions(Sessions::Show { session, output }) => {
+            sessions::show(&paths, &session, output).await
+        }
+        Command::Sessions(Sessions::Logs { session, follow, since, output }) => {
+            let follow = if follow { sessions::Until::Parked } else { sessions::Until::Now };
+            sessions::logs(&paths, &session, follow, since, output).await
+        }
+        Command::Sessions(Sessions::Resume { session, apply, limits, output }) => {
+            let back = run::Back::from_flag(apply);
+            sessions::resume(&paths, &session, back, limits, output).await
+        }
+        Command::Sessions(Sessions::Cancel { session, output }) => {
+            sessions::cancel(&paths, &session, output).await
+        }
+    }
+}

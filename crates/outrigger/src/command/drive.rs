@@ -1,0 +1,83 @@
+//! Drives a session in this process and shows it, until it waits.
+
+use outrigger_agent::{Park, Seq, SessionId};
+use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
+use outrigger_store::{Journal, load_all};
+use std::sync::Arc;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::exit::{Failure, Kind, Outcome};
+use crate::show::{Screen, Tone};
+
+/// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed.
+pub(crate) async fn drive(
+    engine: &Engine,
+    journal: &dyn Journal,
+    session: &SessionId,
+    after: Seq,
+    screen: &mut Screen,
+) -> Outcome<Park> {
+    let mut notices = engine.feed().listen();
+    let host = Embedded::new(engine.clone());
+    let mut shown = after;
+    catch_up(journal, session, &mut shown, screen).await?;
+    host.poke(session)?;
+    let mut interrupts = 0;
+    let parked = host.parked(session);
+    tokio::pin!(parked);
+    let park: Result<Park, Arc<Error>> = loop {
+        tokio::select! {
+            biased;
+            notice = notices.recv() => match notice {
+                Ok((from, Notice::Appended(record))) if from == *session => {
+                    if record.seq == shown.next() {
+                        screen.event(&record);
+                        shown = record.seq;
+                    }
+                }
+                Ok((_, Notice::Live(_, live))) => screen.live(&live),
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
+                Err(RecvError::Closed) => break parked.await,
+            },
+            signal = tokio::signal::ctrl_c() => {
+                interrupts += 1;
+                if signal.is_err() || interrupts > 1 {
+                    return Err(left(session));
+                }
+                screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
+                engine.interrupt(session, "person:local").await?;
+                host.poke(session)?;
+            }
+            park = &mut parked => break park,
+        }
+    };
+    let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
+    catch_up(journal, session, &mut shown, screen).await?;
+    Ok(park)
+}
+
+/// Shows what the journal has beyond what was shown.
+pub(crate) async fn catch_up(
+    journal: &dyn Journal,
+    session: &SessionId,
+    shown: &mut Seq,
+    screen: &mut Screen,
+) -> Outcome {
+    let mut records = Vec::new();
+    load_all(journal, session, *shown, |record| records.push(record)).await?;
+    for record in records {
+        screen.event(&record);
+        *shown = record.seq;
+    }
+    Ok(())
+}
+
+fn left(session: &SessionId) -> Failure {
+    Failure::new(Kind::Interrupted, format!("left session {session} where it is"))
+        .hint(resume_hint(session))
+}
+
+pub(crate) fn resume_hint(session: &SessionId) -> String {
+    format!("`outrigger sessions resume {session}` goes on where it stopped.")
+}

@@ -1,0 +1,201 @@
+//! The end of a drive: the changes are taken out of the sandbox, kept as a patch,
+//! shown, and written back if that was asked for.
+
+use outrigger_agent::{ModelFault, SessionId, State, TurnEnd};
+use outrigger_engine::{Engine, workspace};
+use outrigger_sandbox::{Backend, Spec};
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::drive::resume_hint;
+use super::run::Back;
+use crate::compose::Store;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::repository;
+use crate::show::{self, Screen, Tone};
+
+/// Name of the sandbox in which a session's tools act.
+pub(crate) const SANDBOX: &str = "work";
+
+/// What finishing needs.
+#[derive(Debug)]
+pub(crate) struct Finish<'a> {
+    pub(crate) paths: &'a Paths,
+    pub(crate) store: &'a Store,
+    pub(crate) backend: &'a dyn Backend,
+    pub(crate) sandbox: &'a Spec,
+    pub(crate) session: &'a SessionId,
+    pub(crate) back: Back,
+}
+
+impl Finish<'_> {
+    /// Finishes, and gives the exit code. Safe to repeat.
+    pub(crate) async fn execute(&self, state: &State, screen: &Screen) -> Outcome<u8> {
+        let changes = self.changes(state).await?;
+        let (patch, files) = match &changes {
+            Some(changes) => (repository::patch(changes), changes.len()),
+            None => (fs::read_to_string(self.patch_path()).unwrap_or_default(), 0),
+        };
+        let kept = self.keep(&patch)?;
+        if let Some(path) = &kept {
+            screen.note(Tone::Plain, "");
+            screen.diff(&patch);
+            screen.note(Tone::Detail, format!("patch: {}", path.display()));
+        }
+        let source = state.spec().and_then(|spec| spec.workspace.as_ref()).map(|it| &it.source);
+        let mut applied = false;
+        if let (Back::Apply, Some(changes), Some(dir)) = (self.back, &changes, source) {
+            repository::apply(Path::new(dir), changes)?;
+            applied = true;
+            screen.note(Tone::Good, format!("● {files} files written back to {dir}"));
+        } else if let (Some(path), Some(dir)) = (&kept, source) {
+            let hint = format!("apply it with: git -C {dir} apply {}", path.display());
+            screen.note(Tone::Detail, hint);
+        }
+        if matches!(state.ended(), Some(TurnEnd::Answered)) {
+            // The patch is durable: nothing in the sandbox is needed any more.
+            let id = Engine::sandbox_id(self.session, SANDBOX);
+            drop(self.backend.destroy(&id).await);
+        }
+        self.report(state, screen, kept.as_deref(), applied)
+    }
+
+    /// The changes; `None` if there is no sandbox that could have any.
+    async fn changes(&self, state: &State) -> Outcome<Option<workspace::Changes>> {
+        let content = state.spec().and_then(|spec| spec.workspace.clone());
+        let (Some(content), Some(_)) = (content, state.sandbox(SANDBOX)) else { return Ok(None) };
+        let id = Engine::sandbox_id(self.session, SANDBOX);
+        let listed = self.backend.list().await.map_err(|error| failed(&error))?;
+        if !listed.contains(&id) {
+            return Ok(None);
+        }
+        // One that died is started over its disk, which is all that is needed here.
+        let sandbox = self.backend.create(&id, self.sandbox).await.map_err(|error| failed(&error))?;
+        let blobs = &self.store.blobs;
+        let open = async || {
+            blobs.open(&content.archive).await.map_err(workspace::Error::Blob)
+        };
+        let changes = workspace::changes(&*sandbox, open).await;
+        changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
+    }
+
+    fn patch_path(&self) -> PathBuf {
+        self.paths.patch(self.session.as_str())
+    }
+
+    /// Keeps the patch, durably, unless it is empty.
+    fn keep(&self, patch: &str) -> Outcome<Option<PathBuf>> {
+        if patch.is_empty() {
+            return Ok(None);
+        }
+        let path = self.patch_path();
+        write(&path, patch).map_err(|error| {
+            Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
+                .hint(resume_hint(self.session))
+        })?;
+        Ok(Some(path))
+    }
+
+    fn report(
+        &self,
+        state: &State,
+        screen: &Screen,
+        patch: Option<&Path>,
+        applied: bool,
+    ) -> Outcome<u8> {
+        let answer = show::answer(state.conversation());
+        let spec = state.spec();
+        let object = json!({
+            "type": "result",
+            "session": self.session.as_str(),
+            "status": state.status(),
+            "answer": answer,
+            "scripted": spec.is_some_and(|spec| spec.model.scripted),
+            "model": spec.map(|spec| spec.model.name.as_str()),
+            "patch": patch.map(|path| path.display().to_string()),
+            "applied": applied,
+            "steps": state.spent().steps,
+            "tokens": state.spent().tokens,
+        });
+        match ending(state.ended(), self.session) {
+            Ok(()) => {
+                screen.note(Tone::Plain, "");
+                screen.result(&answer, &object);
+                Ok(0)
+            }
+            Err(failure) => {
+                if screen.is_json() {
+                    screen.result(&answer, &object);
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure::from_error(Kind::SandboxUnavailable, error)
+}
+
+/// Through a temporary name, so that a half-written patch is never taken for a whole one.
+fn write(path: &Path, patch: &str) -> std::io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let temporary = path.with_extension("tmp");
+    let mut file = File::create(&temporary)?;
+    file.write_all(patch.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(dir)?.sync_all()
+}
+
+/// How a turn's end is told to who called.
+fn ending(end: Option<&TurnEnd>, session: &SessionId) -> Outcome {
+    let fail = |kind, text: String| Err(Failure::new(kind, text));
+    let resumable = |kind, text: &str, hint: &str| {
+        Err(Failure::new(kind, text).hint(hint.to_owned()).hint(resume_hint(session)))
+    };
+    match end {
+        Some(TurnEnd::Answered) => Ok(()),
+        None => fail(Kind::AgentFailed, "the session waits for a message".to_owned()),
+        Some(TurnEnd::Refused { reason }) => {
+            fail(Kind::AgentFailed, format!("the model refused: {reason}"))
+        }
+        Some(TurnEnd::OutputLimit) => resumable(
+            Kind::AgentFailed,
+            "the model's answer was cut at its output limit",
+            "Raise model.output_tokens_max in the configuration.",
+        ),
+        Some(TurnEnd::StepsExhausted) => resumable(
+            Kind::BudgetExhausted,
+            "the turn has no steps left",
+            "Allow more with --max-steps.",
+        ),
+        Some(TurnEnd::TimeExhausted) => resumable(
+            Kind::BudgetExhausted,
+            "the turn has no time left",
+            "Allow more with limits.turn_seconds_max in the configuration.",
+        ),
+        Some(TurnEnd::BudgetExhausted) => resumable(
+            Kind::BudgetExhausted,
+            "the next step does not fit into the session's budget of tokens",
+            "Allow more with --max-tokens.",
+        ),
+        Some(TurnEnd::ModelFailed { fault, detail }) => {
+            let kind = if *fault == ModelFault::Auth { Kind::Auth } else { Kind::ModelFailed };
+            Err(Failure::new(kind, detail.clone()).hint(resume_hint(session)))
+        }
+        Some(TurnEnd::SandboxFailed { detail }) => {
+            Err(Failure::new(Kind::SandboxUnavailable, detail.clone())
+                .hint("`outrigger doctor` says what this machine offers and what is missing.")
+                .hint(resume_hint(session)))
+        }
+        Some(TurnEnd::Interrupted) => {
+            Err(Failure::new(Kind::Interrupted, "interrupted").hint(resume_hint(session)))
+        }
+        Some(TurnEnd::Cancelled) => fail(Kind::AgentFailed, "the session was cancelled".to_owned()),
+    }
+}

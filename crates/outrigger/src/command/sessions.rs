@@ -1,0 +1,209 @@
+//! `outrigger sessions`: look at sessions, go on with them, end them.
+
+use outrigger_agent::{Record, Seq, SessionId, State, TurnEnd, TurnLimits, Amounts};
+use outrigger_store::{Journal, SessionRow, load_all};
+use serde_json::json;
+use std::time::Duration;
+
+use super::drive::{catch_up, drive};
+use super::finish::Finish;
+use super::run::Back;
+use crate::cli::{self, Json, Output};
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, inert};
+use crate::{limits, models, session};
+
+/// How long events are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// To the last one that is there.
+    Now,
+    /// Until the session waits or ends.
+    Parked,
+}
+
+pub(crate) async fn ls(paths: &Paths, limit: usize, output: Output) -> Outcome<u8> {
+    let store = compose::store(paths).await?;
+    let rows = store.journal.sessions(None, limit).await?;
+    if output.json.is_some() {
+        let rows: Vec<_> = rows.iter().map(object).collect();
+        show::line(&json!({ "type": "sessions", "sessions": rows }));
+        return Ok(0);
+    }
+    for row in &rows {
+        let (when, title) = (when(row.last_at_ms), inert(&row.title));
+        show::out(&format!("{}  {when}  {:<18}  {title}", row.session, row.status));
+    }
+    if rows.is_empty() {
+        Screen::new(output).note(Tone::Detail, "no sessions yet");
+    }
+    Ok(0)
+}
+
+fn object(row: &SessionRow) -> serde_json::Value {
+    json!({
+        "session": row.session.as_str(),
+        "status": row.status,
+        "title": row.title,
+        "events": row.head.0,
+        "created_at_ms": row.created_at_ms,
+        "last_at_ms": row.last_at_ms,
+    })
+}
+
+fn when(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
+    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
+    let store = compose::store(paths).await?;
+    let row = session::find(&*store.journal, name).await?;
+    let state = fold(&*store.journal, &row.session).await?;
+    let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
+    let answer = show::answer(state.conversation());
+    let mut screen = Screen::new(output);
+    if output.json != Some(Json::Object) {
+        catch_up(&*store.journal, &row.session, &mut Seq::default(), &mut screen).await?;
+    }
+    let mut summary = object(&row);
+    summary["type"] = json!("session");
+    summary["answer"] = json!(answer);
+    summary["steps"] = json!(state.spent().steps);
+    summary["tokens"] = json!(state.spent().tokens);
+    summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
+    summary["patch"] = json!(patch.as_ref().map(|path| path.display().to_string()));
+    let (status, spent) = (state.status(), state.spent());
+    let text = format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
+    screen.note(Tone::Strong, text);
+    if let Some(path) = &patch {
+        screen.note(Tone::Detail, format!("patch: {}", path.display()));
+    }
+    screen.result(&answer, &summary);
+    Ok(0)
+}
+
+async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<State> {
+    let mut state = State::default();
+    load_all(journal, session, Seq::default(), |record: Record| {
+        state = std::mem::take(&mut state).apply(&record);
+    })
+    .await?;
+    Ok(state)
+}
+
+pub(crate) async fn logs(
+    paths: &Paths,
+    name: &str,
+    until: Until,
+    since: u64,
+    output: Output,
+) -> Outcome<u8> {
+    let store = compose::store(paths).await?;
+    let row = session::find(&*store.journal, name).await?;
+    // Lines for people go to standard output here: they are what was asked for.
+    let output = Output { json: output.json.map(|_| Json::Events), ..output };
+    let mut screen = Screen::new(output);
+    let mut shown = Seq(since);
+    loop {
+        catch_up(&*store.journal, &row.session, &mut shown, &mut screen).await?;
+        if until == Until::Now || !is_running(&*store.journal, &row.session).await? {
+            return Ok(0);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
+    }
+}
+
+async fn is_running(journal: &dyn Journal, session: &SessionId) -> Outcome<bool> {
+    let row = session::find(journal, session.as_str()).await?;
+    Ok(row.status == "running")
+}
+
+pub(crate) async fn resume(
+    paths: &Paths,
+    name: &str,
+    back: Back,
+    more: cli::Limits,
+    output: Output,
+) -> Outcome<u8> {
+    let config = Config::load(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+        return Err(session::held(&session));
+    };
+    let before = fold(&*store.journal, &session).await?;
+    let spec = before.spec().cloned().ok_or_else(|| {
+        Failure::new(Kind::NotFound, format!("session {session} was never opened"))
+    })?;
+    if before.is_cancelled() {
+        return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
+    }
+    let opened = models::reopen(&spec.model, config.model.clone())?;
+    let backend = compose::backend(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &opened, backend.clone());
+    let raised = more.max_steps.is_some() || more.max_tokens.is_some();
+    let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
+    // A turn that was merely cut off by a crash goes on as if nothing had been.
+    if stopped || raised {
+        let budget = more.max_tokens.map(|tokens| Amounts { tokens, ..before.budget() });
+        let turn = more.max_steps.map(|steps_max| TurnLimits { steps_max, ..spec.turn });
+        engine.resume(&session, "person:local", budget, turn).await?;
+    }
+    let mut screen = Screen::new(output);
+    drive(&engine, &*store.journal, &session, before.seq(), &mut screen).await?;
+    let state = engine.state(&session).await?;
+    let finish = Finish {
+        paths,
+        store: &store,
+        backend: &*backend,
+        sandbox: &config.sandbox,
+        session: &session,
+        back,
+    };
+    finish.execute(&state, &screen).await
+}
+
+pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
+    let config = Config::load(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let screen = Screen::new(output);
+    let backend = compose::backend(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &models::unasked()?, backend.clone());
+    engine.cancel(&session, "person:local", "outrigger sessions cancel").await?;
+    wind_down(paths, &store, &engine, &session).await?;
+    let sandbox = outrigger_engine::Engine::sandbox_id(&session, super::finish::SANDBOX);
+    let destroyed = outrigger_sandbox::Backend::destroy(&*backend, &sandbox).await;
+    destroyed.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
+    if output.json.is_some() {
+        show::line(&json!({ "type": "cancelled", "session": session.as_str() }));
+    }
+    Ok(0)
+}
+
+/// The process that drives the session stops it; if there is none, we do.
+async fn wind_down(
+    paths: &Paths,
+    store: &Store,
+    engine: &outrigger_engine::Engine,
+    session: &SessionId,
+) -> Outcome {
+    let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
+    for _ in 0..polls {
+        if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
+            engine.drive(session, &tokio::sync::Notify::new()).await?;
+            return Ok(());
+        }
+        if !fold(&*store.journal, session).await?.in_turn() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
+    }
+    Err(session::held(session))
+}

@@ -1,0 +1,88 @@
+//! Puts the parts together. The only place that reads keys and names implementations.
+
+use outrigger_agent::ModelSpec;
+use outrigger_engine::{Engine, Feed, Parts, SystemClock};
+use outrigger_model::Model;
+use outrigger_policy::RuleSet;
+use outrigger_sandbox_native::{Launch, Native};
+use outrigger_store::{Blobs, Journal, Settings, Sqlite};
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::models::Opened;
+use crate::paths::Paths;
+
+/// The hidden mode in which this program is the spawner of native sandboxes.
+pub(crate) const SPAWNER_MODE: &str = "native-spawner";
+
+/// The store of an installation.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) blobs: Arc<dyn Blobs>,
+}
+
+/// Opens the store; makes it if there is none.
+pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
+    let opened = Sqlite::open(paths.data(), Settings::default()).await.map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.message = format!("{}: {}", paths.data().display(), failure.message);
+        failure
+    })?;
+    let blobs = Arc::new(opened.blobs().clone());
+    Ok(Store { journal: Arc::new(opened), blobs })
+}
+
+/// Where sandboxes are made.
+pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    let launch = Launch { program, args: vec![OsString::from(SPAWNER_MODE)] };
+    let opened = Native::open(outrigger_sandbox_native::Config {
+        state_dir: paths.sandboxes(),
+        launch,
+        guest: outrigger_guest::PROGRAM,
+        read_only: config.read_only.clone(),
+    });
+    opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
+}
+
+/// The error of a machine that makes no sandboxes.
+pub(crate) fn no_sandbox(error: &outrigger_sandbox::Error) -> Failure {
+    Failure::from_error(Kind::SandboxUnavailable, error)
+        .hint("`outrigger doctor` says what this machine offers and what is missing.")
+}
+
+/// An engine with everything that it needs.
+pub(crate) fn engine(
+    config: &Config,
+    store: &Store,
+    opened: &Opened,
+    backend: Arc<Native>,
+) -> Engine {
+    Engine::new(Parts {
+        journal: Arc::clone(&store.journal),
+        blobs: Arc::clone(&store.blobs),
+        model: Arc::clone(&opened.model),
+        backend,
+        sandbox: config.sandbox.clone(),
+        rules: Arc::new(RuleSet::local_default()),
+        clock: Arc::new(SystemClock),
+        feed: Feed::default(),
+    })
+}
+
+/// What a session records of its model, so that it can be resumed with the same one.
+pub(crate) fn model_spec(model: &dyn Model, provider: &str, address: Option<String>) -> ModelSpec {
+    let description = model.describe();
+    ModelSpec {
+        name: description.name.clone(),
+        provider: provider.to_owned(),
+        address,
+        context_tokens: description.context_tokens,
+        output_tokens_max: description.output_tokens_max,
+        scripted: description.scripted,
+    }
+}

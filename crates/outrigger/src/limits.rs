@@ -1,0 +1,30 @@
+//! Every limit of the program, with its unit in its name. The defaults can be configured.
+
+/// Model calls and tool calls of one turn.
+pub(crate) const STEPS_DEFAULT: u64 = 200;
+/// Tokens of a session.
+pub(crate) const TOKENS_DEFAULT: u64 = 5_000_000;
+/// Wall time of one turn: four hours.
+pub(crate) const TURN_MS_DEFAULT: u64 = 4 * 3_600_000;
+/// Largest directory that is copied into a sandbox.
+pub(crate) const WORKSPACE_BYTES_DEFAULT: u64 = 512 << 20;
+/// Files of a directory that is copied into a sandbox.
+pub(crate) const WORKSPACE_FILES_DEFAULT: u64 = 50_000;
+/// AGENTS.md and its like.
+pub(crate) const GUIDE_BYTES_MAX: u64 = 64 << 10;
+/// Piped standard input.
+pub(crate) const STDIN_BYTES_MAX: u64 = 4 << 20;
+/// Tokens of a context where nobody says otherwise.
+pub(crate) const CONTEXT_TOKENS_DEFAULT: u64 = 200_000;
+/// Tokens of one reply where nobody says otherwise.
+pub(crate) const OUTPUT_TOKENS_DEFAULT: u64 = 16_000;
+/// Lines of a diff that a person is shown; the patch file has them all.
+pub(crate) const DIFF_LINES_MAX: usize = 400;
+/// Lines of a tool's output that a person is shown.
+pub(crate) const OUTPUT_LINES_MAX: usize = 12;
+/// From a cancel until another process's driver is given up.
+pub(crate) const CANCEL_MS_MAX: u64 = 10_000;
+/// How often a listener looks for new events of another process.
+pub(crate) const FOLLOW_POLL_MS: u64 = 100;
+/// Sessions that the beginning of a name is looked for in.
+pub(crate) const SESSIONS_SEARCHED_MAX: usize = 100_000;

@@ -1,0 +1,51 @@
+//! `outrigger`: runs AI agents with the harness outside the sandbox.
+//!
+//! Owns the command line, the configuration, keys, and the composition of all
+//! parts: the only crate that names implementations and reads the environment.
+//! Must never decide or perform what belongs to the crates below it.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod command;
+mod compose;
+mod config;
+mod exit;
+mod limits;
+mod models;
+mod paths;
+mod repository;
+mod session;
+mod show;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    // Before there is any thread, key or open file: the spawner must be clean.
+    if args.next().is_some_and(|mode| mode == compose::SPAWNER_MODE) {
+        return outrigger_sandbox_native::spawner::main(args);
+    }
+    let cli = cli::Cli::parse();
+    let json = cli.command.wants_json();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let failure = exit::Failure::from_error(exit::Kind::Storage, &error);
+            show::failure(&failure, json);
+            return failure.code();
+        }
+    };
+    let outcome = runtime.block_on(command::execute(cli));
+    // A blocked read of standard input must not keep us.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            show::failure(&failure, json);
+            failure.code()
+        }
+    }
+}

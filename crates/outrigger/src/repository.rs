@@ -1,0 +1,11 @@
+//! The user's directory: what of it goes into a workspace, and how changes come back.
+
+mod apply;
+mod guide;
+mod pack;
+mod patch;
+
+pub(crate) use apply::apply;
+pub(crate) use guide::guides;
+pub(crate) use pack::pack;
+pub(crate) use patch::patch;

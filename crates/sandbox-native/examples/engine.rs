@@ -1,0 +1,56 @@
+//! A program that uses a sandbox, for what needs a second process: one that can be
+//! killed, or one of another user. It shows the whole of what an engine needs.
+
+#![expect(clippy::print_stdout, reason = "its output is read by a test")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use outrigger_sandbox::{
+    Backend, Command, ExecId, Execute, Output, OutputSink, SandboxId, Spec, conformance,
+};
+use outrigger_sandbox_native::{Config, Launch, Native};
+
+/// Passes output on as it comes.
+struct Print;
+
+impl OutputSink for Print {
+    fn output(&self, output: Output<'_>) {
+        let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
+        println!("{}", String::from_utf8_lossy(bytes).trim_end());
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let mut next = |what: &str| args.next().unwrap_or_else(|| panic!("{what} is missing"));
+    let (mode, state, program) =
+        (next("the mode"), next("the state directory"), next("the spawner"));
+    let config = Config {
+        state_dir: PathBuf::from(state),
+        launch: Launch { program: PathBuf::from(program), args: Vec::new() },
+        guest: outrigger_guest::PROGRAM,
+        read_only: Vec::new(),
+    };
+    let native = Native::open(config).await.expect("the backend opens");
+    match mode.as_str() {
+        "conformance" => {
+            println!("{:?}", native.capabilities().isolation);
+            let report = conformance::run(Arc::new(native), None).await;
+            println!("{report}");
+            ExitCode::from(u8::from(report.failed().count() > 0))
+        }
+        "run" => {
+            let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
+            let sandbox = SandboxId::new(sandbox).expect("a name");
+            let sandbox = native.create(&sandbox, &Spec::default()).await.expect("a sandbox");
+            let request = Execute::new(ExecId::new(id).expect("a name"), Command::Shell(line));
+            let executed = sandbox.execute(request, &Print).await.expect("an outcome");
+            println!("{:?}", executed.end);
+            ExitCode::SUCCESS
+        }
+        other => panic!("`{other}` is no mode"),
+    }
+}

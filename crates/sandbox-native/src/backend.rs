@@ -1,0 +1,12 @@
+//! The engine's side: the [`outrigger_sandbox::Backend`] port on a spawner and its guests.
+//!
+//! Owns nothing that outlives the process. Never forks from it: the spawner is
+//! started as a fresh program, without environment and descriptors.
+
+mod launch;
+mod link;
+mod native;
+mod sandbox;
+
+pub use launch::Launch;
+pub use native::{Config, Native};

@@ -1,0 +1,149 @@
+//! Reaching the spawner of a state directory, starting one where there is none.
+//!
+//! Owns the socket's place, the start with nothing of ours but the guest program,
+//! and the repeat of a request that met a spawner on its way out. Blocks; callers
+//! are on threads that may.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use outrigger_sandbox::Error;
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use crate::limits;
+use crate::protocol::{self, Answer, Request};
+use crate::spawner::{BUSY, READY};
+
+/// How the spawner is started: a program that calls [`crate::spawner::main`] with
+/// the arguments after those given here, before it does anything else.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// What makes it a spawner, for example a hidden subcommand. The state directory is added.
+    pub args: Vec<OsString>,
+}
+
+/// A spawner that can be asked.
+#[derive(Debug)]
+pub(super) struct Spawner {
+    pub(super) state: PathBuf,
+    pub(super) launch: Launch,
+    pub(super) guest: &'static [u8],
+}
+
+fn backend(what: &str, error: &io::Error) -> Error {
+    Error::Backend(format!("{what}: {error}"))
+}
+
+/// Whether the other side was not there, or left before it answered. Every request
+/// can be repeated.
+fn left(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::NotFound
+            | Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::BrokenPipe
+            | Kind::UnexpectedEof
+    )
+}
+
+impl Spawner {
+    /// Asks, starting a spawner if there is none.
+    pub(super) fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+        for _ in 0..limits::SPAWNER_ATTEMPTS_MAX {
+            match self.try_ask(request) {
+                Ok((Answer::Failed(error), _)) => return Err(error),
+                Ok(answer) => return Ok(answer),
+                Err(error) if left(&error) => self.start()?,
+                Err(error) => return Err(backend("the spawner does not answer", &error)),
+            }
+        }
+        Err(Error::Backend("the spawner ends as soon as it is started".to_owned()))
+    }
+
+    /// Asks only a spawner that is there.
+    pub(super) fn ask_if_there(
+        &self,
+        request: &Request,
+    ) -> Result<Option<(Answer, Option<OwnedFd>)>, Error> {
+        match self.try_ask(request) {
+            Ok((Answer::Failed(error), _)) => Err(error),
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if left(&error) => Ok(None),
+            Err(error) => Err(backend("the spawner does not answer", &error)),
+        }
+    }
+
+    fn try_ask(&self, request: &Request) -> io::Result<(Answer, Option<OwnedFd>)> {
+        let dir = open_dir(&self.state)?;
+        let stream =
+            UnixStream::connect(format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd()))?;
+        stream.set_read_timeout(Some(Duration::from_millis(limits::SPAWNER_ANSWER_MS_MAX)))?;
+        stream.set_write_timeout(Some(Duration::from_millis(limits::SPAWNER_PEER_MS_MAX)))?;
+        protocol::send(&stream, request, None)?;
+        protocol::receive(&stream)
+    }
+
+    /// Starts a spawner and waits until it, or another one, serves.
+    fn start(&self) -> Result<(), Error> {
+        let guest = sealed(self.guest)
+            .map_err(|error| backend("cannot keep the guest program in memory", &error))?;
+        let (mut status, theirs) =
+            UnixStream::pair().map_err(|error| backend("no socket", &error))?;
+        let started = Command::new(&self.launch.program)
+            .args(&self.launch.args)
+            .arg(&self.state)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(guest))
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stderr(Stdio::null())
+            .spawn();
+        let program = self.launch.program.display();
+        let mut child =
+            started.map_err(|error| backend(&format!("cannot start {program}"), &error))?;
+        let mut said = String::new();
+        let limit = Some(Duration::from_millis(limits::SPAWNER_START_MS_MAX));
+        let heard = status.set_read_timeout(limit).and_then(|()| status.read_to_string(&mut said));
+        // It forks at once and leaves the spawner to itself, so this does not wait for that.
+        let _ = child.wait();
+        match (heard, said.as_str()) {
+            (Ok(_), READY | BUSY) => Ok(()),
+            (Ok(_), "") => {
+                Err(Error::Backend(format!("{program} ended without becoming a spawner")))
+            }
+            (Ok(_), reason) => Err(Error::Unavailable {
+                reason: format!("the spawner could not start: {reason}"),
+                advice: crate::probe::advice(),
+            }),
+            (Err(error), _) => Err(backend("the spawner does not start", &error)),
+        }
+    }
+}
+
+fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// The guest program in a memory file that can't be changed any more.
+fn sealed(program: &[u8]) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 don't know that it is to be executed, and allow it anyway.
+    let fd = memfd_create("outrigger-guest", flags | MemfdFlags::EXEC)
+        .or_else(|_| memfd_create("outrigger-guest", flags))?;
+    let mut file = fs::File::from(fd);
+    file.write_all(program)?;
+    let fd = OwnedFd::from(file);
+    fcntl_add_seals(&fd, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(fd)
+}

@@ -1,0 +1,199 @@
+//! The backend itself.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outrigger_sandbox::{Backend, Capabilities, Error, Generation, Sandbox, SandboxId, Spec};
+
+use super::launch::{Launch, Spawner};
+use super::link::Link;
+use super::sandbox::Living;
+use crate::limits;
+use crate::protocol::{Answer, Request};
+
+/// What a native backend is opened with.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where disks, the socket and the lock are; absolute. Made with mode 0700 if it
+    /// is not there. Every process that opens the same one sees the same sandboxes.
+    pub state_dir: PathBuf,
+    /// How a spawner is started.
+    pub launch: Launch,
+    /// The guest program: a static executable.
+    pub guest: &'static [u8],
+    /// Paths of the host that are seen inside at the same place, read-only, beside
+    /// the host's programs and libraries. Absolute; absent ones are passed over.
+    pub read_only: Vec<PathBuf>,
+}
+
+/// The native backend on one state directory.
+#[derive(Debug)]
+pub struct Native {
+    spawner: Arc<Spawner>,
+    read_only: Vec<PathBuf>,
+    capabilities: Capabilities,
+    /// Links in use, so that all who use a sandbox share one.
+    links: Mutex<HashMap<SandboxId, (Generation, Weak<Link>)>>,
+}
+
+impl Native {
+    /// Opens a state directory and probes the host. Starts nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where no sandbox can be made, with what would fix it;
+    /// [`Error::Backend`] if the state directory can't be used.
+    pub async fn open(config: Config) -> Result<Self, Error> {
+        let prepare = move || {
+            let capabilities = crate::probe::probe()?;
+            prepare(&config.state_dir)?;
+            Ok((config, capabilities))
+        };
+        let (config, capabilities) = blocking(prepare).await?;
+        let Config { state_dir: state, launch, guest, read_only } = config;
+        let spawner = Arc::new(Spawner { state, launch, guest });
+        Ok(Self { spawner, read_only, capabilities, links: Mutex::default() })
+    }
+
+    async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+        let spawner = Arc::clone(&self.spawner);
+        blocking(move || spawner.ask(&request)).await
+    }
+
+    async fn ask_if_there(
+        &self,
+        request: Request,
+    ) -> Result<Option<(Answer, Option<OwnedFd>)>, Error> {
+        let spawner = Arc::clone(&self.spawner);
+        blocking(move || spawner.ask_if_there(&request)).await
+    }
+
+    async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        let read_only = self.read_only.clone();
+        let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
+        let (answer, socket) = self.ask(request).await?;
+        self.attach(id, answer, socket).await?.ok_or_else(astray)
+    }
+
+    async fn try_find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        match self.ask_if_there(Request::Find(id.clone())).await? {
+            Some((answer, socket)) => self.attach(id, answer, socket).await,
+            // Sandboxes end with their spawner.
+            None => Ok(None),
+        }
+    }
+
+    /// Makes a sandbox of an answer: over the link that is in use, or a new one.
+    async fn attach(
+        &self,
+        id: &SandboxId,
+        answer: Answer,
+        socket: Option<OwnedFd>,
+    ) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        let generation = match answer {
+            Answer::Attached { generation, .. } => generation,
+            Answer::Absent => return Ok(None),
+            Answer::Names(_) | Answer::Destroyed | Answer::Failed(_) => return Err(astray()),
+        };
+        let used = {
+            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            links
+                .get(id)
+                .filter(|(used, _)| *used == generation)
+                .and_then(|(_, link)| link.upgrade())
+        };
+        let link = match used.filter(|link| link.is_open()) {
+            Some(link) => link,
+            None => {
+                let link = Arc::new(Link::open(socket.ok_or_else(astray)?, &generation).await?);
+                let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+                links.retain(|_, (_, link)| link.strong_count() > 0);
+                links.insert(id.clone(), (generation.clone(), Arc::downgrade(&link)));
+                link
+            }
+        };
+        Ok(Some(Arc::new(Living { id: id.clone(), generation, link })))
+    }
+}
+
+/// A spawner that answers another question than was asked is broken.
+fn astray() -> Error {
+    Error::Backend("the spawner's answer is not one to this request".to_owned())
+}
+
+/// A dying guest closes its connections before the spawner can see that it is dead.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(limits::ATTACH_PAUSE_MS)).await;
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Error::Backend(format!("a thread of the backend failed: {error}")))?
+}
+
+/// Makes the state directory, and refuses one that others can enter.
+fn prepare(state: &Path) -> Result<(), Error> {
+    let at = state.display();
+    if !state.is_absolute() {
+        return Err(Error::Invalid(format!("the state directory `{at}` is not absolute")));
+    }
+    let failed = |error: std::io::Error| {
+        Error::Backend(format!("cannot use the state directory `{at}`: {error}"))
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
+    let found = fs::metadata(state).map_err(failed)?;
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        return Err(Error::Backend(format!(
+            "the state directory `{at}` is not this user's alone; give it to this user with mode 0700"
+        )));
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Backend for Native {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        for _ in 1..limits::ATTACH_ATTEMPTS_MAX {
+            match self.try_create(id, spec).await {
+                Err(Error::Lost { .. }) => pause().await,
+                done => return done,
+            }
+        }
+        self.try_create(id, spec).await
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        for _ in 1..limits::ATTACH_ATTEMPTS_MAX {
+            match self.try_find(id).await {
+                Err(Error::Lost { .. }) => pause().await,
+                done => return done,
+            }
+        }
+        self.try_find(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<SandboxId>, Error> {
+        match self.ask(Request::List).await? {
+            (Answer::Names(names), _) => Ok(names),
+            _ => Err(astray()),
+        }
+    }
+
+    async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        match self.ask(Request::Destroy(id.clone())).await? {
+            (Answer::Destroyed, _) => Ok(()),
+            _ => Err(astray()),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Control groups: where this process may make some, and those of a sandbox.
+//!
+//! Owns the difference between version 2 (one tree), version 1 (a tree per
+//! controller), both at once, and none. Limits are set on the sandbox as a whole;
+//! below it the guest makes a group per command without controllers, because each
+//! memory group outlives its processes for as long as the page cache remembers it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use outrigger_sandbox::{SandboxId, Spec};
+use rustix::fs::{Access, CWD, Gid, Uid};
+use rustix::mount::{OpenTreeFlags, open_tree};
+
+use crate::limits;
+
+/// Controllers that carry limits.
+const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
+/// Times that a group is tried to be removed while its last processes fade.
+const REMOVE_ATTEMPTS_MAX: u32 = 100;
+
+/// Where groups can be made.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// A directory of version 2 whose children we may make.
+    pub(crate) unified: Option<PathBuf>,
+    /// Controllers that its children can have.
+    pub(crate) unified_controllers: BTreeSet<String>,
+    /// A directory per controller of version 1.
+    pub(crate) legacy: BTreeMap<&'static str, PathBuf>,
+}
+
+impl Places {
+    /// Whether all three limits can be set.
+    pub(crate) fn limiting(&self) -> bool {
+        LIMITING
+            .iter()
+            .all(|&name| self.unified_controllers.contains(name) || self.legacy.contains_key(name))
+    }
+
+    /// What is there, in words.
+    pub(crate) fn describe(&self) -> String {
+        let unified = match &self.unified {
+            Some(_) if self.unified_controllers.is_empty() => "version 2 for killing".to_owned(),
+            Some(_) => {
+                let names: Vec<&str> =
+                    self.unified_controllers.iter().map(String::as_str).collect();
+                format!("version 2 ({})", names.join(", "))
+            }
+            None => String::new(),
+        };
+        let names: Vec<&str> = self.legacy.keys().copied().collect();
+        let legacy = if names.is_empty() {
+            String::new()
+        } else {
+            format!("version 1 ({})", names.join(", "))
+        };
+        let parts: Vec<String> =
+            [unified, legacy].into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { "no writable cgroup".to_owned() } else { parts.join("; ") }
+    }
+}
+
+fn words(path: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+fn writable(path: &Path) -> bool {
+    rustix::fs::access(path, Access::WRITE_OK).is_ok()
+}
+
+/// Finds where this process may make groups. Makes none.
+pub(crate) fn find() -> Places {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut places = Places::default();
+    for (root, point, kind, options) in mounts.lines().filter_map(mount) {
+        let path_of = |names: &dyn Fn(&str) -> bool| {
+            own.lines().find_map(|line| {
+                let mut fields = line.splitn(3, ':').skip(1);
+                let (controllers, path) = (fields.next()?, fields.next()?);
+                names(controllers).then_some(path)
+            })
+        };
+        let below = |path: &str| {
+            point.join(path.strip_prefix(root).unwrap_or(path).trim_start_matches('/'))
+        };
+        if kind == "cgroup2" {
+            let Some(own) = path_of(&str::is_empty) else { continue };
+            find_unified(&below(own), &point, &mut places);
+        } else if kind == "cgroup" {
+            for name in ["memory", "pids", "cpu", "freezer"] {
+                let has = |list: &str| list.split(',').any(|item| item == name);
+                let Some(own) = path_of(&has).filter(|_| has(options)) else { continue };
+                if writable(&below(own)) {
+                    places.legacy.insert(name, below(own));
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Root, mount point, type and super options of a line of mountinfo; see proc(5).
+fn mount(line: &str) -> Option<(&str, PathBuf, &str, &str)> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut left = left.split(' ').skip(3);
+    let mut right = right.split(' ');
+    Some((left.next()?, PathBuf::from(left.next()?), right.next()?, right.nth(1)?))
+}
+
+/// The nearest group above us that is ours to divide, best one that passes
+/// controllers on.
+fn find_unified(own: &Path, top: &Path, places: &mut Places) {
+    for dir in own.ancestors().take_while(|dir| dir.starts_with(top)) {
+        if !writable(dir) || !writable(&dir.join("cgroup.procs")) {
+            continue;
+        }
+        let passed_on = words(&dir.join("cgroup.subtree_control"));
+        let has: BTreeSet<String> = LIMITING
+            .map(str::to_owned)
+            .into_iter()
+            .filter(|name| passed_on.contains(name))
+            .collect();
+        if places.unified.is_none() || has.len() > places.unified_controllers.len() {
+            places.unified = Some(dir.to_owned());
+            places.unified_controllers = has;
+        }
+    }
+}
+
+/// The groups of one spawner.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    unified: Option<PathBuf>,
+    controllers: BTreeSet<String>,
+    legacy: BTreeMap<&'static str, PathBuf>,
+}
+
+/// The groups of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Group {
+    unified: Option<PathBuf>,
+    legacy: BTreeMap<&'static str, PathBuf>,
+    events: Option<PathBuf>,
+}
+
+impl Groups {
+    /// Makes the spawner's own directories, under a name that is unique to its state
+    /// directory, and removes what an earlier spawner left in them.
+    pub(crate) fn open(places: Places, name: &str) -> Self {
+        let mut groups = Self {
+            unified: None,
+            controllers: places.unified_controllers,
+            legacy: BTreeMap::new(),
+        };
+        if let Some(dir) = places.unified.map(|dir| dir.join(name))
+            && make(&dir).is_ok()
+        {
+            for controller in &groups.controllers {
+                let _ = fs::write(dir.join("cgroup.subtree_control"), format!("+{controller}"));
+            }
+            groups.controllers = words(&dir.join("cgroup.subtree_control"));
+            groups.unified = Some(dir);
+        }
+        for (controller, dir) in places.legacy {
+            let dir = dir.join(name);
+            if make(&dir).is_ok() {
+                groups.legacy.insert(controller, dir);
+            }
+        }
+        for dir in groups.unified.iter().chain(groups.legacy.values()) {
+            for stale in children(dir) {
+                remove(&stale);
+            }
+        }
+        groups
+    }
+
+    /// Makes the groups of a sandbox, with their limits, owned by `owner` as far as
+    /// its guest divides them further.
+    pub(crate) fn make(&self, id: &SandboxId, spec: &Spec, owner: u32) -> io::Result<Group> {
+        let name = format!("s-{id}");
+        let mut group = Group { unified: None, legacy: BTreeMap::new(), events: None };
+        let result = self.fill(&name, spec, owner, &mut group);
+        if result.is_err() {
+            group.remove();
+        }
+        result.map(|()| group)
+    }
+
+    fn fill(&self, name: &str, spec: &Spec, owner: u32, group: &mut Group) -> io::Result<()> {
+        let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES).to_string();
+        let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
+        if let Some(dir) = self.unified.as_ref().map(|dir| dir.join(name)) {
+            make(&dir)?;
+            group.unified = Some(dir.clone());
+            if self.controllers.contains("memory") {
+                fs::write(dir.join("memory.max"), &memory)?;
+                // Absent without swap accounting, where there is nothing to limit.
+                let _ = fs::write(dir.join("memory.swap.max"), "0");
+                group.events = Some(dir.join("memory.events"));
+            }
+            if self.controllers.contains("pids") {
+                fs::write(dir.join("pids.max"), &pids)?;
+            }
+            if self.controllers.contains("cpu") {
+                fs::write(dir.join("cpu.max"), format!("{} 100000", quota(spec)))?;
+            }
+            own(&dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
+        }
+        for (controller, dir) in &self.legacy {
+            if self.controllers.contains(*controller)
+                || (*controller == "freezer" && self.unified.is_some())
+            {
+                continue;
+            }
+            let dir = dir.join(name);
+            make(&dir)?;
+            group.legacy.insert(controller, dir.clone());
+            match *controller {
+                "memory" => {
+                    fs::write(dir.join("memory.limit_in_bytes"), &memory)?;
+                    let _ = fs::write(dir.join("memory.memsw.limit_in_bytes"), &memory);
+                    group.events = Some(dir.join("memory.oom_control"));
+                }
+                "pids" => fs::write(dir.join("pids.max"), &pids)?,
+                "cpu" => {
+                    fs::write(dir.join("cpu.cfs_period_us"), "100000")?;
+                    fs::write(dir.join("cpu.cfs_quota_us"), quota(spec).to_string())?;
+                }
+                _ => own(&dir, owner, &["cgroup.procs", "tasks"])?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Microseconds of CPU in each period of 100 ms.
+fn quota(spec: &Spec) -> u64 {
+    // The kernel refuses less than one millisecond.
+    (u64::from(spec.cpu_millis_max) * 100).max(1_000)
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn own(dir: &Path, owner: u32, files: &[&str]) -> io::Result<()> {
+    for path in std::iter::once(dir.to_owned()).chain(files.iter().map(|file| dir.join(file))) {
+        rustix::fs::chown(&path, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
+    }
+    Ok(())
+}
+
+fn children(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let dirs = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.map(|entry| entry.path()).collect()
+}
+
+/// Kills what is in a group and removes it with the groups below it.
+fn remove(dir: &Path) {
+    for _ in 0..REMOVE_ATTEMPTS_MAX {
+        for child in children(dir) {
+            for grandchild in children(&child) {
+                let _ = fs::remove_dir(grandchild);
+            }
+            let _ = fs::remove_dir(child);
+        }
+        match fs::remove_dir(dir) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Ok(()) | Err(_) => return,
+        }
+        let _ = fs::write(dir.join("cgroup.kill"), "1");
+        for pid in words(&dir.join("cgroup.procs")).iter().filter_map(|pid| pid.parse().ok()) {
+            if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// A directory as a mount of its own, so that its holder can't climb out of it.
+pub(crate) fn detached(dir: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, dir, flags)?;
+    let flags =
+        rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(&tree, ".", flags, rustix::fs::Mode::empty())?)
+}
+
+impl Group {
+    /// Moves a process in.
+    pub(crate) fn attach(&self, pid: i32) -> io::Result<()> {
+        for dir in self.unified.iter().chain(self.legacy.values()) {
+            fs::write(dir.join("cgroup.procs"), pid.to_string()).map_err(|error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot enter the cgroup {}: {error}", dir.display()),
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// For the guest: its group of version 2, else of the freezer, and the file that counts kills for memory.
+    pub(crate) fn handles(&self) -> io::Result<Handles> {
+        let unified = self.unified.as_deref().map(detached).transpose()?;
+        let freezer = self.legacy.get("freezer").map(|dir| detached(dir)).transpose()?;
+        let events = self.events.as_ref().map(fs::File::open).transpose()?.map(OwnedFd::from);
+        Ok(Handles { unified, freezer, events })
+    }
+
+    /// Kills what is left and removes the groups.
+    pub(crate) fn remove(&self) {
+        for dir in self.unified.iter().chain(self.legacy.values()) {
+            remove(dir);
+        }
+    }
+}
+
+/// Descriptors for a guest.
+#[derive(Debug)]
+pub(crate) struct Handles {
+    pub(crate) unified: Option<OwnedFd>,
+    pub(crate) freezer: Option<OwnedFd>,
+    pub(crate) events: Option<OwnedFd>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo_is_read() {
+        let line =
+            "36 35 98:0 /a /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory";
+        let read = mount(line).unwrap();
+        assert_eq!(read, ("/a", PathBuf::from("/sys/fs/cgroup/memory"), "cgroup", "rw,memory"));
+    }
+}

@@ -1,0 +1,29 @@
+//! The native backend: sandboxes of Linux namespaces, without a daemon.
+//!
+//! Three processes. The *engine* is whatever process opens [`Native`]; it may hold
+//! secrets and is never forked from. The *spawner* ([`spawner::main`]) is started on
+//! demand as a fresh program with an empty environment, has one thread, owns the
+//! privileges and the state directory, and outlives the engine. Each sandbox has a
+//! *guest*, process 1 of its namespaces, which runs commands and keeps their output
+//! while engines come and go. The engine talks to guests directly, over sockets that
+//! the spawner hands out.
+//!
+//! It must never pass anything of the engine's environment or memory on, and never
+//! run or interpret a file that a sandbox wrote.
+//!
+//! Read first: [`Native::open`], [`spawner`].
+
+#![expect(
+    unsafe_code,
+    reason = "system calls without a safe wrapper; each block says why it holds"
+)]
+
+mod backend;
+mod cgroup;
+pub mod limits;
+mod probe;
+mod protocol;
+pub mod spawner;
+
+pub use backend::{Config, Launch, Native};
+pub use probe::probe;

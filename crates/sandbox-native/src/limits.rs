@@ -1,0 +1,46 @@
+//! Every limit of the native backend, with its unit in its name.
+
+/// From the last sandbox and connection until a spawner ends itself.
+pub const SPAWNER_IDLE_MS: u64 = 60_000;
+/// From the start of a spawner until it takes connections.
+pub const SPAWNER_START_MS_MAX: u64 = 10_000;
+/// From a request to the spawner until its answer; deleting a large disk takes longest.
+pub const SPAWNER_ANSWER_MS_MAX: u64 = 120_000;
+/// How long the spawner waits for a peer that sends half a request or does not take its answer.
+pub const SPAWNER_PEER_MS_MAX: u64 = 1_000;
+/// Connections to a spawner at once; further ones wait.
+pub const SPAWNER_CONNECTIONS_MAX: usize = 256;
+/// One request to the spawner or its answer.
+pub const SPAWNER_MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Times that a request is made again because the spawner ended in between.
+pub const SPAWNER_ATTEMPTS_MAX: u32 = 5;
+/// From the birth of a guest until it serves.
+pub const GUEST_START_MS_MAX: u64 = 10_000;
+/// Times that a guest which dies under a new connection is asked for again.
+pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
+/// Between two of them.
+pub const ATTACH_PAUSE_MS: u64 = 20;
+/// From a new connection to a guest until its greeting.
+pub const GUEST_HELLO_MS_MAX: u64 = 10_000;
+/// Living sandboxes of one spawner.
+pub const SANDBOXES_MAX: usize = 4_000;
+/// Frames that wait for the guest to read them.
+pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
+/// Processes that a guest may have beside those of its commands.
+pub const GUEST_PROCESSES: u32 = 16;
+/// Memory that a guest may have beside the limit of its commands, in bytes.
+pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
+/// The skeleton of a sandbox's root: directories, links and a few small files.
+pub const ROOT_BYTES_MAX: u64 = 4 << 20;
+/// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
+pub const SHM_BYTES_MAX: u64 = 1 << 30;
+
+/// First user id of the ranges that root gives to sandboxes. Above those that
+/// systemd gives to containers (see "Users, Groups, UIDs and GIDs on systemd Systems").
+pub const ID_FIRST: u32 = 1_879_048_192;
+/// Ids of one sandbox.
+pub const IDS_PER_SANDBOX: u32 = 65_536;
+/// Ranges between [`ID_FIRST`] and the next ids that systemd uses.
+pub const ID_RANGES: u32 = 4_094;
+/// Directories open at once while a tree is removed; deeper ones are first moved up.
+pub const REMOVE_DEPTH_MAX: usize = 64;

@@ -1,0 +1,128 @@
+//! What an engine asks of the spawner, and how it stands on the socket.
+//!
+//! Owns the messages and their framing: a length of four bytes, little-endian, then
+//! one postcard value. A descriptor may come with the first byte. One request per
+//! connection, so that there is nothing to match.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use outrigger_sandbox::{Error, Generation, Isolation, SandboxId, Spec};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::limits;
+
+/// A request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Create or attach.
+    Create {
+        id: SandboxId,
+        spec: Spec,
+        /// Host paths beside the built-in ones, bound read-only.
+        read_only: Vec<PathBuf>,
+    },
+    /// Attach if it lives.
+    Find(SandboxId),
+    /// Names of all.
+    List,
+    /// End and delete.
+    Destroy(SandboxId),
+}
+
+/// An answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// To `Create` and `Find`, with a connection to its guest.
+    Attached { generation: Generation, isolation: Isolation },
+    /// To `Find`: it does not live.
+    Absent,
+    /// To `List`.
+    Names(Vec<SandboxId>),
+    /// To `Destroy`.
+    Destroyed,
+    /// To anything.
+    Failed(Error),
+}
+
+/// Writes a message, with a descriptor or not.
+pub(crate) fn send<T: Serialize>(
+    stream: &UnixStream,
+    message: &T,
+    fd: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let body = postcard::to_allocvec(message).map_err(io::Error::other)?;
+    if body.len() > limits::SPAWNER_MESSAGE_BYTES_MAX {
+        return Err(io::Error::other("the message is too long"));
+    }
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let frame = [&length.to_le_bytes()[..], &body].concat();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+    if !fds.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+    }
+    let sent = sendmsg(stream, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    (&*stream).write_all(&frame[sent..])
+}
+
+/// Reads a message and the descriptor that came with it.
+pub(crate) fn receive<T: DeserializeOwned>(
+    stream: &UnixStream,
+) -> io::Result<(T, Option<OwnedFd>)> {
+    let mut header = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut header)];
+    let got = recvmsg(stream.as_fd(), &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let mut received = None;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+            received = fds.next();
+        }
+    }
+    if got == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    (&*stream).read_exact(&mut header[got..])?;
+    let length = u32::from_le_bytes(header) as usize;
+    if length > limits::SPAWNER_MESSAGE_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
+    }
+    let mut body = vec![0; length];
+    (&*stream).read_exact(&mut body)?;
+    let message = postcard::from_bytes(&body)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok((message, received))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_comes_with_its_message() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let id = SandboxId::new("a").unwrap();
+        send(&ours, &Request::Find(id.clone()), Some(ours.as_fd())).unwrap();
+        let (message, fd) = receive::<Request>(&theirs).unwrap();
+        assert!(matches!(message, Request::Find(found) if found == id));
+        assert!(fd.is_some());
+    }
+
+    #[test]
+    fn a_length_above_the_limit_is_refused() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&ours).write_all(&u32::MAX.to_le_bytes()).unwrap();
+        let error = receive::<Request>(&theirs).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}

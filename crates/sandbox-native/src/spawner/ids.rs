@@ -1,0 +1,115 @@
+//! User ids of sandboxes.
+//!
+//! Owns the rule that no two living sandboxes on a host share an id, whichever
+//! spawner made them: a range is held by a lock on a file of the host's, for as
+//! long as its sandbox lives. A disk keeps the range that owns its files.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+
+use crate::limits;
+
+/// Where the locks are. Emptied by a reboot, which ends every sandbox too.
+const LOCKS: &str = "/run/outrigger/ids";
+
+/// How ids inside a sandbox are ids outside of it.
+#[derive(Debug)]
+pub(crate) enum Lease {
+    /// A range of its own: 0 and up inside.
+    Range { first: u32, _lock: OwnedFd },
+    /// One id: the sandbox's user inside, the spawner's own outside.
+    Single,
+}
+
+impl Lease {
+    /// The id outside of the guest's user.
+    pub(crate) fn guest(&self) -> u32 {
+        match self {
+            Self::Range { first, .. } => *first,
+            Self::Single => 0,
+        }
+    }
+
+    /// The id outside of the user of commands.
+    pub(crate) fn agent(&self) -> u32 {
+        match self {
+            Self::Range { first, .. } => first + 1000,
+            Self::Single => 0,
+        }
+    }
+
+    /// The id inside of the guest's user.
+    pub(crate) fn inside(&self) -> u32 {
+        match self {
+            Self::Range { .. } => 0,
+            Self::Single => 1000,
+        }
+    }
+
+    /// The line for `uid_map` and `gid_map`; see user_namespaces(7).
+    pub(crate) fn map(&self) -> String {
+        match self {
+            Self::Range { first, .. } => format!("0 {first} {}", limits::IDS_PER_SANDBOX),
+            Self::Single => "1000 0 1".to_owned(),
+        }
+    }
+
+    /// Takes the range that a disk has, or a free one for a new disk, and notes it there.
+    pub(crate) fn take(note: &Path) -> io::Result<Self> {
+        fs::create_dir_all(LOCKS)?;
+        if let Ok(text) = fs::read_to_string(note) {
+            let number =
+                text.trim().parse::<u32>().ok().filter(|number| *number < limits::ID_RANGES);
+            let number =
+                number.ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
+            let busy = || {
+                io::Error::other(
+                    "another living sandbox of this host uses the id range of this disk; destroy one of them",
+                )
+            };
+            return Self::lock(number)?.ok_or_else(busy);
+        }
+        let mut seed = [0; 4];
+        rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())?;
+        let start = u32::from_ne_bytes(seed) % limits::ID_RANGES;
+        for step in 0..limits::ID_RANGES {
+            let number = (start + step) % limits::ID_RANGES;
+            if let Some(lease) = Self::lock(number)? {
+                fs::write(note, number.to_string())?;
+                return Ok(lease);
+            }
+        }
+        Err(io::Error::other("every id range of this host is in use"))
+    }
+
+    fn lock(number: u32) -> io::Result<Option<Self>> {
+        let path = Path::new(LOCKS).join(number.to_string());
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                let first = limits::ID_FIRST + number * limits::IDS_PER_SANDBOX;
+                Ok(Some(Self::Range { first, _lock: file }))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether every range is mapped where this process lives: inside a container with
+/// ids of its own it may be root and still not own them.
+pub(crate) fn all_mapped() -> bool {
+    let Ok(map) = fs::read_to_string("/proc/self/uid_map") else { return false };
+    let last = u64::from(limits::ID_FIRST)
+        + u64::from(limits::ID_RANGES) * u64::from(limits::IDS_PER_SANDBOX);
+    map.lines().any(|line| {
+        let fields: Vec<u64> =
+            line.split_ascii_whitespace().filter_map(|field| field.parse().ok()).collect();
+        matches!(fields[..], [0, _, count] if count >= last)
+    })
+}

@@ -1,0 +1,204 @@
+//! The spawner's loop.
+//!
+//! Owns who waits for what: connections, ended guests, and the processes that delete
+//! disks. Nothing a peer or a guest does can hold it longer than a named limit.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use outrigger_sandbox::{Error, SandboxId};
+
+use super::live::{Living, Sandboxes};
+use super::sys::{self, Fork};
+use crate::limits;
+use crate::protocol::{self, Answer, Request};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Spawner {
+    pub(super) listener: UnixListener,
+    pub(super) sandboxes: Sandboxes,
+    pub(super) destroying: Vec<Destroying>,
+    pub(super) cleaner: Option<Cleaner>,
+    /// Held while this lives, so that there is one.
+    pub(super) _lock: OwnedFd,
+}
+
+/// A request to destroy that is not answered yet.
+#[derive(Debug)]
+pub(super) struct Destroying {
+    id: SandboxId,
+    peer: UnixStream,
+    stage: Stage,
+}
+
+/// The process that deletes what an earlier spawner had no time to.
+#[derive(Debug)]
+pub(super) struct Cleaner {
+    pub(super) pid: i32,
+    pub(super) pidfd: OwnedFd,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Its guest was told to end.
+    Dying(Box<Living>),
+    /// A process deletes its disk.
+    Deleting { pid: i32, pidfd: OwnedFd },
+    /// The answer is known.
+    Done(Answer),
+}
+
+/// From one look at whether the state directory is still there to the next.
+const TICK_MS: i32 = 5_000;
+
+impl Spawner {
+    /// Serves until idle.
+    pub(super) fn serve(mut self) -> io::Result<()> {
+        let mut active = Instant::now();
+        loop {
+            let mut fds = vec![sys::pollfd(&self.listener)];
+            fds.extend(self.sandboxes.living.values().map(|living| sys::pollfd(living.ended())));
+            for destroying in &self.destroying {
+                match &destroying.stage {
+                    Stage::Dying(living) => fds.push(sys::pollfd(living.ended())),
+                    Stage::Deleting { pidfd, .. } => fds.push(sys::pollfd(pidfd)),
+                    Stage::Done(_) => {}
+                }
+            }
+            fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(&cleaner.pidfd)));
+            match sys::poll(&mut fds, TICK_MS) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            let idle = self.sandboxes.living.is_empty() && self.destroying.is_empty();
+            if fds.iter().any(|fd| fd.revents != 0) || !idle {
+                active = Instant::now();
+            }
+            self.sandboxes.bury_dead();
+            self.destroy_on();
+            if let Some(cleaner) = self.cleaner.take_if(|cleaner| readable(&cleaner.pidfd)) {
+                sys::wait(cleaner.pid);
+            }
+            if fds[0].revents != 0 {
+                self.accept();
+            }
+            let over = active.elapsed() >= Duration::from_millis(limits::SPAWNER_IDLE_MS);
+            if (idle && over) || !self.sandboxes.has_state() {
+                // An engine that connects now finds the connection closed and starts another.
+                let _ = std::fs::remove_file(self.sandboxes.socket());
+                return Ok(());
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let Ok((peer, _)) = self.listener.accept() else { return };
+        let limit = Some(Duration::from_millis(limits::SPAWNER_PEER_MS_MAX));
+        let ours = rustix::net::sockopt::socket_peercred(&peer)
+            .is_ok_and(|peer| peer.uid == rustix::process::geteuid());
+        if !ours || peer.set_read_timeout(limit).is_err() || peer.set_write_timeout(limit).is_err()
+        {
+            return;
+        }
+        let Ok((request, _)) = protocol::receive::<Request>(&peer) else { return };
+        let (answer, fd) = match request {
+            Request::Create { id, spec, read_only } => {
+                match self.busy(&id).and_then(|()| self.sandboxes.create(&id, &spec, &read_only)) {
+                    Ok((generation, fd)) => (self.attached(generation), Some(fd)),
+                    Err(error) => (Answer::Failed(error), None),
+                }
+            }
+            Request::Find(id) => match self.sandboxes.find(&id) {
+                Ok(Some((generation, fd))) => (self.attached(generation), Some(fd)),
+                Ok(None) => (Answer::Absent, None),
+                Err(error) => (Answer::Failed(error), None),
+            },
+            Request::List => match self.sandboxes.list() {
+                Ok(names) => (Answer::Names(names), None),
+                Err(error) => (Answer::Failed(error), None),
+            },
+            Request::Destroy(id) => return self.destroy(id, peer),
+        };
+        use std::os::fd::AsFd;
+        // A peer that is gone asks again when it is back.
+        let _ = protocol::send(&peer, &answer, fd.as_ref().map(AsFd::as_fd));
+    }
+
+    fn attached(&self, generation: outrigger_sandbox::Generation) -> Answer {
+        Answer::Attached { generation, isolation: self.sandboxes.isolation }
+    }
+
+    fn busy(&self, id: &SandboxId) -> Result<(), Error> {
+        if self.destroying.iter().any(|destroying| destroying.id == *id) {
+            return Err(Error::Backend(format!("`{id}` is being destroyed; try again")));
+        }
+        Ok(())
+    }
+
+    fn destroy(&mut self, id: SandboxId, peer: UnixStream) {
+        let stage = match self.sandboxes.living.remove(&id) {
+            Some(living) => {
+                living.kill();
+                Stage::Dying(Box::new(living))
+            }
+            None => self.delete(&id),
+        };
+        self.destroying.push(Destroying { id, peer, stage });
+        self.destroy_on();
+    }
+
+    /// Takes a disk away and starts its deletion.
+    fn delete(&self, id: &SandboxId) -> Stage {
+        let failed = |error: io::Error| {
+            Stage::Done(Answer::Failed(Error::Backend(format!("cannot delete the disk: {error}"))))
+        };
+        match self.sandboxes.discard(id) {
+            Ok(None) => return Stage::Done(Answer::Destroyed),
+            Ok(Some(_)) => {}
+            Err(error) => return failed(error),
+        }
+        // SAFETY: the spawner has one thread.
+        match unsafe { sys::fork(0) } {
+            Ok(Fork::Parent { pid, pidfd }) => Stage::Deleting { pid, pidfd },
+            Ok(Fork::Child) => sys::leave(i32::from(self.sandboxes.empty_trash().is_err())),
+            Err(error) => failed(error),
+        }
+    }
+
+    /// Moves every destruction on that can be.
+    fn destroy_on(&mut self) {
+        let mut waiting = Vec::new();
+        for mut destroying in std::mem::take(&mut self.destroying) {
+            loop {
+                destroying.stage = match destroying.stage {
+                    Stage::Dying(living) if readable(living.ended()) => {
+                        living.bury();
+                        self.delete(&destroying.id)
+                    }
+                    Stage::Deleting { pid, pidfd } if readable(&pidfd) => {
+                        sys::wait(pid);
+                        Stage::Done(Answer::Destroyed)
+                    }
+                    Stage::Done(answer) => {
+                        let _ = protocol::send(&destroying.peer, &answer, None);
+                        break;
+                    }
+                    stage @ (Stage::Dying(_) | Stage::Deleting { .. }) => {
+                        destroying.stage = stage;
+                        waiting.push(destroying);
+                        break;
+                    }
+                };
+            }
+        }
+        self.destroying = waiting;
+    }
+}
+
+fn readable(fd: &OwnedFd) -> bool {
+    let mut fds = [sys::pollfd(fd)];
+    sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+}

@@ -1,0 +1,136 @@
+//! From a fresh program to a spawner that serves.
+//!
+//! Owns the clean start: which descriptors are kept, who is told what, which tier of
+//! isolation this process can give.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use outrigger_sandbox::Isolation;
+use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
+
+use super::live::Sandboxes;
+use super::serve::{Cleaner, Spawner};
+use super::sys::{self, Fork};
+use super::{BUSY, READY, ids};
+use crate::cgroup;
+
+/// Numbers that what is kept is moved above while the rest is closed.
+const KEPT: i32 = 10;
+
+/// Starts. `None`: this process has nothing more to do.
+pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Option<Spawner>> {
+    let (program, status) = leave_starter()?;
+    let mut status = fs::File::from(status);
+    let state = match (args.next(), args.next()) {
+        (Some(state), None) => PathBuf::from(state),
+        _ => {
+            status.write_all(b"the spawner takes the state directory as its one argument")?;
+            return Ok(None);
+        }
+    };
+    // SAFETY: this process has one thread, as `spawner::main` demands.
+    if let Fork::Parent { .. } = unsafe { sys::fork(0) }? {
+        // The starter waits for this process alone; its child belongs to nobody.
+        return Ok(None);
+    }
+    rustix::process::setsid()?;
+    match open(&state, program) {
+        Ok(Some(spawner)) => {
+            status.write_all(READY.as_bytes())?;
+            Ok(Some(spawner))
+        }
+        Ok(None) => {
+            status.write_all(BUSY.as_bytes())?;
+            Ok(None)
+        }
+        Err(error) => {
+            status.write_all(error.to_string().as_bytes())?;
+            Err(error)
+        }
+    }
+}
+
+/// Keeps the program and the status pipe, and nothing else of the starter.
+fn leave_starter() -> io::Result<(OwnedFd, OwnedFd)> {
+    let program = sys::move_above(rustix::stdio::stdin(), KEPT)?;
+    let status = sys::move_above(rustix::stdio::stdout(), KEPT)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    for number in 0..=2 {
+        sys::place(null.as_fd(), number)?;
+    }
+    drop(null);
+    sys::close_between(3, KEPT.unsigned_abs() - 1)?;
+    let last = [&program, &status]
+        .map(|fd| std::os::fd::AsRawFd::as_raw_fd(fd).unsigned_abs())
+        .into_iter()
+        .max();
+    sys::close_from(last.unwrap_or(KEPT.unsigned_abs()) + 1)?;
+    sealed(program.as_fd())?;
+    rustix::process::chdir("/")?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    Ok((program, status))
+}
+
+/// The guest program must be one that nobody can change any more.
+fn sealed(program: BorrowedFd<'_>) -> io::Result<()> {
+    let wanted = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    if fcntl_get_seals(program)?.contains(wanted) {
+        return Ok(());
+    }
+    Err(io::Error::other("the guest program is not a sealed memory file"))
+}
+
+/// Opens the state directory. `None`: another spawner serves it.
+fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let lock = rustix::fs::open(state.join("spawner.lock"), flags, Mode::from_raw_mode(0o600))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let isolation = take_tier()?;
+    for name in ["sandboxes", "mnt"] {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(state.join(name))?;
+    }
+    let found = fs::metadata(state)?;
+    let name = format!("outrigger-{:x}-{:x}", found.dev(), found.ino());
+    let groups = cgroup::Groups::open(cgroup::find(), &name);
+    let sandboxes = Sandboxes::new(state.to_owned(), program, isolation, groups);
+    // What an earlier spawner had no time to delete. In a child, because it may be much.
+    // SAFETY: this process has one thread.
+    let cleaner = match unsafe { sys::fork(0) }? {
+        Fork::Child => sys::leave(i32::from(sandboxes.empty_trash().is_err())),
+        Fork::Parent { pid, pidfd } => Some(Cleaner { pid, pidfd }),
+    };
+    let socket = state.join("spawner.sock");
+    let _ = fs::remove_file(&socket);
+    // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).
+    let dir =
+        rustix::fs::open(state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
+    let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
+    listener.set_nonblocking(true)?;
+    Ok(Some(Spawner { listener, sandboxes, destroying: Vec::new(), cleaner, _lock: lock }))
+}
+
+/// Finds the best tier, and becomes root of a user namespace where this is not root
+/// already: from there on both are the same.
+fn take_tier() -> io::Result<Isolation> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    if uid.is_root() && ids::all_mapped() {
+        return Ok(Isolation::RootRange);
+    }
+    // SAFETY: this process has one thread.
+    unsafe { sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {} 1", uid.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("0 {} 1", gid.as_raw()))?;
+    Ok(Isolation::RootlessSingle)
+}

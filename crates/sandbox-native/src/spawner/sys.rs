@@ -1,0 +1,233 @@
+//! System calls without a safe wrapper elsewhere, each in one small function.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Which side of a fork this is.
+pub(super) enum Fork {
+    Parent { pid: i32, pidfd: OwnedFd },
+    Child,
+}
+
+/// Forks into new namespaces.
+///
+/// # Safety
+/// The process must have one thread.
+pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
+    let mut pidfd: libc::c_int = -1;
+    let flags = namespaces | libc::CLONE_PIDFD | libc::SIGCHLD;
+    // SAFETY: without a stack and shared memory this is fork(2), after which the
+    // child has its own copy of everything; by the contract of this function there
+    // are no other threads whose locks it could copy. The kernel writes one
+    // descriptor to `pidfd`.
+    let pid = unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            flags as libc::c_ulong,
+            0_usize,
+            &raw mut pidfd,
+            0_usize,
+            0_usize,
+        )
+    };
+    match check(pid)? {
+        0 => Ok(Fork::Child),
+        // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
+        pid => Ok(Fork::Parent { pid: pid as i32, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
+    }
+}
+
+/// Replaces this process by the program in a descriptor, with an empty environment.
+pub(super) fn exec_number(program: i32, args: &[&CStr]) -> io::Error {
+    let argv: Vec<*const libc::c_char> =
+        args.iter().map(|arg| arg.as_ptr()).chain([std::ptr::null()]).collect();
+    let envp = [std::ptr::null::<libc::c_char>()];
+    let flags = libc::AT_EMPTY_PATH;
+    // SAFETY: both lists are null-terminated and live; the path is an empty C string.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program,
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            flags,
+        )
+    };
+    io::Error::last_os_error()
+}
+
+/// Puts `fd` at a number, closed by exec.
+pub(super) fn place_closing(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::dup3(fd.as_raw_fd(), number, libc::O_CLOEXEC) }))
+        .map(|_| ())
+}
+
+/// Puts `fd` at a number, open over exec.
+pub(super) fn place(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::dup2(fd.as_raw_fd(), number) })).map(|_| ())
+}
+
+/// Closes every descriptor from a number on.
+pub(super) fn close_from(first: u32) -> io::Result<()> {
+    close_between(first, u32::MAX)
+}
+
+/// Closes every descriptor in a range. Callers own nothing in it any more.
+pub(super) fn close_between(first: u32, last: u32) -> io::Result<()> {
+    let (first, last) = (libc::c_ulong::from(first), libc::c_ulong::from(last));
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(|_| ())
+}
+
+/// Moves a descriptor out of the numbers below `least`.
+pub(super) fn move_above(fd: BorrowedFd<'_>, least: i32) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+    check(libc::c_long::from(moved))?;
+    // SAFETY: the descriptor is new and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(moved) })
+}
+
+#[repr(C)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// Sets `MOUNT_ATTR_*` bits on a tree of mounts.
+pub(super) fn restrict_mounts(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
+    set_attributes(tree, set, libc::AT_RECURSIVE)
+}
+
+/// Sets `MOUNT_ATTR_*` bits on one mount.
+pub(super) fn restrict_mount(mount: BorrowedFd<'_>, set: u64) -> io::Result<()> {
+    set_attributes(mount, set, 0)
+}
+
+fn set_attributes(tree: BorrowedFd<'_>, set: u64, flags: libc::c_int) -> io::Result<()> {
+    let attr = MountAttr { set, clear: 0, propagation: 0, userns_fd: 0 };
+    let flags = flags | libc::AT_EMPTY_PATH;
+    // SAFETY: the path is an empty C string, and `attr` has the layout of mount_attr.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attr,
+            size_of::<MountAttr>(),
+        )
+    })
+    .map(|_| ())
+}
+
+/// Enters new namespaces of its own.
+///
+/// # Safety
+/// The process must have one thread.
+pub(super) unsafe fn unshare(namespaces: libc::c_int) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::unshare(namespaces) })).map(|_| ())
+}
+
+/// Becomes a user and group of its own user namespace, with no other groups where
+/// the namespace allows to give those up.
+pub(super) fn become_user(id: u32) -> io::Result<()> {
+    // SAFETY: no memory is passed but a null list of length zero. The process has one thread.
+    unsafe {
+        libc::setgroups(0, std::ptr::null());
+        check(libc::c_long::from(libc::setresgid(id, id, id)))?;
+        check(libc::c_long::from(libc::setresuid(id, id, id)))?;
+    }
+    Ok(())
+}
+
+/// Removes every capability from the bounding set but those of the list, so that
+/// the next exec gains no others.
+pub(super) fn bound_capabilities(keep: &[u32]) -> io::Result<()> {
+    for capability in (0..64).filter(|capability| !keep.contains(capability)) {
+        // SAFETY: no memory is passed.
+        let held = unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
+        if held == 1 {
+            // SAFETY: no memory is passed.
+            check(libc::c_long::from(unsafe {
+                libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0)
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// Never gains privileges by exec, dies with its parent, is scheduled as any other.
+pub(super) fn settle() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `param` is live; no other memory is passed.
+    unsafe {
+        // A starter with a real-time policy must not pass it on; a refusal is no harm.
+        libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const param);
+        check(libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))?;
+        check(libc::c_long::from(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0)))?;
+    }
+    Ok(())
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(super) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )?;
+    // SAFETY: an all-zero ifreq is valid; the name fits and is null-terminated; the
+    // kernel reads and writes the live local.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        check(libc::c_long::from(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS,
+            &raw const request,
+        )))?;
+    }
+    Ok(())
+}
+
+/// Waits for one child.
+pub(super) fn wait(pid: i32) {
+    // SAFETY: a null status is allowed.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+/// Waits until one of `fds` is ready or the time is over.
+pub(super) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
+    // SAFETY: the pointer and the length are those of a live exclusive slice.
+    let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
+    check(libc::c_long::from(result)).map(|_| ())
+}
+
+/// A descriptor to wait for input on.
+pub(super) fn pollfd(fd: &impl AsRawFd) -> libc::pollfd {
+    libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
+}
+
+/// Ends this process at once, without running anything else of it.
+pub(super) fn leave(code: i32) -> ! {
+    // SAFETY: no memory is passed.
+    unsafe { libc::_exit(code) }
+}

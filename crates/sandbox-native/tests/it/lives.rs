@@ -1,0 +1,150 @@
+//! Engines, spawners and guests that end at the wrong moment.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::support::*;
+use outrigger_sandbox::{Backend, End, Error, ExecId};
+
+fn exec_id(name: &str) -> ExecId {
+    ExecId::new(name).unwrap()
+}
+
+#[tokio::test]
+async fn another_instance_attaches_while_a_command_runs_and_after() {
+    let sandbox = single().await;
+    let other = sandbox.world.again().await;
+    let other = other.find(&sandbox_id("one")).await.unwrap().unwrap();
+    assert_eq!(other.generation(), sandbox.generation());
+    let request =
+        shell("echo first; until [ -e go ]; do sleep 0.01; done; echo last; echo run >> count");
+    let (one, two, go) = tokio::join!(
+        sandbox.execute(request.clone(), &()),
+        other.execute(request.clone(), &()),
+        async { says(&*other, "touch go").await }
+    );
+    assert_eq!(go, "");
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert_eq!(one, two);
+    assert_eq!(one.stdout, b"first\nlast\n");
+    assert_eq!(other.execute(request, &()).await.unwrap(), one);
+    assert_eq!(says(&*sandbox, "cat count").await, "run\n");
+}
+
+#[tokio::test]
+async fn a_killed_engine_loses_nothing() {
+    let world = world().await;
+    let line = "echo begun; until [ -e go ]; do sleep 0.01; done; echo ended; echo run >> count";
+    let mut engine = Command::new(example("engine"))
+        .arg("run")
+        .arg(world.state.path().join("state"))
+        .arg(example("spawner"))
+        .args(["one", "long", line])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(engine.stdout.take().unwrap()).lines();
+    assert_eq!(said.next().unwrap().unwrap(), "begun");
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    let sandbox = world.native.find(&sandbox_id("one")).await.unwrap().expect("it lives on");
+    let mut request = shell("echo another command, which must not run");
+    request.id = exec_id("long");
+    let (executed, _) = tokio::join!(run(&*sandbox, request), says(&*sandbox, "touch go"));
+    assert_eq!(
+        (executed.end, executed.stdout.as_slice()),
+        (End::Exited(0), &b"begun\nended\n"[..])
+    );
+    assert_eq!(says(&*sandbox, "cat count").await, "run\n");
+}
+
+#[tokio::test]
+async fn a_dead_guest_is_made_anew_over_its_disk() {
+    let sandbox = single().await;
+    assert_eq!(
+        says(&*sandbox, "echo kept > file; echo also > /tmp/file; echo home > ~/file").await,
+        ""
+    );
+    let guest = guest_of(sandbox.world.state.path());
+    rustix::process::kill_process(guest, rustix::process::Signal::KILL).unwrap();
+    let lost = sandbox.execute(shell("sleep 60"), &()).await;
+    assert!(matches!(lost, Err(Error::Lost { .. })), "{lost:?}");
+    let anew = sandbox.world.sandbox("one").await;
+    assert_ne!(anew.generation(), sandbox.generation());
+    assert_eq!(
+        says(&*anew, "cat file /tmp/file ~/file; echo more >> file; cat file").await,
+        "kept\nalso\nhome\nkept\nmore\n"
+    );
+}
+
+#[tokio::test]
+async fn guests_end_with_their_spawner_and_another_one_finds_their_disks() {
+    let sandbox = single().await;
+    assert_eq!(says(&*sandbox, "echo kept > file").await, "");
+    let spawner = rustix::process::Pid::from_raw(spawner_of(sandbox.world.state.path())).unwrap();
+    rustix::process::kill_process(spawner, rustix::process::Signal::KILL).unwrap();
+    let lost = sandbox.execute(shell("sleep 60"), &()).await;
+    assert!(matches!(lost, Err(Error::Lost { .. })), "{lost:?}");
+    let world = &sandbox.world;
+    assert_eq!(world.native.list().await.unwrap(), [sandbox_id("one")]);
+    assert!(world.native.find(&sandbox_id("one")).await.unwrap().is_none());
+    let anew = world.sandbox("one").await;
+    assert_ne!(anew.generation(), sandbox.generation());
+    assert_eq!(says(&*anew, "cat file").await, "kept\n");
+}
+
+#[tokio::test]
+async fn a_destroyed_disk_is_gone_whatever_is_on_it() {
+    let sandbox = single().await;
+    let line = "i=0; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i+1)); done; touch f; ln -s / link; cd /workspace; \
+                mkdir -m 0 locked; mkfifo pipe; ln -s /etc/passwd link";
+    assert_eq!(says(&*sandbox, line).await, "");
+    let world = &sandbox.world;
+    world.native.destroy(&sandbox_id("one")).await.unwrap();
+    let state = world.state.path().join("state");
+    for dir in ["sandboxes", "trash"] {
+        let left: Vec<_> = std::fs::read_dir(state.join(dir)).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+    assert!(std::path::Path::new("/etc/passwd").exists());
+}
+
+#[tokio::test]
+async fn a_daemon_outlives_its_command_and_not_its_sandbox() {
+    let sandbox = single().await;
+    let line = "(while :; do echo tick; date +%s%N > tick; sleep 0.02; done) & echo started";
+    let executed = run(&*sandbox, shell(line)).await;
+    assert_eq!(executed.end, End::Exited(0));
+    // It goes on although nobody reads its output any more.
+    let changes =
+        "a=$(cat tick); until [ \"$(cat tick)\" != \"$a\" ]; do sleep 0.01; done; echo ticks";
+    for _ in 0..3 {
+        assert_eq!(says(&*sandbox, changes).await, "ticks\n");
+    }
+}
+
+#[tokio::test]
+async fn a_state_directory_that_others_can_enter_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let state = tempfile::tempdir().unwrap();
+    let dir = state.path().join("state");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let opened = outrigger_sandbox_native::Native::open(config(state.path())).await;
+    assert!(matches!(opened, Err(Error::Backend(reason)) if reason.contains("0700")));
+}
+
+#[tokio::test]
+async fn a_launch_that_is_no_spawner_says_so() {
+    for (program, part) in
+        [("/bin/true", "without becoming a spawner"), ("/no/such/program", "cannot start")]
+    {
+        let world = world_with(|config| config.launch.program = program.into()).await;
+        let error = world
+            .native
+            .create(&sandbox_id("x"), &outrigger_sandbox::Spec::default())
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}

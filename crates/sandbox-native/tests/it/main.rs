@@ -1,0 +1,14 @@
+//! The native backend against the real kernel.
+//!
+//! Needs what the product needs: Linux with user namespaces. Tests that need root
+//! say so by failing.
+
+#![expect(clippy::unwrap_used, reason = "what a test can not do without fails it")]
+
+mod commands;
+mod conformance;
+mod isolation;
+mod limits;
+mod lives;
+mod rootless;
+mod support;

@@ -1,0 +1,181 @@
+//! Making, finding, listing and destroying sandboxes.
+
+use tokio::task::JoinSet;
+
+use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon};
+use super::{Outcome, cases};
+use crate::{Error, Isolation, SandboxId, Spec};
+
+cases! { "lifecycle":
+    Nothing created_is_found_and_listed,
+    Nothing created_again_is_the_same,
+    Nothing created_at_once_is_one,
+    Nothing unknown_is_not_found,
+    Nothing destroyed_is_gone,
+    Nothing destroyed_and_made_again_is_new,
+    Nothing destroyed_under_a_command,
+    Nothing old_handle_says_lost,
+    Nothing apart_from_each_other,
+    Nothing list_is_sorted,
+    Nothing names_of_all_shapes,
+    Nothing less_isolation_than_asked_is_refused,
+    Programs destroyed_takes_processes,
+}
+
+async fn found(context: &Context) -> Result<Option<String>, String> {
+    let found = context.backend.find(context.sandbox.id()).await;
+    let found = found.map_err(|error| format!("find: {error}"))?;
+    Ok(found.map(|sandbox| sandbox.generation().as_str().to_owned()))
+}
+
+async fn listed(context: &Context) -> Result<Vec<SandboxId>, String> {
+    context.backend.list().await.map_err(|error| format!("list: {error}"))
+}
+
+async fn created_again(context: &Context) -> Result<Context, String> {
+    let made = context.backend.create(context.sandbox.id(), &context.spec).await;
+    let sandbox = made.map_err(|error| format!("create: {error}"))?;
+    Ok(Context { sandbox, ..context.clone() })
+}
+
+async fn created_is_found_and_listed(context: Context) -> Outcome {
+    let generation = context.sandbox.generation().as_str().to_owned();
+    same("found", found(&context).await?, Some(generation))?;
+    ensure("it is listed", listed(&context).await?.contains(context.sandbox.id()))
+}
+
+async fn created_again_is_the_same(context: Context) -> Outcome {
+    context.write("w", "f", b"x").await?;
+    let again = created_again(&context).await?;
+    same("generation", again.sandbox.generation(), context.sandbox.generation())?;
+    same("id", again.sandbox.id(), context.sandbox.id())?;
+    again.holds("f", b"x").await?;
+    again.shell("a", "echo y > g").await?;
+    context.holds("g", b"y\n").await
+}
+
+async fn created_at_once_is_one(context: Context) -> Outcome {
+    context.end().await?;
+    let mut all = JoinSet::new();
+    for _ in 0..8 {
+        let context = context.clone();
+        all.spawn(async move { created_again(&context).await });
+    }
+    let mut generations = std::collections::BTreeSet::new();
+    while let Some(made) = all.join_next().await {
+        let made = made.map_err(|error| error.to_string())??;
+        generations.insert(made.sandbox.generation().clone());
+    }
+    same("lives", generations.len(), 1)
+}
+
+async fn unknown_is_not_found(context: Context) -> Outcome {
+    let unknown = SandboxId::new("conformance-nobody-made-this").map_err(|e| e.to_string())?;
+    let found = context.backend.find(&unknown).await.map_err(|error| error.to_string())?;
+    ensure("it is found", found.is_none())?;
+    context.backend.destroy(&unknown).await.map_err(|error| format!("destroy: {error}"))
+}
+
+async fn destroyed_is_gone(context: Context) -> Outcome {
+    context.end().await?;
+    same("found", found(&context).await?, None)?;
+    ensure("it is still listed", !listed(&context).await?.contains(context.sandbox.id()))?;
+    context.end().await
+}
+
+async fn destroyed_and_made_again_is_new(context: Context) -> Outcome {
+    context.shell("a", "echo x >> count").await?;
+    context.end().await?;
+    let again = created_again(&context).await?;
+    let (old, new) = (context.sandbox.generation(), again.sandbox.generation());
+    ensure("the generation is the old one", old != new)?;
+    again.absent("count").await?;
+    again.shell("a", "echo y >> count").await?;
+    again.holds("count", b"y\n").await
+}
+
+fn is_lost<T: std::fmt::Debug>(what: &str, result: Result<T, Error>) -> Outcome {
+    match result {
+        Err(Error::Lost { .. }) => Ok(()),
+        other => Err(format!("{what}: got {other:?}, expected Lost")),
+    }
+}
+
+async fn destroyed_under_a_command(context: Context) -> Outcome {
+    let listener = Listener::default();
+    let running = context.sandbox.execute(shell("a", "echo up; sleep 50"), &listener);
+    let ending = async {
+        soon("its first output", listener.hears("up")).await?;
+        context.end().await
+    };
+    let (running, ended) = tokio::join!(soon("its end", running), ending);
+    ended?;
+    is_lost("the running command", running?)
+}
+
+async fn old_handle_says_lost(context: Context) -> Outcome {
+    context.end().await?;
+    let gone = &context.sandbox;
+    is_lost("execute", gone.execute(shell("a", "true"), &()).await)?;
+    is_lost("files", gone.files(read_op("f")).await)?;
+    is_lost("kill", gone.kill(&id("a")).await)?;
+    created_again(&context).await?;
+    is_lost("execute in the next life", gone.execute(shell("b", "true"), &()).await)
+}
+
+async fn apart_from_each_other(context: Context) -> Outcome {
+    let other = context.sibling("other").await?;
+    ensure("one life for two", other.sandbox.generation() != context.sandbox.generation())?;
+    context.write("w", "f", b"mine").await?;
+    context.write("t", "/tmp/f", b"mine").await?;
+    other.absent("f").await?;
+    other.absent("/tmp/f").await?;
+    other.end().await?;
+    context.holds("f", b"mine").await
+}
+
+async fn list_is_sorted(context: Context) -> Outcome {
+    let others = [context.sibling("b").await?, context.sibling("a").await?];
+    let all = listed(&context).await?;
+    ensure("the list is not sorted", all.is_sorted())?;
+    for other in &others {
+        ensure("one is missing", all.contains(other.sandbox.id()))?;
+        other.end().await?;
+    }
+    Ok(())
+}
+
+async fn names_of_all_shapes(context: Context) -> Outcome {
+    for name in ["a", "A.b_c-1", "--", &"x".repeat(crate::limits::ID_BYTES_MAX)] {
+        let id = SandboxId::new(name).map_err(|error| error.to_string())?;
+        let made = context.backend.create(&id, &context.spec).await;
+        let sandbox = made.map_err(|error| format!("create `{name}`: {error}"))?;
+        let other = Context { sandbox, ..context.clone() };
+        other.prints("a", "echo fine", "fine\n").await?;
+        other.end().await?;
+    }
+    Ok(())
+}
+
+async fn less_isolation_than_asked_is_refused(context: Context) -> Outcome {
+    let stronger = match context.spec.isolation_min {
+        Isolation::Fake => Isolation::Reduced,
+        Isolation::Reduced => Isolation::RootlessSingle,
+        Isolation::RootlessSingle => Isolation::RootlessRange,
+        Isolation::RootlessRange => Isolation::RootRange,
+        Isolation::RootRange => return Ok(()),
+    };
+    let name = SandboxId::new("conformance-too-strong").map_err(|error| error.to_string())?;
+    let spec = Spec { isolation_min: stronger, ..context.spec.clone() };
+    match context.backend.create(&name, &spec).await {
+        Err(Error::Unavailable { .. }) => Ok(()),
+        other => Err(format!("got {other:?}, expected Unavailable")),
+    }
+}
+
+async fn destroyed_takes_processes(context: Context) -> Outcome {
+    let line = "setsid sleep 50 >/dev/null 2>&1 </dev/null & echo started";
+    context.prints("a", line, "started\n").await?;
+    soon("the end of the sandbox", context.end()).await??;
+    same("found", found(&context).await?, None)
+}

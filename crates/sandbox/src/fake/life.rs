@@ -1,0 +1,154 @@
+//! One life of a fake sandbox: what runs in it, what ran, and in which order.
+
+use std::collections::{BTreeMap, VecDeque};
+use tokio::time::Instant;
+
+use super::files;
+use super::run::Run;
+use super::tree::Tree;
+use crate::{
+    End, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, limits,
+};
+
+/// What an exec id stands for.
+#[derive(Debug)]
+pub(super) enum Known {
+    Command(Box<Run>),
+    Operation(Result<FileReply, FileError>),
+    /// Killed before it was ever asked for.
+    Killed,
+    Forgotten,
+}
+
+/// What runs and ran since the guest started.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) generation: Generation,
+    known: BTreeMap<ExecId, Known>,
+    order: VecDeque<ExecId>,
+}
+
+impl Life {
+    pub(super) fn new(generation: Generation) -> Self {
+        Self { generation, known: BTreeMap::new(), order: VecDeque::new() }
+    }
+
+    /// Does everything that is due by now, in order of time.
+    pub(super) fn advance(&mut self, tree: &mut Tree, now: Instant) {
+        let runs = |known: &mut BTreeMap<ExecId, Known>| {
+            let due = known.iter().filter_map(|(id, known)| match known {
+                Known::Command(run) => run.due().map(|due| (due, id.clone())),
+                Known::Operation(_) | Known::Killed | Known::Forgotten => None,
+            });
+            due.min()
+        };
+        while let Some((due, id)) = runs(&mut self.known) {
+            if due > now {
+                break;
+            }
+            if let Some(Known::Command(run)) = self.known.get_mut(&id) {
+                run.step(tree);
+            }
+        }
+    }
+
+    /// Starts a command unless its id is known. Says whether it did.
+    pub(super) fn start(
+        &mut self,
+        request: &Execute,
+        tree: &Tree,
+        now: Instant,
+    ) -> Result<bool, Error> {
+        if self.known.contains_key(&request.id) {
+            return Ok(false);
+        }
+        request.check()?;
+        let running = |known: &&Known| matches!(known, Known::Command(run) if run.due().is_some());
+        if self.known.values().filter(running).count() >= limits::RUNNING_EXECS_MAX {
+            let max = limits::RUNNING_EXECS_MAX;
+            return Err(Error::Invalid(format!("{max} commands are running already")));
+        }
+        let run = Run::new(request, tree, now)?;
+        self.remember(&request.id, Known::Command(Box::new(run)));
+        Ok(true)
+    }
+
+    /// The command of an id, if it is one that can be watched; its outcome if it never ran.
+    pub(super) fn watch(&self, id: &ExecId) -> Result<&Run, Result<Executed, Error>> {
+        match self.known.get(id) {
+            Some(Known::Command(run)) => Ok(run),
+            Some(Known::Killed) => Err(Ok(never_ran())),
+            Some(Known::Forgotten) | None => {
+                Err(Err(Error::Forgotten { id: id.as_str().to_owned() }))
+            }
+            Some(Known::Operation(_)) => {
+                Err(Err(Error::Invalid(format!("`{id}` names a file operation"))))
+            }
+        }
+    }
+
+    /// Kills the command of an id, or refuses the id from now on.
+    pub(super) fn kill(&mut self, id: &ExecId, tree: &mut Tree, now: Instant) {
+        match self.known.get_mut(id) {
+            Some(Known::Command(run)) => run.kill(now, tree),
+            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) => {}
+            None => self.remember(id, Known::Killed),
+        }
+    }
+
+    /// Performs a file operation, a changing one once per id. Says whether it did.
+    pub(super) fn files(
+        &mut self,
+        op: FileOp,
+        tree: &mut Tree,
+    ) -> (Result<FileReply, Error>, bool) {
+        let Some(id) = op.id().cloned() else {
+            return (files::perform(tree, op).map_err(Error::from), true);
+        };
+        match self.known.get(&id) {
+            Some(Known::Operation(reply)) => (reply.clone().map_err(Error::from), false),
+            Some(Known::Command(_)) => {
+                (Err(Error::Invalid(format!("`{id}` names a command"))), false)
+            }
+            Some(Known::Killed | Known::Forgotten) => {
+                (Err(Error::Forgotten { id: id.as_str().to_owned() }), false)
+            }
+            None => {
+                let reply = files::perform(tree, op);
+                self.remember(&id, Known::Operation(reply.clone()));
+                (reply.map_err(Error::from), true)
+            }
+        }
+    }
+
+    fn remember(&mut self, id: &ExecId, known: Known) {
+        self.known.insert(id.clone(), known);
+        self.order.push_back(id.clone());
+        if self.order.len() <= limits::FINISHED_EXECS_MAX {
+            return;
+        }
+        let ended = |id: &ExecId| match self.known.get(id) {
+            Some(Known::Command(run)) => run.due().is_none(),
+            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) | None => true,
+        };
+        if let Some(at) = self.order.iter().position(ended)
+            && let Some(oldest) = self.order.remove(at)
+        {
+            self.known.insert(oldest, Known::Forgotten);
+        }
+    }
+}
+
+fn never_ran() -> Executed {
+    Executed {
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdout_dropped_bytes: 0,
+        stderr_dropped_bytes: 0,
+        end: End::Killed,
+        spill: None,
+        wall_ms: 0,
+        cpu_ms: 0,
+        peak_memory_bytes: 0,
+    }
+}

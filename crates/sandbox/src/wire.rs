@@ -1,0 +1,265 @@
+//! Frames between a host and a guest.
+//!
+//! Owns the messages and how they stand on a byte stream: a length of four bytes,
+//! little-endian, then one [`postcard`] value. Knows nothing of how the stream
+//! came to be: a socket, a container's standard streams, a test's buffer.
+//!
+//! The guest speaks first, with [`FromGuest::Hello`]. Requests carry a number
+//! chosen by the host and may be answered in any order. Whatever comes from the
+//! other side is checked here for length and form and is never trusted further: a
+//! malformed frame ends the connection that it came on and nothing else.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, limits};
+
+/// Version of these messages. Both sides are of one build, so another one is
+/// refused, not negotiated.
+pub const VERSION: u32 = 1;
+
+/// Bytes before each message that give its length.
+pub const HEADER_BYTES: usize = 4;
+
+/// From host to guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToGuest {
+    /// Chosen by the host, unique on its connection while an answer is due.
+    pub request: u64,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What a host asks of a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ask {
+    /// Create or attach. Answers: any number of [`Reply::Output`], then [`Reply::Executed`].
+    Execute(Execute),
+    /// Kill a tree. Answer: [`Reply::Killed`], when the tree is gone.
+    Kill(ExecId),
+    /// A file operation. Answer: [`Reply::Files`].
+    Files(FileOp),
+    /// The host no longer waits for this request, which goes on. No answer.
+    Forget,
+}
+
+/// From guest to host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromGuest {
+    /// The first frame of a connection.
+    Hello {
+        /// [`VERSION`] of the guest.
+        version: u32,
+        /// Which life of the sandbox this is.
+        generation: Generation,
+    },
+    /// Belongs to a request.
+    Reply {
+        /// The number that the host chose.
+        request: u64,
+        /// The answer, or a part of it.
+        reply: Reply,
+    },
+}
+
+/// Which stream a piece of output is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output, or both when merged.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// An answer to an [`Ask`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// The next kept bytes of a stream. All pieces of a stream in a row are what
+    /// [`Executed`] holds of it.
+    Output {
+        /// Which stream.
+        stream: Stream,
+        /// At most [`crate::limits::FRAME_BYTES_MAX`], in practice 64 KiB.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// The end of a command. `stdout` and `stderr` are empty here, because they
+    /// came before as [`Reply::Output`].
+    Executed(Result<Executed, Error>),
+    /// The tree is gone.
+    Killed(Result<(), Error>),
+    /// The answer to a file operation.
+    Files(Result<FileReply, Error>),
+}
+
+/// Why bytes from the other side were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// A length that no frame has.
+    #[error("a frame of {bytes} bytes is above the limit of {max}", max = limits::FRAME_BYTES_MAX)]
+    TooLong {
+        /// The length that was announced or asked for.
+        bytes: usize,
+    },
+    /// A frame that is no message.
+    #[error("a frame of {bytes} bytes is not a message")]
+    Malformed {
+        /// Length of the frame.
+        bytes: usize,
+        /// What the decoder said.
+        #[source]
+        source: postcard::Error,
+    },
+    /// A message followed by bytes that are not part of it.
+    #[error("a message is followed by {bytes} stray bytes in its frame")]
+    Stray {
+        /// How many.
+        bytes: usize,
+    },
+}
+
+/// A message as a whole frame, header included.
+///
+/// # Errors
+/// [`WireError::TooLong`] above [`limits::FRAME_BYTES_MAX`].
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, WireError> {
+    let frame = postcard::to_extend(message, vec![0; HEADER_BYTES])
+        .map_err(|source| WireError::Malformed { bytes: 0, source })?;
+    let bytes = frame.len() - HEADER_BYTES;
+    let length = u32::try_from(bytes).map_err(|_| WireError::TooLong { bytes })?;
+    if bytes > limits::FRAME_BYTES_MAX {
+        return Err(WireError::TooLong { bytes });
+    }
+    let mut frame = frame;
+    frame[..HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
+    Ok(frame)
+}
+
+/// The length of the message that a header announces.
+///
+/// # Errors
+/// [`WireError::TooLong`] above [`limits::FRAME_BYTES_MAX`].
+pub fn announced(header: [u8; HEADER_BYTES]) -> Result<usize, WireError> {
+    let bytes = u32::from_le_bytes(header) as usize;
+    if bytes > limits::FRAME_BYTES_MAX {
+        return Err(WireError::TooLong { bytes });
+    }
+    Ok(bytes)
+}
+
+/// The message in a frame without its header.
+///
+/// # Errors
+/// [`WireError::Malformed`] or [`WireError::Stray`] unless the bytes are one message.
+pub fn decode<T: DeserializeOwned>(frame: &[u8]) -> Result<T, WireError> {
+    let (message, rest) = postcard::take_from_bytes(frame)
+        .map_err(|source| WireError::Malformed { bytes: frame.len(), source })?;
+    if rest.is_empty() { Ok(message) } else { Err(WireError::Stray { bytes: rest.len() }) }
+}
+
+/// Gathers bytes from a stream until they are whole frames.
+#[derive(Debug, Default)]
+pub struct Gather {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Gather {
+    /// Adds what came from the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole message, if there is one.
+    ///
+    /// # Errors
+    /// Those of [`announced`] and [`decode`]; the stream can't be used after one.
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, WireError> {
+        let held = &self.bytes[self.taken..];
+        let Some((header, rest)) = held.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let length = announced(*header)?;
+        let Some(frame) = rest.get(..length) else { return Ok(None) };
+        let message = decode(frame)?;
+        self.taken += HEADER_BYTES + length;
+        if self.taken == self.bytes.len() {
+            self.bytes.clear();
+            self.taken = 0;
+            // One large frame must not keep its memory for the life of the connection.
+            self.bytes.shrink_to(64 << 10);
+        }
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hello() -> FromGuest {
+        let generation = Generation::new("g1").unwrap();
+        FromGuest::Hello { version: VERSION, generation }
+    }
+
+    #[test]
+    fn frames_survive_any_cut_of_the_stream() {
+        let output = FromGuest::Reply {
+            request: 7,
+            reply: Reply::Output { stream: Stream::Stderr, bytes: vec![0, 255, 7] },
+        };
+        let mut stream = encode(&hello()).unwrap();
+        stream.extend(encode(&output).unwrap());
+        for cut in 0..stream.len() {
+            let mut gather = Gather::default();
+            let mut seen = Vec::new();
+            for part in [&stream[..cut], &stream[cut..]] {
+                gather.push(part);
+                while let Some(message) = gather.take::<FromGuest>().unwrap() {
+                    seen.push(message);
+                }
+            }
+            assert_eq!(seen, [hello(), output.clone()], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_length_above_the_limit_is_refused_before_anything_is_gathered() {
+        let mut gather = Gather::default();
+        gather.push(&u32::MAX.to_le_bytes());
+        assert!(matches!(gather.take::<ToGuest>(), Err(WireError::TooLong { .. })));
+    }
+
+    #[test]
+    fn stray_bytes_in_a_frame_are_refused() {
+        let mut frame = encode(&hello()).unwrap();
+        frame.push(0);
+        assert!(matches!(
+            decode::<FromGuest>(&frame[HEADER_BYTES..]),
+            Err(WireError::Stray { bytes: 1 })
+        ));
+    }
+
+    #[test]
+    fn ids_are_checked_when_they_arrive() {
+        let mut frame =
+            encode(&ToGuest { request: 1, ask: Ask::Kill(ExecId::new("a-b").unwrap()) }).unwrap();
+        let at = frame.iter().position(|&b| b == b'-').unwrap();
+        frame[at] = b'/';
+        assert!(decode::<ToGuest>(&frame[HEADER_BYTES..]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_a_message_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+            let mut gather = Gather::default();
+            gather.push(&bytes);
+            while let Ok(Some(_)) = gather.take::<ToGuest>() {}
+            let _ = decode::<FromGuest>(&bytes);
+        }
+    }
+}

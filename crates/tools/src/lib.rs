@@ -1,0 +1,78 @@
+//! The built-in tools: what a model is told of them, how its arguments are
+//! checked, and what it sees of what they gave.
+//!
+//! Owns schemas, words and cuts. The work itself is done by a
+//! [`outrigger_sandbox::Sandbox`], through its one door. Must never decide whether
+//! a call is allowed, keep state between calls, or let through a terminal's
+//! control sequences.
+//!
+//! Read first: [`specs`], [`perform`].
+
+#![forbid(unsafe_code)]
+
+use outrigger_agent::{ToolOutput, ToolSpec};
+use outrigger_sandbox::{Error, ExecId, OutputSink, Sandbox};
+
+mod arguments;
+mod catalogue;
+mod cut;
+mod execute;
+mod files;
+pub mod limits;
+mod output;
+mod search;
+
+use catalogue::{TOOLS, Tool, ToolName};
+
+/// A tool call that is about to be performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation<'a> {
+    /// Name of the tool, as the model wrote it.
+    pub tool: &'a str,
+    /// Its arguments, as the model wrote them: JSON, if it behaved.
+    pub arguments: &'a str,
+    /// The exec id of the call. The same call with the same id, in the same life of
+    /// the sandbox, changes nothing a second time.
+    pub exec: ExecId,
+}
+
+/// All tools, acting in the sandbox of that name.
+#[must_use]
+pub fn specs(sandbox: &str) -> Vec<ToolSpec> {
+    TOOLS.iter().map(|tool| tool.spec(sandbox)).collect()
+}
+
+/// Performs a call and gives what the model sees of it. `sink` gets a command's
+/// output as it comes, uncut.
+///
+/// What the model can act on is an output with `Status::Error`: malformed
+/// arguments, typed file errors, a deadline. A command that ran and failed is
+/// `Status::Ok` with its exit code in the text.
+///
+/// # Errors
+/// [`Error::Lost`], [`Error::Backend`], [`Error::Unavailable`] and
+/// [`Error::Forgotten`]: what became of the call is not known here, and what that
+/// means is the caller's to say.
+pub async fn perform(
+    call: &Invocation<'_>,
+    sandbox: &dyn Sandbox,
+    sink: &dyn OutputSink,
+) -> Result<ToolOutput, Error> {
+    let Some(tool) = Tool::named(call.tool) else {
+        return Ok(output::error(catalogue::unknown(call.tool)));
+    };
+    let arguments = match arguments::check(tool, call.arguments) {
+        Ok(arguments) => arguments,
+        Err(complaint) => return Ok(output::error(complaint)),
+    };
+    let done = match tool.name {
+        ToolName::Execute => execute::execute(&arguments, &call.exec, sandbox, sink).await,
+        ToolName::Ls => files::ls(&arguments, sandbox).await,
+        ToolName::ReadFile => files::read_file(&arguments, sandbox).await,
+        ToolName::WriteFile => files::write_file(&arguments, &call.exec, sandbox).await,
+        ToolName::EditFile => files::edit_file(&arguments, &call.exec, sandbox).await,
+        ToolName::Glob => search::glob(&arguments, sandbox).await,
+        ToolName::Grep => search::grep(&arguments, sandbox).await,
+    };
+    done.or_else(|error| output::failure(tool.name, error))
+}

@@ -1,0 +1,7 @@
+//! The tools as a model meets them, on the fake sandbox.
+
+mod malformed;
+mod performed;
+mod recovery;
+mod schemas;
+mod world;
