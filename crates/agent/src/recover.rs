@@ -1,7 +1,9 @@
 //! What is done with an effect that was started and not settled when the harness died.
 
 use crate::state::Phase;
-use crate::{Amounts, Event, Failure, Outcome, Place, Recovery, Seq, State, Work};
+use crate::{
+    Amounts, Event, Failure, ModelFault, Outcome, Place, Recovery, Seq, State, Work, limits,
+};
 
 /// How an interrupted effect goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,9 @@ impl State {
                 "The sandbox was lost while this ran. It only reads, so it can be done again.";
             return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
         };
+        if *attempt >= limits::ATTEMPTS_MAX {
+            return over(Outcome::Failed(given_up(&effect.work)));
+        }
         let reserved = self.reservation(&effect.work, self.spec.as_ref()?);
         if !self.affords(reserved) {
             return over(Outcome::Failed(Failure::Budget));
@@ -67,5 +72,17 @@ impl State {
             Some(Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. })
             | None => Amounts::default(),
         }
+    }
+}
+
+/// Something about this very effect kills the harness: it is not tried for ever.
+fn given_up(work: &Work) -> Failure {
+    let detail = format!(
+        "It was given up after {} attempts, each of which was lost in a crash.",
+        limits::ATTEMPTS_MAX
+    );
+    match work {
+        Work::AskModel | Work::Compact => Failure::Model { fault: ModelFault::Unavailable, detail },
+        Work::Provision { .. } | Work::CallTool(_) => Failure::Sandbox { detail },
     }
 }

@@ -134,7 +134,7 @@ impl Batch {
         };
         let mut heads: BTreeMap<_, _> = work.iter().map(|(session, _)| origin(session)).collect();
         let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
-        for (index, names) in names.chunks(Texts::HEADS_MAX).enumerate() {
+        for (index, names) in names.chunks(crate::limits::HEADS_MAX).enumerate() {
             let (text, places) = self.texts.heads(names.len(), index == 0);
             let mut query = sqlx::query_as(AssertSqlSafe(text));
             for place in 0..places {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::limits;
+
 /// How many rows a writing statement takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Statements {
@@ -33,16 +35,13 @@ const SESSIONS_KNOWN: &str = " ON CONFLICT (session) DO UPDATE SET \
 const COLUMNS: usize = 7;
 
 impl Texts {
-    /// Sessions whose heads one statement reads.
-    pub(super) const HEADS_MAX: usize = 64;
-
     /// Reads heads, after taking the write lock if it is the first. Gives the
     /// number of its places too, which are to be filled by repeating a name.
     pub(super) fn heads(&mut self, count: usize, first: bool) -> (Arc<str>, usize) {
         let places = match count {
             0..=1 => 1,
             2..=8 => 8,
-            _ => Self::HEADS_MAX,
+            _ => limits::HEADS_MAX,
         };
         let make = || {
             let begin = if first { "BEGIN IMMEDIATE; " } else { "" };
