@@ -3,17 +3,18 @@
 //! Owns every timeout and size limit of an answer, the same for all wires. Must
 //! never retry, and never takes a stream for whole that its wire does not.
 
+use futures_util::stream::{self, Stream, TryStreamExt as _};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Response, StatusCode};
 use std::error::Error as _;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
 use crate::fault::Fault;
 use crate::patience::retry_after;
-use crate::sse::Splitter;
 use crate::wire::{Answer, Api, Decoder, Delta, Flow};
-use crate::{Frame, Frames, Patience, limits};
+use crate::{Frame, Frames, Patience, limits, sse};
 
 /// What stays the same over the attempts of a call.
 #[derive(Clone, Copy)]
@@ -56,43 +57,31 @@ async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Res
 }
 
 /// Reads a stream to its end.
-async fn read(call: Call<'_>, number: u32, mut response: Response) -> Result<Answer, Fault> {
-    let mut splitter = Splitter::new(call.patience.event_bytes_max);
+async fn read(call: Call<'_>, number: u32, response: Response) -> Result<Answer, Fault> {
+    let pieces = pin!(stream::try_unfold(response, |mut response| async move {
+        Ok(next(call.patience, &mut response).await?.map(|piece| (piece, response)))
+    }));
+    let mut events = pin!(sse::events(pieces, call.patience));
     let mut decoder = call.api.decoder();
-    let mut bytes = 0;
-    let mut flow = Flow::More;
-    while flow == Flow::More {
-        let Some(chunk) = next(call.patience, &mut response).await? else { break };
-        bytes += chunk.len();
-        if bytes > call.patience.response_bytes_max {
-            let bytes_max = call.patience.response_bytes_max;
-            return Err(Fault::garbled(format!("the stream is larger than {bytes_max} bytes")));
-        }
-        flow = feed(&mut splitter, &mut *decoder, &chunk, &mut |delta| {
-            call.frames.frame(frame(number, delta));
-        })?;
-    }
-    if flow == Flow::Done {
-        drain(&mut response).await;
+    let show = &mut |delta: Delta<'_>| call.frames.frame(frame(number, delta));
+    if decode(events.as_mut(), &mut *decoder, show).await? == Flow::Done {
+        drain(events).await;
     }
     decoder.finish()
 }
 
-/// Reads the next piece of a stream.
-pub(crate) fn feed(
-    splitter: &mut Splitter,
+/// Hands events to a decoder until it has seen its finish marker, or they end.
+pub(crate) async fn decode(
+    mut events: impl Stream<Item = Result<sse::OwnedEvent, Fault>> + Unpin,
     decoder: &mut dyn Decoder,
-    bytes: &[u8],
-    sink: &mut dyn FnMut(Delta<'_>),
+    sink: &mut (dyn FnMut(Delta<'_>) + Send),
 ) -> Result<Flow, Fault> {
-    let mut flow = Flow::More;
-    splitter.feed(bytes, &mut |event| {
-        if flow == Flow::More {
-            flow = decoder.event(event, sink)?;
+    while let Some(event) = events.try_next().await? {
+        if decoder.event(sse::Event::from(&event), sink)? == Flow::Done {
+            return Ok(Flow::Done);
         }
-        Ok::<(), Fault>(())
-    })?;
-    Ok(flow)
+    }
+    Ok(Flow::More)
 }
 
 fn frame(attempt: u32, delta: Delta<'_>) -> Frame<'_> {
@@ -121,8 +110,8 @@ async fn next(
 
 /// Lets a finished stream close, so that its connection can be used again.
 /// Whatever happens here, the reply is whole.
-async fn drain(response: &mut Response) {
-    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+async fn drain<T>(mut events: impl Stream<Item = Result<T, Fault>> + Unpin) {
+    let rest = async { while let Ok(Some(_)) = events.try_next().await {} };
     // A stream that stays open costs its connection, nothing else.
     let _closed = timeout(Duration::from_millis(limits::DRAIN_MS), rest).await;
 }

@@ -1,14 +1,13 @@
 //! The hard assistant turn, decoded on all three wires however its bytes are cut.
 
 use expect_test::expect_file;
+use futures_util::{FutureExt as _, stream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-use crate::Api;
-use crate::attempt::feed;
 use crate::fault::Fault;
-use crate::sse::Splitter;
-use crate::wire::{Answer, Delta, Flow};
+use crate::wire::{Answer, Delta};
+use crate::{Api, Patience, attempt, sse};
 
 const STREAMS: [(Api, &str, &str); 3] = [
     (
@@ -37,22 +36,20 @@ struct Shown {
 }
 
 fn decode<'a>(api: Api, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Answer, Shown), Fault> {
-    let mut splitter = Splitter::new(1 << 20);
+    let pieces = stream::iter(pieces.map(Ok::<_, Fault>));
     let mut decoder = api.decoder();
     let mut shown = Shown::default();
-    for piece in pieces {
-        let flow = feed(&mut splitter, &mut *decoder, piece, &mut |delta| match delta {
-            Delta::Text(delta) => shown.text.push_str(delta),
-            Delta::Thinking(delta) => shown.thinking.push_str(delta),
-            Delta::Arguments { call, name, delta } => {
-                let empty = || (name.to_owned(), String::new());
-                shown.arguments.entry(call).or_insert_with(empty).1.push_str(delta);
-            }
-        })?;
-        if flow == Flow::Done {
-            break;
+    let events = Box::pin(sse::events(pieces, &Patience::new(0)));
+    attempt::decode(events, &mut *decoder, &mut |delta| match delta {
+        Delta::Text(delta) => shown.text.push_str(delta),
+        Delta::Thinking(delta) => shown.thinking.push_str(delta),
+        Delta::Arguments { call, name, delta } => {
+            let empty = || (name.to_owned(), String::new());
+            shown.arguments.entry(call).or_insert_with(empty).1.push_str(delta);
         }
-    }
+    })
+    .now_or_never()
+    .unwrap()?;
     Ok((decoder.finish()?, shown))
 }
 

@@ -24,8 +24,9 @@ pub const DRAIN_MS: u64 = 100;
 /// Time that an unused connection is kept.
 pub const POOL_IDLE_MS: u64 = 90_000;
 
-/// One event of a stream.
-pub const EVENT_BYTES_MAX: usize = 16 << 20;
+/// One event of a stream, its field names and line ends included. The largest is the
+/// last one of OpenAI Responses, which repeats all items of the reply.
+pub const EVENT_BYTES_MAX: usize = 4 << 20;
 /// One streamed answer as a whole.
 pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// Items, or tool calls, of one reply as a wire counts them.

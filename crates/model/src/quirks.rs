@@ -1,20 +1,21 @@
 //! Streams as servers really send them, where they differ from the books.
 
 use expect_test::{Expect, expect};
+use futures_util::{FutureExt as _, stream};
 
-use crate::Api;
-use crate::attempt::feed;
-use crate::sse::Splitter;
+use crate::{Api, Patience, attempt, sse};
 
 /// Decodes events, one per line, and shows the reply or the fault.
 fn check(api: Api, events: &[&str], expected: Expect) {
-    let mut splitter = Splitter::new(1 << 20);
     let mut decoder = api.decoder();
     let mut deltas = Vec::new();
-    let stream: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
-    let fed = feed(&mut splitter, &mut *decoder, stream.as_bytes(), &mut |delta| {
+    let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
+    let events = Box::pin(sse::events(stream::iter([Ok(text)]), &Patience::new(0)));
+    let fed = attempt::decode(events, &mut *decoder, &mut |delta| {
         deltas.push(format!("{delta:?}"));
-    });
+    })
+    .now_or_never()
+    .unwrap();
     let shown = match fed.and_then(|_| decoder.finish()) {
         Ok(answer) => {
             let native: Vec<&str> = answer.native.iter().map(|raw| raw.as_str()).collect();
