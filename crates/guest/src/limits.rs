@@ -29,5 +29,9 @@ pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
 pub(crate) const SCAN_BYTES_MAX: u64 = 256 << 20;
 /// Bytes at the start of a file that `grep` searches.
 pub(crate) const GREP_FILE_BYTES_MAX: u64 = 32 << 20;
+/// Symbolic links that one path may lead through, as in path_resolution(7).
+pub(crate) const LINKS_MAX: u32 = 40;
+/// Names that are tried for a temporary file.
+pub(crate) const TEMPORARY_NAMES_MAX: u32 = 16;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub(crate) const REMOVE_DEPTH_MAX: usize = 64;

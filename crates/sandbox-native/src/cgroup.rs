@@ -19,8 +19,6 @@ use crate::limits;
 
 /// Controllers that carry limits.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
-/// Times that a group is tried to be removed while its last processes fade.
-const REMOVE_ATTEMPTS_MAX: u32 = 100;
 
 /// Where groups can be made.
 #[derive(Debug, Default)]
@@ -181,6 +179,13 @@ impl Groups {
         groups
     }
 
+    /// Removes the spawner's own directories, once nothing is left in them.
+    pub(crate) fn close(&self) {
+        for dir in self.unified.iter().chain(self.legacy.values()) {
+            remove(dir);
+        }
+    }
+
     /// Makes the groups of a sandbox, with their limits, owned by `owner` as far as
     /// its guest divides them further.
     pub(crate) fn make(&self, id: &SandboxId, spec: &Spec, owner: u32) -> io::Result<Group> {
@@ -268,7 +273,7 @@ fn children(dir: &Path) -> Vec<PathBuf> {
 
 /// Kills what is in a group and removes it with the groups below it.
 fn remove(dir: &Path) {
-    for _ in 0..REMOVE_ATTEMPTS_MAX {
+    for _ in 0..limits::CGROUP_REMOVE_ATTEMPTS_MAX {
         for child in children(dir) {
             for grandchild in children(&child) {
                 let _ = fs::remove_dir(grandchild);
@@ -285,7 +290,7 @@ fn remove(dir: &Path) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(std::time::Duration::from_millis(limits::CGROUP_REMOVE_PAUSE_MS));
     }
 }
 

@@ -2,14 +2,14 @@
 
 /// From the last sandbox and connection until a spawner ends itself.
 pub const SPAWNER_IDLE_MS: u64 = 60_000;
+/// From one look of a spawner at whether its state directory is still there to the next.
+pub const SPAWNER_TICK_MS: i32 = 5_000;
 /// From the start of a spawner until it takes connections.
 pub const SPAWNER_START_MS_MAX: u64 = 10_000;
 /// From a request to the spawner until its answer; deleting a large disk takes longest.
 pub const SPAWNER_ANSWER_MS_MAX: u64 = 120_000;
 /// How long the spawner waits for a peer that sends half a request or does not take its answer.
 pub const SPAWNER_PEER_MS_MAX: u64 = 1_000;
-/// Connections to a spawner at once; further ones wait.
-pub const SPAWNER_CONNECTIONS_MAX: usize = 256;
 /// One request to the spawner or its answer.
 pub const SPAWNER_MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Times that a request is made again because the spawner ended in between.
@@ -42,5 +42,9 @@ pub const ID_FIRST: u32 = 1_879_048_192;
 pub const IDS_PER_SANDBOX: u32 = 65_536;
 /// Ranges between [`ID_FIRST`] and the next ids that systemd uses.
 pub const ID_RANGES: u32 = 4_094;
+/// Times that a cgroup is tried to be removed while its last processes fade.
+pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
+/// Between two of them.
+pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub const REMOVE_DEPTH_MAX: usize = 64;

@@ -70,7 +70,9 @@ fn layers(isolation: Isolation, places: &cgroup::Places) -> Vec<Layer> {
         |name: &str, active, detail: String| Layer { name: name.to_owned(), active, detail };
     let ids = match isolation {
         Isolation::RootRange => "a range of 65536 user ids for each sandbox",
-        _ => "one user id, the caller's, whose other groups stay; run as root for a range of ids for each sandbox",
+        _ => {
+            "one user id, the caller's, whose other groups stay; run as root for a range of ids for each sandbox"
+        }
     };
     let limits = if places.limiting() {
         format!("memory, processes and CPU by {}", places.describe())

@@ -1,7 +1,7 @@
 //! What an engine asks of the spawner, and how it stands on the socket.
 //!
-//! Owns the messages and their framing: a length of four bytes, little-endian, then
-//! one postcard value. A descriptor may come with the first byte. One request per
+//! Owns the messages and their framing: version and length of four bytes each,
+//! little-endian, then one postcard value. A descriptor may come with the first byte. One request per
 //! connection, so that there is nothing to match.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -18,6 +18,12 @@ use rustix::net::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::limits;
+
+/// Version of the messages. A spawner outlives the engine that started it, and may
+/// so be older than one that finds it.
+const VERSION: u32 = 1;
+/// Bytes of version and length.
+const HEADER_BYTES: usize = 8;
 
 /// A request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,7 +69,7 @@ pub(crate) fn send<T: Serialize>(
         return Err(io::Error::other("the message is too long"));
     }
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    let frame = [&length.to_le_bytes()[..], &body].concat();
+    let frame = [&VERSION.to_le_bytes()[..], &length.to_le_bytes(), &body].concat();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
@@ -78,7 +84,7 @@ pub(crate) fn send<T: Serialize>(
 pub(crate) fn receive<T: DeserializeOwned>(
     stream: &UnixStream,
 ) -> io::Result<(T, Option<OwnedFd>)> {
-    let mut header = [0; 4];
+    let mut header = [0; HEADER_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut header)];
@@ -93,7 +99,13 @@ pub(crate) fn receive<T: DeserializeOwned>(
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     (&*stream).read_exact(&mut header[got..])?;
-    let length = u32::from_le_bytes(header) as usize;
+    let [v0, v1, v2, v3, l0, l1, l2, l3] = header;
+    if u32::from_le_bytes([v0, v1, v2, v3]) != VERSION {
+        let reason = "a spawner of another version serves this state directory; \
+                      destroy its sandboxes with that version, and it ends within a minute";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
     if length > limits::SPAWNER_MESSAGE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the message is too long"));
     }
@@ -121,8 +133,17 @@ mod tests {
     #[test]
     fn a_length_above_the_limit_is_refused() {
         let (ours, theirs) = UnixStream::pair().unwrap();
+        (&ours).write_all(&VERSION.to_le_bytes()).unwrap();
         (&ours).write_all(&u32::MAX.to_le_bytes()).unwrap();
         let error = receive::<Request>(&theirs).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn another_version_is_told_apart() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&ours).write_all(&[9, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        let error = receive::<Request>(&theirs).unwrap_err();
+        assert!(error.to_string().contains("another version"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! What a backend can do, as data.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// How a sandbox is kept apart from its host. Ordered: a later one isolates more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,6 +17,19 @@ pub enum Isolation {
     RootlessRange,
     /// Namespaces with a user id range of its own for each sandbox, made by root.
     RootRange,
+}
+
+/// Its name, as it is serialised.
+impl fmt::Display for Isolation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Fake => "fake",
+            Self::Reduced => "reduced",
+            Self::RootlessSingle => "rootless_single",
+            Self::RootlessRange => "rootless_range",
+            Self::RootRange => "root_range",
+        })
+    }
 }
 
 /// What the network of a sandbox can be.

@@ -13,14 +13,14 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::limits;
+
 /// Where relative paths start.
 const WORKSPACE: &str = "/workspace";
 /// Beneath these the sandbox's user may write.
 const WRITABLE: [&str; 3] = [WORKSPACE, "/tmp", "/home/agent"];
 /// Beneath these are no files in the sense of file operations.
 pub(super) const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
-/// Symbolic links that one path may lead through, as in path_resolution(7).
-const LINKS_MAX: u32 = 40;
 
 /// Whether the last part of a path is followed when it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Place {
                 Err(errno) => return Err(place.kernel(errno)),
             };
             links += 1;
-            if links > LINKS_MAX {
+            if links > limits::LINKS_MAX {
                 let detail = "too many symbolic links; perhaps a loop";
                 return Err(place.error(FileErrorKind::InvalidPath, detail));
             }

@@ -21,9 +21,6 @@ use sha2::{Digest as _, Sha256};
 use super::place::{Last, Place};
 use crate::limits;
 
-/// Times that another temporary name is tried.
-const NAMES_MAX: u32 = 16;
-
 /// What `Write` asks for beside its path.
 #[derive(Debug)]
 pub(super) struct Write {
@@ -117,7 +114,7 @@ fn temporary<T>(
     place: &Place,
     mut make: impl FnMut(&str) -> rustix::io::Result<T>,
 ) -> Result<(T, String), FileError> {
-    for _ in 0..NAMES_MAX {
+    for _ in 0..limits::TEMPORARY_NAMES_MAX {
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
             .map_err(|errno| place.kernel(errno))?;

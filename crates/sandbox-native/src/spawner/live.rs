@@ -252,6 +252,14 @@ impl Sandboxes {
         Ok(())
     }
 
+    /// Ends every guest and leaves nothing on the host but the disks.
+    pub(super) fn close(&mut self) {
+        for living in std::mem::take(&mut self.living).into_values() {
+            living.bury();
+        }
+        self.groups.close();
+    }
+
     /// Whether the state directory is still there; without it nothing can be found again.
     pub(super) fn has_state(&self) -> bool {
         self.state.join("spawner.sock").exists()

@@ -51,9 +51,6 @@ enum Stage {
     Done(Answer),
 }
 
-/// From one look at whether the state directory is still there to the next.
-const TICK_MS: i32 = 5_000;
-
 impl Spawner {
     /// Serves until idle.
     pub(super) fn serve(mut self) -> io::Result<()> {
@@ -69,7 +66,7 @@ impl Spawner {
                 }
             }
             fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(&cleaner.pidfd)));
-            match sys::poll(&mut fds, TICK_MS) {
+            match sys::poll(&mut fds, limits::SPAWNER_TICK_MS) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -89,6 +86,7 @@ impl Spawner {
             if (idle && over) || !self.sandboxes.has_state() {
                 // An engine that connects now finds the connection closed and starts another.
                 let _ = std::fs::remove_file(self.sandboxes.socket());
+                self.sandboxes.close();
                 return Ok(());
             }
         }
@@ -103,7 +101,15 @@ impl Spawner {
         {
             return;
         }
-        let Ok((request, _)) = protocol::receive::<Request>(&peer) else { return };
+        let request = match protocol::receive::<Request>(&peer) {
+            Ok((request, _)) => request,
+            Err(error) => {
+                // An engine of another version sees by the answer's header that this is one.
+                let answer = Answer::Failed(Error::Invalid(error.to_string()));
+                let _ = protocol::send(&peer, &answer, None);
+                return;
+            }
+        };
         let (answer, fd) = match request {
             Request::Create { id, spec, read_only } => {
                 match self.busy(&id).and_then(|()| self.sandboxes.create(&id, &spec, &read_only)) {

@@ -78,12 +78,14 @@ fn await_go(sync: &OwnedFd) -> io::Result<()> {
 
 fn become_guest(child: Child<'_>) -> io::Result<std::convert::Infallible> {
     sys::settle()?;
-    await_go(&child.sync)?;
-    // SAFETY: this process was just forked from one with a single thread.
-    doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
     let output = root::enter(&child.root)?;
+    // Meanwhile the spawner moved this process into its cgroups, which can take the
+    // kernel longer than all of the above; they become the root of the namespace.
+    await_go(&child.sync)?;
+    // SAFETY: this process was just forked from one with a single thread.
+    doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
     // SAFETY: as above.
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;
     send(&child.sync, MAP, SendFlags::NOSIGNAL)?;

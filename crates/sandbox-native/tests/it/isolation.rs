@@ -33,6 +33,35 @@ async fn a_command_is_an_ordinary_user_without_rights() {
 }
 
 #[tokio::test]
+async fn the_guest_has_only_what_starts_and_kills_commands() {
+    let sandbox = single().await;
+    let guest = guest_of(sandbox.world.state.path()).as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{guest}/status")).unwrap();
+    let has = |line: &str| status.lines().any(|found| found == line);
+    // CAP_KILL, CAP_SETGID and CAP_SETUID where there are users to switch to.
+    let root = sandbox.world.native.capabilities().isolation == Isolation::RootRange;
+    let held = if root { "00000000000000e0" } else { "0000000000000000" };
+    for line in [format!("CapEff:\t{held}"), format!("CapPrm:\t{held}")] {
+        assert!(has(&line), "{line}: {status}");
+    }
+    for line in
+        ["CapBnd:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"]
+    {
+        assert!(has(line), "{line}: {status}");
+    }
+    let fds = std::fs::read_dir(format!("/proc/{guest}/fd")).unwrap().flatten();
+    let fds: Vec<_> = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok()).collect();
+    for fd in fds {
+        let fd = fd.to_string_lossy().into_owned();
+        // Its own /dev/null, directories whose top is its own, the count of kills for memory.
+        let named = ["/dev/null", "/"].contains(&fd.as_str());
+        let counts = fd.ends_with("/memory.oom_control") || fd.ends_with("/memory.events");
+        let nameless = fd.starts_with("socket:") || fd.starts_with("anon_inode:");
+        assert!(named || counts || nameless, "the guest holds {fd}");
+    }
+}
+
+#[tokio::test]
 async fn the_environment_is_constructed() {
     let sandbox = single().await;
     let names = says(&*sandbox, "exec /usr/bin/env").await;
