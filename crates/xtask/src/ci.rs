@@ -55,7 +55,13 @@ fn steps(has_nextest: bool) -> Vec<Step> {
         step("layers", "cargo xtask layers"),
         step("tests", tests),
         step("tests of docs", "cargo test --workspace --doc"),
-        step("simulation", &format!("cargo xtask sim --seeds {CI_SEEDS_DEFAULT}")),
+        // Unlike `cargo xtask sim` without --release: its parts are built already.
+        step(
+            "simulation",
+            &format!(
+                "cargo run --quiet --package outrigger-sim --bin sim -- --seeds {CI_SEEDS_DEFAULT}"
+            ),
+        ),
     ]
 }
 
@@ -140,7 +146,7 @@ mod tests {
             layers: cargo xtask layers
             tests: cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
-            simulation: cargo xtask sim --seeds 200
+            simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
         .assert_eq(&typed(true));
         assert!(typed(false).contains("tests: cargo test --workspace --lib --bins --tests"));
