@@ -1,15 +1,17 @@
 //! The command line, as it is typed.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
 /// Runs AI agents with the harness outside the sandbox.
-///
-/// Exit codes: 0 done · 1 no answer · 2 usage or configuration · 3 key missing or
-/// refused · 4 not found · 5 conflict · 11 limit reached, can be resumed · 12 denied ·
-/// 13 no sandbox can be made · 14 model can't be asked · 15 storage · 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "outrigger", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "outrigger",
+    version,
+    max_term_width = 100,
+    after_help = "Begin with `outrigger demo`: it needs no key and no network.",
+    after_long_help = crate::exit::Kind::help()
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -19,11 +21,27 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Configuration file to use instead of the user's and the system's.
-    #[arg(long, global = true, value_name = "FILE", env = "OUTRIGGER_CONFIG")]
+    /// Read this configuration instead of the user's and the system's.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "OUTRIGGER_CONFIG",
+        hide_env_values = true,
+        help_heading = "Everywhere",
+        display_order = 900
+    )]
     pub(crate) config: Option<PathBuf>,
-    /// Where sessions are kept. Default: `$XDG_DATA_HOME/outrigger`.
-    #[arg(long, global = true, value_name = "DIR", env = "OUTRIGGER_DATA_DIR")]
+    /// Keep sessions there instead of in `$XDG_DATA_HOME/outrigger`.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "OUTRIGGER_DATA_DIR",
+        hide_env_values = true,
+        help_heading = "Everywhere",
+        display_order = 901
+    )]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
@@ -31,13 +49,13 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Let an agent do a task in a copy of a directory, and show what it changed.
     Run(Run),
-    /// The same on a bundled example with a scripted model: no key, no network.
+    /// Show what `run` does, on a bundled example with a scripted model: no key, no network.
     Demo(Demo),
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]
     Sessions(Sessions),
     /// Say what this machine offers and what is missing.
-    Doctor(Output),
+    Doctor(Doctor),
 }
 
 /// What a program can be told in JSON.
@@ -51,19 +69,21 @@ pub(crate) enum Json {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
-    /// JSON on stdout: `--json` one object, `--json=events` a stream of events before it.
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "object", value_name = "FORM")]
+    /// Print JSON on standard output: one object at the end, or each event as well.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "object", value_name = "FORM", help_heading = "Output")]
     pub(crate) json: Option<Json>,
-    /// Show nothing of the steps.
-    #[arg(long, short)]
+    /// Show neither steps nor progress, only the result.
+    #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// What to do. Piped standard input is added as context.
+    /// What to do, or `-` to read it from standard input. Piped standard input is
+    /// otherwise added as context, which the model is told to treat as data.
     pub(crate) task: String,
-    /// The directory to work on. It is copied; nothing in it changes unless `--apply` is given.
+    /// The directory to work on. Its tracked, changed and not ignored files are copied;
+    /// nothing in it changes unless `--apply` is given.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
     /// Write the changes back at the end, unless the files changed meanwhile.
@@ -79,27 +99,45 @@ pub(crate) struct Run {
 
 #[derive(Debug, Default, Clone, Copy, Args)]
 pub(crate) struct Limits {
-    /// Model calls and tool calls of one turn at most.
-    #[arg(long, value_name = "N")]
+    /// Stop the turn after so many model calls and tool calls.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
     pub(crate) max_steps: Option<u64>,
-    /// Tokens of the session at most, input and output together.
-    #[arg(long, value_name = "N")]
+    /// Stop before the session takes more tokens, input and output together.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
     pub(crate) max_tokens: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct Model {
     /// The model, as its provider names it.
-    #[arg(long, value_name = "NAME", env = "OUTRIGGER_MODEL")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "OUTRIGGER_MODEL",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
     pub(crate) model: Option<String>,
     /// How the provider is spoken to.
-    #[arg(long, value_enum, env = "OUTRIGGER_PROVIDER")]
+    #[arg(
+        long,
+        value_enum,
+        env = "OUTRIGGER_PROVIDER",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
     pub(crate) provider: Option<crate::config::Provider>,
     /// Where the provider is, instead of its own address.
-    #[arg(long, value_name = "URL", env = "OUTRIGGER_BASE_URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "OUTRIGGER_BASE_URL",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
     pub(crate) base_url: Option<String>,
-    /// A file of turns to play instead of asking a model.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "provider", "base_url"])]
+    /// A file of turns to play instead of asking a model, whatever else names one.
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) script: Option<PathBuf>,
 }
 
@@ -112,12 +150,20 @@ pub(crate) struct Demo {
     pub(crate) output: Output,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
     /// List sessions, newest first.
     Ls {
         /// At most so many.
-        #[arg(long, short = 'n', default_value_t = 20)]
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         limit: usize,
         #[command(flatten)]
         output: Output,
@@ -169,7 +215,7 @@ impl Command {
         let output = match self {
             Self::Run(run) => run.output,
             Self::Demo(demo) => demo.output,
-            Self::Doctor(output) => *output,
+            Self::Doctor(doctor) => doctor.output,
             Self::Sessions(
                 Sessions::Ls { output, .. }
                 | Sessions::Show { output, .. }

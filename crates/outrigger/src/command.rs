@@ -19,7 +19,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
     match cli.command {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
-        Command::Doctor(output) => doctor::execute(&paths, output).await,
+        Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await
         }

@@ -31,6 +31,82 @@ pub(crate) enum Kind {
     Interrupted = 130,
 }
 
+impl Kind {
+    /// All of them, by number.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::AgentFailed,
+        Self::Usage,
+        Self::Auth,
+        Self::NotFound,
+        Self::Conflict,
+        Self::BudgetExhausted,
+        Self::Denied,
+        Self::SandboxUnavailable,
+        Self::ModelFailed,
+        Self::Storage,
+        Self::Interrupted,
+    ];
+
+    /// What it means, in a few words; in `--help` and in docs/exit-codes.md.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::AgentFailed => "the agent came to no answer",
+            Self::Usage => "the command line, the configuration or the input is wrong",
+            Self::Auth => "a key is missing or refused",
+            Self::NotFound => "there is no such session or directory",
+            Self::Conflict => "something changed meanwhile, or another process holds it",
+            Self::BudgetExhausted => "a limit of steps, time or tokens is reached",
+            Self::Denied => "a rule forbids it",
+            Self::SandboxUnavailable => "no sandbox can be made on this machine",
+            Self::ModelFailed => "the model can't be asked",
+            Self::Storage => "the disk is full, or what is stored can't be used",
+            Self::Interrupted => "stopped by Ctrl-C",
+        }
+    }
+
+    /// What to do about it; in docs/exit-codes.md.
+    #[cfg(test)]
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Self::AgentFailed => {
+                "Read the error: it says why, and whether the session can be resumed."
+            }
+            Self::Usage => "Correct what the error names. Nothing was done.",
+            Self::Auth => {
+                "Set the environment variable that the error names, then `outrigger sessions resume` if a session was begun."
+            }
+            Self::NotFound => "Check the name; `outrigger sessions ls` lists the sessions.",
+            Self::Conflict => {
+                "Look at what changed. After `--apply`, nothing was written back and the changes are kept in the patch."
+            }
+            Self::BudgetExhausted => {
+                "`outrigger sessions resume` with a higher `--max-steps` or `--max-tokens` goes on."
+            }
+            Self::Denied => "Nothing was done; the error names what was refused.",
+            Self::SandboxUnavailable => {
+                "`outrigger doctor` says what is missing and what fixes it; then `outrigger sessions resume` if a session was begun."
+            }
+            Self::ModelFailed => {
+                "Read what the provider said; `outrigger sessions resume` asks again."
+            }
+            Self::Storage => {
+                "Free some disk space, or follow the hint; then `outrigger sessions resume`. What was acknowledged is not lost."
+            }
+            Self::Interrupted => "`outrigger sessions resume` goes on where it stopped.",
+        }
+    }
+
+    /// The list at the end of `--help`.
+    pub(crate) fn help() -> String {
+        let mut text = String::from("Exit codes:\n    0  done\n");
+        for kind in Self::ALL {
+            text.push_str(&format!("  {:>3}  {}\n", kind as u8, kind.meaning()));
+        }
+        text.push_str("\ndocs/exit-codes.md says what to do about each.");
+        text
+    }
+}
+
 /// An error as a person sees it.
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -10,6 +10,8 @@ pub(crate) const TURN_MS_DEFAULT: u64 = 4 * 3_600_000;
 pub(crate) const WORKSPACE_BYTES_DEFAULT: u64 = 512 << 20;
 /// Files of a directory that is copied into a sandbox.
 pub(crate) const WORKSPACE_FILES_DEFAULT: u64 = 50_000;
+/// What an error shows of a line of a configuration.
+pub(crate) const CONFIG_LINE_CHARS_MAX: usize = 100;
 /// AGENTS.md and its like.
 pub(crate) const GUIDE_BYTES_MAX: u64 = 64 << 10;
 /// Piped standard input.
@@ -20,11 +22,23 @@ pub(crate) const CONTEXT_TOKENS_DEFAULT: u64 = 200_000;
 pub(crate) const OUTPUT_TOKENS_DEFAULT: u64 = 16_000;
 /// Lines of a diff that a person is shown; the patch file has them all.
 pub(crate) const DIFF_LINES_MAX: usize = 400;
+/// Looking for the smallest diff of one file; a larger one is taken after that.
+pub(crate) const DIFF_MS_MAX: u64 = 2_000;
 /// Lines of a tool's output that a person is shown.
 pub(crate) const OUTPUT_LINES_MAX: usize = 12;
-/// From a cancel until another process's driver is given up.
-pub(crate) const CANCEL_MS_MAX: u64 = 10_000;
+/// From a cancel until the sandbox is deleted under a driver that does not stop.
+pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
 /// How often a listener looks for new events of another process.
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 /// Sessions that the beginning of a name is looked for in.
 pub(crate) const SESSIONS_SEARCHED_MAX: usize = 100_000;
+/// What a person is shown of one line of a tool's output.
+pub(crate) const OUTPUT_LINE_CHARS_MAX: usize = 160;
+/// What a person is shown of a task or of a call's arguments.
+pub(crate) const BRIEF_CHARS_MAX: usize = 100;
+/// How long something takes before a person is told that it still goes on.
+pub(crate) const STATUS_AFTER_MS: u64 = 1_000;
+/// How often that is brought up to date.
+pub(crate) const STATUS_TICK_MS: u64 = 250;
+/// Files that were not copied and that a person is told of one by one.
+pub(crate) const LEFT_OUT_LINES_MAX: usize = 20;

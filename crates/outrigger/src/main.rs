@@ -14,6 +14,8 @@ mod exit;
 mod limits;
 mod models;
 mod paths;
+#[cfg(test)]
+mod reference;
 mod repository;
 mod session;
 mod show;
@@ -29,7 +31,8 @@ fn main() -> ExitCode {
     }
     let cli = cli::Cli::parse();
     let json = cli.command.wants_json();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {

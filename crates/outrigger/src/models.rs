@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{ModelChoice, Provider};
+use crate::config::{ModelChoice, ModelFile, Provider};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{compose, limits as own};
 
@@ -38,7 +38,7 @@ pub(crate) fn open(choice: &ModelChoice) -> Outcome<Opened> {
 }
 
 /// The model that a session was opened with.
-pub(crate) fn reopen(spec: &ModelSpec, config: ModelChoice) -> Outcome<Opened> {
+pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<Opened> {
     let address = spec.address.clone();
     match (spec.provider.as_str(), address.as_deref()) {
         (SCRIPT, Some(BUNDLED)) => return open(&ModelChoice::Bundled(crate::command::TURNS)),
@@ -49,10 +49,8 @@ pub(crate) fn reopen(spec: &ModelSpec, config: ModelChoice) -> Outcome<Opened> {
         let text = format!("the session's provider `{}` is not known", spec.provider);
         return Err(Failure::new(Kind::Usage, text));
     };
-    let api_key_env = match config {
-        ModelChoice::Provider { api_key_env, provider: same, .. } if same == provider => api_key_env,
-        _ => None,
-    };
+    let same = config.provider.is_none_or(|configured| configured == provider);
+    let api_key_env = config.api_key_env.clone().filter(|_| same);
     open(&ModelChoice::Provider {
         provider,
         name: spec.name.clone(),
@@ -60,6 +58,7 @@ pub(crate) fn reopen(spec: &ModelSpec, config: ModelChoice) -> Outcome<Opened> {
         api_key_env,
         context_tokens: Some(spec.context_tokens),
         output_tokens_max: Some(spec.output_tokens_max),
+        attempts_max: config.attempts(),
     })
 }
 
@@ -94,6 +93,7 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
         api_key_env,
         context_tokens,
         output_tokens_max,
+        attempts_max,
     } = choice
     else {
         return Err(Failure::new(Kind::Usage, "no provider is chosen"));
@@ -114,10 +114,15 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
         prompt_cache_key: base_url.is_none(),
         body: Vec::new(),
     };
-    let unusable = |error: &(dyn std::error::Error + 'static)| Failure::from_error(Kind::Usage, error);
+    let unusable = |error: &(dyn std::error::Error + 'static)| {
+        Failure::from_error(Kind::Usage, error)
+            .hint("Correct --base-url, OUTRIGGER_BASE_URL or model.base_url: `https://host/path`, as the provider documents it.")
+    };
     let http = outrigger_model::http(Duration::from_millis(limits::CONNECT_MS))
         .map_err(|error| unusable(&error))?;
     let patience = Patience::new(uuid::Uuid::new_v4().as_u64_pair().0);
+    let attempts_max = attempts_max.unwrap_or(patience.attempts_max);
+    let patience = Patience { attempts_max, ..patience };
     let client = Client::new(http, endpoint, patience).map_err(|error| unusable(&error))?;
     let model: Arc<dyn Model> = Arc::new(client);
     let spec = compose::model_spec(&*model, provider.as_str(), base_url.clone());
@@ -137,7 +142,12 @@ fn key(provider: Provider, elsewhere: bool, named: Option<&str>) -> Outcome<Opti
         }),
         // A server of one's own often wants none.
         _ if elsewhere && named.is_none() => Ok(None),
-        _ => Err(Failure::new(Kind::Auth, format!("the environment variable {variable} holds no key"))
-            .hint(format!("Set {variable}, or name another variable with model.api_key_env in the configuration."))),
+        _ => Err(Failure::new(
+            Kind::Auth,
+            format!("the environment variable {variable} holds no key"),
+        )
+        .hint(format!(
+            "Set {variable}, or name another variable with model.api_key_env in the configuration."
+        ))),
     }
 }

@@ -47,8 +47,10 @@ pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<Sess
     let several = found.len() > 1;
     match found.pop() {
         Some(row) if !several && !beginning.is_empty() => Ok(row),
-        Some(_) => Err(Failure::new(Kind::Usage, format!("several sessions begin with `{beginning}`"))
-            .hint("Write more of the name.")),
+        Some(_) => {
+            Err(Failure::new(Kind::Usage, format!("several sessions begin with `{beginning}`"))
+                .hint("Write more of the name."))
+        }
         None => Err(Failure::new(Kind::NotFound, format!("no session begins with `{beginning}`"))
             .hint("`outrigger sessions ls` lists the sessions.")),
     }
@@ -62,9 +64,8 @@ pub(crate) struct Lock {
 
 /// Takes the lock. `None` if another process drives the session.
 pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
-    let failed = |error: io::Error| {
-        Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
-    };
+    let failed =
+        |error: io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(failed)?;
     }

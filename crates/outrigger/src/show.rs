@@ -1,32 +1,52 @@
 //! What people and programs see of a session while it runs and afterwards.
 
 mod inert;
+mod status;
 mod timeline;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use outrigger_agent::Record;
+use outrigger_agent::{Record, Seq};
 use outrigger_engine::LiveOutput;
 use serde_json::json;
 use std::io::Write;
+use std::time::Duration;
 
 pub(crate) use inert::inert;
+pub(crate) use status::Status;
 pub(crate) use timeline::{Line, Timeline, Tone, answer};
 
 use crate::cli::{Json, Output};
-use crate::exit::Failure;
+use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 
 /// Where steps are shown: on standard error for people, on standard output for programs.
 #[derive(Debug)]
 pub(crate) struct Screen {
     output: Output,
+    /// Lines for people go there.
+    stream: Stream,
     timeline: Timeline,
+    status: Status,
+}
+
+/// Where lines for people go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stderr,
+    Stdout,
 }
 
 impl Screen {
     pub(crate) fn new(output: Output) -> Self {
-        Self { output, timeline: Timeline::default() }
+        let wanted = output.json.is_none() && !output.quiet;
+        let (timeline, status) = (Timeline::default(), Status::new(wanted));
+        Self { output, stream: Stream::Stderr, timeline, status }
+    }
+
+    /// One whose lines are themselves what was asked for.
+    pub(crate) fn on_stdout(output: Output) -> Self {
+        Self { stream: Stream::Stdout, ..Self::new(output) }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -37,25 +57,63 @@ impl Screen {
     pub(crate) fn event(&mut self, record: &Record) {
         let lines = self.timeline.lines(record);
         match self.output.json {
-            Some(Json::Events) => line(&json!({ "type": "event", "record": record })),
+            // If it can't be written, the result can't be either, and that is told.
+            Some(Json::Events) => drop(line(&json!({ "type": "event", "record": record }))),
             Some(Json::Object) => {}
             None if self.output.quiet => {}
-            None => lines.iter().for_each(print),
+            None => lines.iter().for_each(|line| self.print(line)),
+        }
+        self.status.wait_for(self.timeline.waiting());
+    }
+
+    /// How often [`Self::tick`] is to be called.
+    pub(crate) fn ticks(&self) -> tokio::time::Interval {
+        let mut ticks = tokio::time::interval(Duration::from_millis(limits::STATUS_TICK_MS));
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks
+    }
+
+    /// Time went by.
+    pub(crate) fn tick(&self) {
+        self.status.show();
+    }
+
+    /// Says what is under way, if it takes long.
+    pub(crate) async fn during<T>(&mut self, what: &str, work: impl Future<Output = T>) -> T {
+        self.status.wait_for(Some((Seq::default(), what.to_owned())));
+        let mut ticks = self.ticks();
+        tokio::pin!(work);
+        let done = loop {
+            tokio::select! {
+                biased;
+                done = &mut work => break done,
+                _ = ticks.tick() => self.tick(),
+            }
+        };
+        self.status.wait_for(None);
+        done
+    }
+
+    fn print(&self, line: &Line) {
+        self.status.erase();
+        match self.stream {
+            Stream::Stderr => print(line),
+            Stream::Stdout => drop(out(&styled(line))),
         }
     }
 
     /// Something is under way.
-    pub(crate) fn live(&mut self, live: &LiveOutput) {
-        if let (LiveOutput::Retrying { wait_ms, reason }, None) = (live, self.output.json) {
-            let text = format!("{}; asking again in {:.1} s", inert(reason), seconds(*wait_ms));
-            print(&Line::new(Tone::Warning, text));
+    pub(crate) fn live(&self, live: &LiveOutput) {
+        if let LiveOutput::Retrying { wait_ms, reason } = live {
+            let wait = seconds(*wait_ms);
+            self.note(Tone::Warning, format!("! {}; asking again in {wait:.1} s", inert(reason)));
         }
     }
 
     /// A line that is no event.
     pub(crate) fn note(&self, tone: Tone, text: impl Into<String>) {
         if self.output.json.is_none() && !self.output.quiet {
-            print(&Line::new(tone, text.into()));
+            self.print(&Line::new(tone, text.into()));
         }
     }
 
@@ -72,17 +130,22 @@ impl Screen {
                 Some(b'@') => Tone::Detail,
                 _ => Tone::Plain,
             };
-            print(&Line::new(tone, inert(text)));
+            self.print(&Line::new(tone, inert(text)));
         }
-        if let Some(more) = lines.len().checked_sub(limits::DIFF_LINES_MAX).filter(|more| *more > 0) {
-            print(&Line::new(Tone::Detail, format!("[{more} more lines in the patch]")));
+        if let Some(more) = lines.len().checked_sub(limits::DIFF_LINES_MAX).filter(|more| *more > 0)
+        {
+            self.print(&Line::new(Tone::Detail, format!("[{more} more lines in the patch]")));
         }
     }
 
     /// The end: the answer alone on standard output, or one JSON object.
-    pub(crate) fn result(&self, answer: &str, object: &serde_json::Value) {
+    ///
+    /// # Errors
+    /// If nobody will read it because it can't be written.
+    pub(crate) fn result(&self, answer: &str, object: &serde_json::Value) -> Outcome {
+        self.status.erase();
         match self.output.json {
-            Some(_) => line(object),
+            Some(_) => out(&object.to_string()),
             None => out(&inert(answer)),
         }
     }
@@ -96,28 +159,51 @@ pub(crate) fn failure(failure: &Failure, json: bool) {
     }
     if json {
         let (code, exit) = (failure.kind, failure.kind as u8);
-        line(&json!({
+        // The exit code says it as well.
+        drop(line(&json!({
             "type": "error",
             "error": { "code": code, "exit_code": exit, "message": failure.message, "hints": failure.hints },
-        }));
+        })));
     }
 }
 
 /// One JSON value as a line of standard output.
-pub(crate) fn line(value: &serde_json::Value) {
-    out(&value.to_string());
+pub(crate) fn line(value: &serde_json::Value) -> Outcome {
+    out(&value.to_string())
+}
+
+/// The same, cut to the width of a terminal if it is one.
+pub(crate) fn row(text: &str) -> Outcome {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 => out(&timeline::cut(text, usize::from(size.ws_col) - 1)),
+        _ => out(text),
+    }
 }
 
 /// A line of standard output. A reader that has gone is no error of ours.
-pub(crate) fn out(text: &str) {
+pub(crate) fn out(text: &str) -> Outcome {
     let mut stdout = AutoStream::auto(std::io::stdout());
-    drop(writeln!(stdout, "{text}").and_then(|()| stdout.flush()));
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Kind::Storage, format!("standard output can't be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn print(line: &Line) {
-    let style = style(line.tone);
     let mut stderr = AutoStream::auto(std::io::stderr());
-    drop(writeln!(stderr, "{style}{}{style:#}", line.text));
+    drop(writeln!(stderr, "{}", styled(line)));
+}
+
+fn styled(line: &Line) -> String {
+    let style = style(line.tone);
+    format!("{style}{}{style:#}", line.text)
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 pub(crate) fn seconds(ms: u64) -> f64 {

@@ -272,6 +272,10 @@ impl Sandbox for Handle {
         &self.generation
     }
 
+    fn is_alive(&self) -> bool {
+        self.with(|_, _, _| ()).is_ok()
+    }
+
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
         self.with(|life, tree, starts| {
             let now = Instant::now();

@@ -84,6 +84,11 @@ pub trait Sandbox: Send + Sync + Debug {
     /// Which life of it this is.
     fn generation(&self) -> &Generation;
 
+    /// Whether this life goes on, as far as is known here: asks nobody. `false` is
+    /// certain, and whatever is asked of this handle from then on is [`Error::Lost`];
+    /// `true` may be out of date.
+    fn is_alive(&self) -> bool;
+
     /// Runs a command, or waits for the one of the same id, or gives the kept
     /// outcome of the one that ended: create-or-attach, never a second run. The
     /// rest of a request whose id is known is ignored. `sink` gets all output

@@ -34,8 +34,8 @@ const FILES: &[(&str, u32, &str)] = bundled! {
 };
 
 pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
-    let mut config = Config::load(paths.configs())?;
-    config.model = ModelChoice::Bundled(TURNS);
+    let config = Config::of_files(paths.configs())?;
+    let model = ModelChoice::Bundled(TURNS);
     let (dir, back) = match &demo.keep {
         Some(dir) => (dir.clone(), Back::Apply),
         None => (paths.data().join("demo"), Back::Patch),
@@ -44,23 +44,32 @@ pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
         return Err(Failure::new(Kind::Conflict, format!("{} is there already", dir.display()))
             .hint("Name a new directory with --keep."));
     }
-    let dir = unpack(&dir).map_err(|error| {
-        Failure::new(Kind::Storage, format!("{}: {error}", dir.display()))
-    })?;
+    let dir = unpack(&dir)
+        .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display())))?;
     let mut messages = repository::guides(&dir);
-    messages.push(Message {
-        author: Author::Person("person:local".to_owned()),
-        text: TASK.to_owned(),
-    });
-    run::start(paths, &config, Task { dir, messages, back }, demo.output).await
+    messages
+        .push(Message { author: Author::Person("person:local".to_owned()), text: TASK.to_owned() });
+    run::start(paths, &config, Task { dir, messages, back, model }, demo.output).await
 }
 
+/// Another demo may be reading the same files: one that is right stays untouched,
+/// and one that is not is replaced whole.
 fn unpack(dir: &Path) -> io::Result<PathBuf> {
+    let beside = dir.with_extension(format!("{}.tmp", std::process::id()));
     for (path, mode, text) in FILES {
         let path = dir.join(path);
         fs::create_dir_all(path.parent().unwrap_or(dir))?;
-        fs::write(&path, text)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+        if !is_right(&path, *mode, text) {
+            fs::write(&beside, text)?;
+            fs::set_permissions(&beside, fs::Permissions::from_mode(*mode))?;
+            fs::rename(&beside, &path)?;
+        }
     }
     fs::canonicalize(dir)
+}
+
+fn is_right(path: &Path, mode: u32, text: &str) -> bool {
+    let found = fs::symlink_metadata(path);
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o777 == mode)
+        && fs::read(path).is_ok_and(|found| found == text.as_bytes())
 }

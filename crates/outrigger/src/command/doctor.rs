@@ -3,24 +3,21 @@
 use outrigger_sandbox::{Capabilities, Layer};
 use serde_json::json;
 
-use crate::cli::Output;
-use crate::compose;
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone};
+use crate::show::{self, Screen, Tone, inert};
+use crate::{cli, compose, models};
 
 /// Exits with 13 if no sandbox can be made here, and with 15 if nothing can be kept.
-pub(crate) async fn execute(paths: &Paths, output: Output) -> Outcome<u8> {
-    let config = Config::load(paths.configs())?;
-    let screen = Screen::new(output);
+/// That no model is chosen is told, but is no error: the demo needs none.
+pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
+    let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
+    let screen = Screen::on_stdout(doctor.output);
     let capabilities = outrigger_sandbox_native::probe();
     let store = compose::store(paths).await;
-    let keys: Vec<&str> = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"]
-        .into_iter()
-        .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-        .collect();
-    if output.json.is_some() {
+    let model = config.model.choice().and_then(|choice| models::open(&choice));
+    if screen.is_json() {
         show::line(&json!({
             "type": "doctor",
             "sandbox": match &capabilities {
@@ -28,9 +25,12 @@ pub(crate) async fn execute(paths: &Paths, output: Output) -> Outcome<u8> {
                 Err(error) => json!({ "ok": false, "error": error.to_string() }),
             },
             "store": { "ok": store.is_ok(), "dir": paths.data().display().to_string() },
+            "model": match &model {
+                Ok(opened) => json!({ "ok": true, "spec": opened.spec }),
+                Err(failure) => json!({ "ok": false, "error": failure.message }),
+            },
             "configs": paths.configs().iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-            "keys": keys,
-        }));
+        }))?;
     }
     screen.note(Tone::Strong, "Sandbox");
     match &capabilities {
@@ -43,21 +43,27 @@ pub(crate) async fn execute(paths: &Paths, output: Output) -> Outcome<u8> {
         Err(failure) => screen.note(Tone::Error, format!("  ✗ {}", failure.message)),
     }
     screen.note(Tone::Strong, "Model");
-    match keys.as_slice() {
-        [] => screen.note(
-            Tone::Warning,
-            "  – no key in ANTHROPIC_API_KEY or OPENAI_API_KEY; `outrigger demo` needs none",
-        ),
-        found => screen.note(Tone::Good, format!("  ✓ a key in {}", found.join(", "))),
+    match &model {
+        Ok(opened) => {
+            let (spec, elsewhere) = (&opened.spec, opened.spec.address.as_deref());
+            let at = elsewhere.map_or_else(String::new, |address| format!(" at {address}"));
+            let text =
+                format!("  ✓ {}, {}{at}; it was not asked", inert(&spec.name), spec.provider);
+            screen.note(Tone::Good, text);
+        }
+        Err(failure) => {
+            screen.note(Tone::Warning, format!("  – {}", failure.message));
+            let hints = failure.hints.iter();
+            hints.for_each(|hint| screen.note(Tone::Detail, format!("    {hint}")));
+        }
     }
     screen.note(Tone::Strong, "Configuration");
     match paths.configs() {
-        [] => screen.note(Tone::Detail, "  – none; the defaults hold"),
-        files => files
-            .iter()
-            .for_each(|file| screen.note(Tone::Good, format!("  ✓ {}", file.display()))),
+        [] => screen.note(Tone::Detail, "  – no file; the defaults hold"),
+        files => {
+            files.iter().for_each(|file| screen.note(Tone::Good, format!("  ✓ {}", file.display())))
+        }
     }
-    drop(config);
     capabilities.map_err(|error| compose::no_sandbox(&error))?;
     store?;
     Ok(0)
@@ -65,7 +71,7 @@ pub(crate) async fn execute(paths: &Paths, output: Output) -> Outcome<u8> {
 
 fn sandbox(screen: &Screen, found: &Capabilities) {
     let (backend, isolation) = (&found.backend, found.isolation);
-    screen.note(Tone::Good, format!("  ✓ {backend}, isolation {isolation:?}"));
+    screen.note(Tone::Good, format!("  ✓ {backend}, isolation {isolation}"));
     for Layer { name, active, detail } in &found.layers {
         let (tone, mark) = if *active { (Tone::Good, "✓") } else { (Tone::Warning, "–") };
         screen.note(tone, format!("  {mark} {name}: {detail}"));

@@ -23,6 +23,7 @@ pub(crate) async fn drive(
     catch_up(journal, session, &mut shown, screen).await?;
     host.poke(session)?;
     let mut interrupts = 0;
+    let mut ticks = screen.ticks();
     let parked = host.parked(session);
     tokio::pin!(parked);
     let park: Result<Park, Arc<Error>> = loop {
@@ -50,6 +51,7 @@ pub(crate) async fn drive(
                 host.poke(session)?;
             }
             park = &mut parked => break park,
+            _ = ticks.tick() => screen.tick(),
         }
     };
     let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;

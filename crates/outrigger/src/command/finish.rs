@@ -1,7 +1,7 @@
 //! The end of a drive: the changes are taken out of the sandbox, kept as a patch,
 //! shown, and written back if that was asked for.
 
-use outrigger_agent::{ModelFault, SessionId, State, TurnEnd};
+use outrigger_agent::{Item, ModelFault, SessionId, State, TurnEnd};
 use outrigger_engine::{Engine, workspace};
 use outrigger_sandbox::{Backend, Spec};
 use serde_json::json;
@@ -33,29 +33,41 @@ pub(crate) struct Finish<'a> {
 
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
-    pub(crate) async fn execute(&self, state: &State, screen: &Screen) -> Outcome<u8> {
-        let changes = self.changes(state).await?;
-        let (patch, files) = match &changes {
-            Some(changes) => (repository::patch(changes), changes.len()),
-            None => (fs::read_to_string(self.patch_path()).unwrap_or_default(), 0),
+    pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
+        let changes = screen.during("taking the changes out", self.changes(state)).await?;
+        let patch = match &changes {
+            Some(changes) => repository::patch(changes),
+            None => fs::read(self.patch_path()).unwrap_or_default(),
         };
         let kept = self.keep(&patch)?;
         if let Some(path) = &kept {
             screen.note(Tone::Plain, "");
-            screen.diff(&patch);
+            screen.diff(&String::from_utf8_lossy(&patch));
             screen.note(Tone::Detail, format!("patch: {}", path.display()));
         }
+        let answered = matches!(state.ended(), Some(TurnEnd::Answered));
         let source = state.spec().and_then(|spec| spec.workspace.as_ref()).map(|it| &it.source);
         let mut applied = false;
-        if let (Back::Apply, Some(changes), Some(dir)) = (self.back, &changes, source) {
-            repository::apply(Path::new(dir), changes)?;
+        // Half of the work is never written back: the other half would not fit on it.
+        if let (Back::Apply, true, Some(changes), Some(dir)) =
+            (self.back, answered, &changes, source)
+        {
+            repository::apply(Path::new(dir), changes).map_err(|failure| match &kept {
+                Some(path) => failure
+                    .hint(format!("`{} --reject` takes what fits.", apply_by_hand(dir, path))),
+                None => failure,
+            })?;
             applied = true;
-            screen.note(Tone::Good, format!("● {files} files written back to {dir}"));
+            let files = show::count(changes.len() as u64, "file");
+            screen.note(Tone::Good, format!("● {files} written back to {dir}"));
         } else if let (Some(path), Some(dir)) = (&kept, source) {
-            let hint = format!("apply it with: git -C {dir} apply {}", path.display());
-            screen.note(Tone::Detail, hint);
+            if self.back == Back::Apply {
+                let why = if answered { "the sandbox is gone" } else { "the work is not done" };
+                screen.note(Tone::Warning, format!("! nothing was written back: {why}"));
+            }
+            screen.note(Tone::Detail, format!("apply it with: {}", apply_by_hand(dir, path)));
         }
-        if matches!(state.ended(), Some(TurnEnd::Answered)) {
+        if answered {
             // The patch is durable: nothing in the sandbox is needed any more.
             let id = Engine::sandbox_id(self.session, SANDBOX);
             drop(self.backend.destroy(&id).await);
@@ -63,21 +75,27 @@ impl Finish<'_> {
         self.report(state, screen, kept.as_deref(), applied)
     }
 
-    /// The changes; `None` if there is no sandbox that could have any.
+    /// The changes; `None` if there is no sandbox any more that could have any.
     async fn changes(&self, state: &State) -> Outcome<Option<workspace::Changes>> {
         let content = state.spec().and_then(|spec| spec.workspace.clone());
-        let (Some(content), Some(_)) = (content, state.sandbox(SANDBOX)) else { return Ok(None) };
+        let Some(content) = content.filter(|_| is_used(state)) else { return Ok(Some(Vec::new())) };
         let id = Engine::sandbox_id(self.session, SANDBOX);
+        // Who cancelled the session deletes its sandbox, which must not come back here.
+        if state.is_cancelled() {
+            return Ok(None);
+        }
         let listed = self.backend.list().await.map_err(|error| failed(&error))?;
         if !listed.contains(&id) {
             return Ok(None);
         }
         // One that died is started over its disk, which is all that is needed here.
-        let sandbox = self.backend.create(&id, self.sandbox).await.map_err(|error| failed(&error))?;
+        let sandbox =
+            self.backend.create(&id, self.sandbox).await.map_err(|error| failed(&error))?;
+        if !workspace::is_filled(&content, &*sandbox).await {
+            return Ok(Some(Vec::new()));
+        }
         let blobs = &self.store.blobs;
-        let open = async || {
-            blobs.open(&content.archive).await.map_err(workspace::Error::Blob)
-        };
+        let open = async || blobs.open(&content.archive).await.map_err(workspace::Error::Blob);
         let changes = workspace::changes(&*sandbox, open).await;
         changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
     }
@@ -86,17 +104,21 @@ impl Finish<'_> {
         self.paths.patch(self.session.as_str())
     }
 
-    /// Keeps the patch, durably, unless it is empty.
-    fn keep(&self, patch: &str) -> Outcome<Option<PathBuf>> {
-        if patch.is_empty() {
-            return Ok(None);
-        }
+    /// Keeps the patch, durably. If it is empty there is none, nor one of before.
+    fn keep(&self, patch: &[u8]) -> Outcome<Option<PathBuf>> {
         let path = self.patch_path();
-        write(&path, patch).map_err(|error| {
+        let kept = match patch {
+            [] => fs::remove_file(&path).or_else(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            }),
+            patch => write(&path, patch),
+        };
+        kept.map_err(|error| {
             Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
                 .hint(resume_hint(self.session))
         })?;
-        Ok(Some(path))
+        Ok((!patch.is_empty()).then_some(path))
     }
 
     fn report(
@@ -123,12 +145,14 @@ impl Finish<'_> {
         match ending(state.ended(), self.session) {
             Ok(()) => {
                 screen.note(Tone::Plain, "");
-                screen.result(&answer, &object);
+                let written = screen.result(&answer, &object);
+                let show = format!("`outrigger sessions show {}` prints the answer.", self.session);
+                written.map_err(|failure| failure.hint(show))?;
                 Ok(0)
             }
             Err(failure) => {
                 if screen.is_json() {
-                    screen.result(&answer, &object);
+                    screen.result(&answer, &object)?;
                 }
                 Err(failure)
             }
@@ -136,17 +160,36 @@ impl Finish<'_> {
     }
 }
 
+/// The command with which a person applies a patch.
+fn apply_by_hand(dir: &str, patch: &Path) -> String {
+    let word = |text: &str| {
+        let plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
+        if text.chars().all(plain) {
+            text.to_owned()
+        } else {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+    };
+    format!("git -C {} apply {}", word(dir), word(&patch.display().to_string()))
+}
+
+/// Whether a tool may have changed something: also in a sandbox that was lost since.
+fn is_used(state: &State) -> bool {
+    let of_tool = |item: &Item| !matches!(item, Item::Message(_) | Item::Reply(_));
+    state.sandbox(SANDBOX).is_some() || state.conversation().iter().any(of_tool)
+}
+
 fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::from_error(Kind::SandboxUnavailable, error)
 }
 
 /// Through a temporary name, so that a half-written patch is never taken for a whole one.
-fn write(path: &Path, patch: &str) -> std::io::Result<()> {
+fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary)?;
-    file.write_all(patch.as_bytes())?;
+    file.write_all(patch)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
     File::open(dir)?.sync_all()

@@ -1,8 +1,6 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
-use outrigger_agent::{
-    Amounts, Author, Message, Seq, SessionId, Spec, TurnLimits, Workspace,
-};
+use outrigger_agent::{Amounts, Author, Message, Seq, SessionId, Spec, TurnLimits, Workspace};
 use outrigger_engine::Engine;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -10,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::drive::drive;
 use super::finish::{Finish, SANDBOX};
 use crate::compose::{self, Store};
-use crate::config::Config;
+use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
-use crate::show::{Screen, Tone};
+use crate::show::{self, Screen, Tone};
 use crate::{cli, limits, repository, session};
 
 /// What becomes of the changes.
@@ -38,19 +36,31 @@ pub(crate) struct Task {
     pub(crate) dir: PathBuf,
     pub(crate) messages: Vec<Message>,
     pub(crate) back: Back,
+    pub(crate) model: ModelChoice,
 }
 
 pub(crate) async fn execute(paths: &Paths, run: cli::Run) -> Outcome<u8> {
-    let mut config = Config::load(paths.configs())?;
-    config.flags(&run.model, run.limits)?;
+    let config = Config::load(paths.configs(), &run.model, run.limits)?;
+    let model = config.model.clone().choice()?;
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", run.dir.display()))
             .hint("Name a directory that is there with --dir.")
     })?;
     let mut messages = repository::guides(&dir);
-    messages.extend(piped()?);
-    messages.push(Message { author: Author::Person("person:local".to_owned()), text: run.task });
-    let task = Task { dir, messages, back: Back::from_flag(run.apply) };
+    let text = match (run.task.as_str(), piped()?) {
+        ("-", text) => text.unwrap_or_default(),
+        (_, context) => {
+            let message = |text| Message { author: Author::Untrusted("stdin".to_owned()), text };
+            messages.extend(context.map(message));
+            run.task
+        }
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::new(Kind::Usage, "the task is empty")
+            .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
+    }
+    messages.push(Message { author: Author::Person("person:local".to_owned()), text });
+    let task = Task { dir, messages, back: Back::from_flag(run.apply), model };
     start(paths, &config, task, run.output).await
 }
 
@@ -61,10 +71,12 @@ pub(crate) async fn start(
     task: Task,
     output: cli::Output,
 ) -> Outcome<u8> {
-    let opened = models::open(&config.model)?;
+    let opened = models::open(&task.model)?;
     let store = compose::store(paths).await?;
     let mut screen = Screen::new(output);
-    let workspace = pack(paths, config, &store, &task.dir, &screen).await?;
+    let packing = pack(paths, config, &store, &task.dir);
+    let (workspace, notes) = screen.during("copying the directory", packing).await?;
+    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backend = compose::backend(paths, config).await?;
@@ -80,13 +92,10 @@ pub(crate) async fn start(
         session: &session,
         back: task.back,
     };
-    finish.execute(&state(&engine, &session).await?, &screen).await
+    finish.execute(&state(&engine, &session).await?, &mut screen).await
 }
 
-pub(crate) async fn state(
-    engine: &Engine,
-    session: &SessionId,
-) -> Outcome<outrigger_agent::State> {
+pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outrigger_agent::State> {
     Ok(engine.state(session).await?)
 }
 
@@ -109,25 +118,30 @@ async fn pack(
     config: &Config,
     store: &Store,
     dir: &Path,
-    screen: &Screen,
-) -> Outcome<Workspace> {
+) -> Outcome<(Workspace, Vec<(Tone, String)>)> {
     let packed = {
         let (dir, scratch, config) = (dir.to_owned(), paths.data().join("scratch"), config.clone());
-        let packing = tokio::task::spawn_blocking(move || repository::pack(&dir, &scratch, &config));
+        let packing =
+            tokio::task::spawn_blocking(move || repository::pack(&dir, &scratch, &config));
         packing.await.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??
     };
-    for left_out in &packed.left_out {
-        screen.note(Tone::Warning, format!("! not copied: {left_out}"));
+    let left_out = packed.left_out.iter().take(limits::LEFT_OUT_LINES_MAX);
+    let mut notes: Vec<_> =
+        left_out.map(|what| (Tone::Warning, format!("! not copied: {what}"))).collect();
+    if let Some(more) = packed.left_out.len().checked_sub(notes.len()).filter(|more| *more > 0) {
+        notes.push((Tone::Warning, format!("! not copied: {more} more")));
     }
-    let (files, bytes) = (packed.files, packed.bytes);
-    screen.note(Tone::Detail, format!("{files} files, {} KiB copied from {}", bytes.div_ceil(1_024), dir.display()));
+    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
+    notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
     let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
     let source = dir.display().to_string();
-    Ok(Workspace { archive: stored.digest, bytes: stored.bytes, files, source })
+    let workspace =
+        Workspace { archive: stored.digest, bytes: stored.bytes, files: packed.files, source };
+    Ok((workspace, notes))
 }
 
-/// Piped standard input, as context that nobody vouches for.
-fn piped() -> Outcome<Option<Message>> {
+/// Piped standard input.
+fn piped() -> Outcome<Option<String>> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() || !has_input() {
         return Ok(None);
@@ -143,8 +157,7 @@ fn piped() -> Outcome<Option<Message>> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Some(Message { author: Author::Untrusted("stdin".to_owned()), text }))
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Only a pipe, a socket or a file is read: an inherited terminal-less descriptor

@@ -1,6 +1,6 @@
 //! `outrigger sessions`: look at sessions, go on with them, end them.
 
-use outrigger_agent::{Record, Seq, SessionId, State, TurnEnd, TurnLimits, Amounts};
+use outrigger_agent::{Amounts, Record, Seq, SessionId, State, TurnEnd, TurnLimits};
 use outrigger_store::{Journal, SessionRow, load_all};
 use serde_json::json;
 use std::time::Duration;
@@ -30,12 +30,12 @@ pub(crate) async fn ls(paths: &Paths, limit: usize, output: Output) -> Outcome<u
     let rows = store.journal.sessions(None, limit).await?;
     if output.json.is_some() {
         let rows: Vec<_> = rows.iter().map(object).collect();
-        show::line(&json!({ "type": "sessions", "sessions": rows }));
+        show::line(&json!({ "type": "sessions", "sessions": rows }))?;
         return Ok(0);
     }
     for row in &rows {
-        let (when, title) = (when(row.last_at_ms), inert(&row.title));
-        show::out(&format!("{}  {when}  {:<18}  {title}", row.session, row.status));
+        let (when, title) = (when(row.last_at_ms), inert(&row.title).replace(['\n', '\t'], " "));
+        show::row(&format!("{}  {when}  {:<16}  {title}", row.session, row.status))?;
     }
     if rows.is_empty() {
         Screen::new(output).note(Tone::Detail, "no sessions yet");
@@ -78,12 +78,13 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
     summary["patch"] = json!(patch.as_ref().map(|path| path.display().to_string()));
     let (status, spent) = (state.status(), state.spent());
-    let text = format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
+    let text =
+        format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
     screen.note(Tone::Strong, text);
     if let Some(path) = &patch {
         screen.note(Tone::Detail, format!("patch: {}", path.display()));
     }
-    screen.result(&answer, &summary);
+    screen.result(&answer, &summary)?;
     Ok(0)
 }
 
@@ -107,11 +108,13 @@ pub(crate) async fn logs(
     let row = session::find(&*store.journal, name).await?;
     // Lines for people go to standard output here: they are what was asked for.
     let output = Output { json: output.json.map(|_| Json::Events), ..output };
-    let mut screen = Screen::new(output);
+    let mut screen = Screen::on_stdout(output);
     let mut shown = Seq(since);
     loop {
+        // Asked before it is read, so that its last events are not missed.
+        let last = until == Until::Now || !is_running(&*store.journal, &row.session).await?;
         catch_up(&*store.journal, &row.session, &mut shown, &mut screen).await?;
-        if until == Until::Now || !is_running(&*store.journal, &row.session).await? {
+        if last {
             return Ok(0);
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
@@ -130,7 +133,7 @@ pub(crate) async fn resume(
     more: cli::Limits,
     output: Output,
 ) -> Outcome<u8> {
-    let config = Config::load(paths.configs())?;
+    let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
@@ -143,15 +146,19 @@ pub(crate) async fn resume(
     if before.is_cancelled() {
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
-    let opened = models::reopen(&spec.model, config.model.clone())?;
+    let opened = models::reopen(&spec.model, &config.model)?;
     let backend = compose::backend(paths, &config).await?;
     let engine = compose::engine(&config, &store, &opened, backend.clone());
+    let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     let raised = more.max_steps.is_some() || more.max_tokens.is_some();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
     // A turn that was merely cut off by a crash goes on as if nothing had been.
     if stopped || raised {
         let budget = more.max_tokens.map(|tokens| Amounts { tokens, ..before.budget() });
-        let turn = more.max_steps.map(|steps_max| TurnLimits { steps_max, ..spec.turn });
+        let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
+            steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
+            wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
+        });
         engine.resume(&session, "person:local", budget, turn).await?;
     }
     let mut screen = Screen::new(output);
@@ -165,11 +172,11 @@ pub(crate) async fn resume(
         session: &session,
         back,
     };
-    finish.execute(&state, &screen).await
+    finish.execute(&state, &mut screen).await
 }
 
 pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let config = Config::load(paths.configs())?;
+    let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
@@ -182,12 +189,13 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     destroyed.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
     screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
     if output.json.is_some() {
-        show::line(&json!({ "type": "cancelled", "session": session.as_str() }));
+        show::line(&json!({ "type": "cancelled", "session": session.as_str() }))?;
     }
     Ok(0)
 }
 
-/// The process that drives the session stops it; if there is none, we do.
+/// The process that drives the session stops it; if there is none, we do. One that
+/// does not stop in time loses the sandbox all the same.
 async fn wind_down(
     paths: &Paths,
     store: &Store,
@@ -205,5 +213,5 @@ async fn wind_down(
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
-    Err(session::held(session))
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use outrigger_engine::workspace::{Change, File};
 use outrigger_sandbox::EntryKind;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
@@ -10,16 +11,22 @@ use std::path::{Component, Path, PathBuf};
 use crate::exit::{Failure, Kind, Outcome};
 
 /// Checks every file first: nothing is written if one of them is not as it was
-/// when the session began, or would not stay within the directory.
+/// when the session began, or would not stay within the directory. Deletions come
+/// first, so that a file can take the place of a directory and the other way round.
 pub(crate) fn apply(dir: &Path, changes: &[Change]) -> Outcome {
+    let (removed, written): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.after.is_none());
+    let paths: BTreeSet<&str> = removed.iter().map(|change| change.path.as_str()).collect();
     let mut conflicts = Vec::new();
     for change in changes {
-        let full = place(dir, &change.path)?;
+        let Place { full, beneath_removed } = place(dir, &change.path, &paths)?;
         if let Some(after) = &change.after {
             stays_within(&change.path, after)?;
         }
-        let found = read(&full).map_err(|error| unwritable(&full, &error))?;
-        if found != change.before && found != change.after {
+        let failed = |error| unwritable(&full, &error);
+        let found = if beneath_removed { None } else { read(&full).map_err(failed)? };
+        let emptied = || change.before.is_none() && empties(dir, &change.path, &paths);
+        if found != change.before && found != change.after && !emptied() {
             conflicts.push(change.path.clone());
         }
     }
@@ -29,10 +36,10 @@ pub(crate) fn apply(dir: &Path, changes: &[Change]) -> Outcome {
             Kind::Conflict,
             format!("nothing was written back, because these changed meanwhile: {list}"),
         )
-        .hint("The changes are kept in the patch; `git apply --3way` merges it."));
+        .hint("The changes are kept in the patch."));
     }
-    for change in changes {
-        let full = place(dir, &change.path)?;
+    for change in removed.into_iter().chain(written) {
+        let Place { full, .. } = place(dir, &change.path, &BTreeSet::new())?;
         write(dir, &full, change).map_err(|error| unwritable(&full, &error))?;
     }
     Ok(())
@@ -47,47 +54,81 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
         .hint("The changes are kept in the patch; running the same again goes on where it stopped.")
 }
 
+/// Where a path of a sandbox is in the directory.
+struct Place {
+    full: PathBuf,
+    /// What stands there in place of a directory is itself removed.
+    beneath_removed: bool,
+}
+
 /// Paths come out of a sandbox: they may only name something beneath the
 /// directory, and not through a link.
-fn place(dir: &Path, path: &str) -> Outcome<PathBuf> {
-    let refused = |why: &str| {
-        Failure::new(Kind::Denied, format!("`{path}` was not written back: {why}"))
-    };
+fn place(dir: &Path, path: &str, removed: &BTreeSet<&str>) -> Outcome<Place> {
+    let refused =
+        |why: &str| Failure::new(Kind::Denied, format!("`{path}` was not written back: {why}"));
     let relative = Path::new(path);
     let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
     if path.is_empty() || !plain {
         return Err(refused("it is no path beneath the directory"));
     }
-    let mut parent = dir.to_owned();
+    let full = dir.join(relative);
+    let mut parent = PathBuf::new();
     for part in relative.parent().unwrap_or(Path::new("")).components() {
         parent.push(part);
-        if fs::symlink_metadata(&parent).is_ok_and(|meta| !meta.is_dir()) {
+        if fs::symlink_metadata(dir.join(&parent)).is_ok_and(|meta| !meta.is_dir()) {
+            if parent.to_str().is_some_and(|parent| removed.contains(parent)) {
+                return Ok(Place { full, beneath_removed: true });
+            }
             return Err(refused("a part of its path is a link or a file"));
         }
     }
-    Ok(dir.join(relative))
+    Ok(Place { full, beneath_removed: false })
 }
 
-/// A link that a sandbox made may not lead out of the directory.
+/// Whether a path is a directory of which nothing is left after the removals.
+fn empties(dir: &Path, path: &str, removed: &BTreeSet<&str>) -> bool {
+    let Ok(entries) = fs::read_dir(dir.join(path)) else { return false };
+    entries.into_iter().all(|entry| {
+        let Ok(entry) = entry else { return false };
+        let (name, kind) = (entry.file_name(), entry.file_type());
+        let Some(inner) = name.to_str().map(|name| format!("{path}/{name}")) else { return false };
+        match kind {
+            Ok(kind) if kind.is_dir() => empties(dir, &inner, removed),
+            Ok(_) => removed.contains(inner.as_str()),
+            Err(_) => false,
+        }
+    })
+}
+
+/// A link that a sandbox made may not lead out of the directory. It may go up only
+/// at its beginning: after a name, which may be a link itself, `..` leads anywhere.
 fn stays_within(path: &str, after: &File) -> Outcome {
     if after.kind != EntryKind::Link {
         return Ok(());
     }
     let target = String::from_utf8_lossy(&after.contents).into_owned();
-    let mut depth = path.split('/').count() as i64 - 1;
-    for part in Path::new(&target).components() {
-        depth += match part {
-            Component::Normal(_) => 1,
-            Component::CurDir => 0,
-            Component::ParentDir => -1,
-            Component::RootDir | Component::Prefix(_) => i64::MIN / 2,
-        };
-        if depth < 0 {
-            let text = format!("`{path}` was not written back: it links to `{target}`, outside the directory");
-            return Err(Failure::new(Kind::Denied, text));
+    let mut above = path.split('/').count() - 1;
+    let mut named = false;
+    let within = Path::new(&target).components().all(|part| match part {
+        Component::Normal(_) => {
+            named = true;
+            true
         }
+        Component::CurDir => true,
+        Component::ParentDir if named || above == 0 => false,
+        Component::ParentDir => {
+            above -= 1;
+            true
+        }
+        Component::RootDir | Component::Prefix(_) => false,
+    });
+    if within {
+        return Ok(());
     }
-    Ok(())
+    let text = format!(
+        "`{path}` was not written back: it links to `{target}`, which may be outside the directory"
+    );
+    Err(Failure::new(Kind::Denied, text))
 }
 
 fn read(path: &Path) -> io::Result<Option<File>> {
@@ -122,8 +163,11 @@ fn write(dir: &Path, full: &Path, change: &Change) -> io::Result<()> {
     match after.kind {
         EntryKind::Link => symlink(String::from_utf8_lossy(&after.contents).as_ref(), &temporary)?,
         EntryKind::File | EntryKind::Directory | EntryKind::Other => {
-            let kept = fs::symlink_metadata(full).map_or(0o644, |meta| meta.permissions().mode());
-            let executable = if after.executable { kept | (kept & 0o444) >> 2 } else { kept & !0o111 };
+            // Only a file's: every link has 0777.
+            let kept = fs::symlink_metadata(full).ok().filter(fs::Metadata::is_file);
+            let kept = kept.map_or(0o644, |meta| meta.permissions().mode());
+            let executable =
+                if after.executable { kept | (kept & 0o444) >> 2 } else { kept & !0o111 };
             let mode = executable & 0o777;
             let mut file =
                 fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;

@@ -34,20 +34,19 @@ pub(crate) fn pack(dir: &Path, scratch: &Path, config: &Config) -> Outcome<Packe
             .hint("Name a directory that you may read with --dir.")
     };
     fs::read_dir(dir).map_err(readable)?;
-    let paths = if dir.join(".git").exists() { tracked(dir)? } else { walked(dir)? };
+    let paths = if dir.join(".git").exists() { tracked(dir)? } else { walked(dir, config)? };
+    measure(dir, config, &paths)?;
     let archive = nameless(scratch).map_err(|error| storage(scratch, &error))?;
     let mut packing = Packing {
         dir,
-        config,
         builder: tar::Builder::new(archive),
-        files: 0,
-        bytes: 0,
+        size: Size::new(dir, config),
         left_out: Vec::new(),
     };
     for path in paths {
         packing.add(&path)?;
     }
-    let Packing { builder, files, bytes, left_out, .. } = packing;
+    let Packing { builder, size: Size { files, bytes, .. }, left_out, .. } = packing;
     let finished = builder.into_inner().and_then(|mut archive| {
         archive.rewind()?;
         Ok(archive)
@@ -64,7 +63,8 @@ fn storage(path: &Path, error: &io::Error) -> Failure {
 /// A file that is gone with its last handle, also when we are killed.
 fn nameless(scratch: &Path) -> io::Result<File> {
     fs::create_dir_all(scratch)?;
-    let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let flags =
+        rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     Ok(File::from(rustix::fs::open(scratch, flags, mode)?))
 }
@@ -87,19 +87,21 @@ fn tracked(dir: &Path) -> Outcome<Vec<PathBuf>> {
         return Err(Failure::new(Kind::Usage, format!("git can't list {}: {said}", dir.display())));
     }
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let mut paths: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    let mut paths: Vec<PathBuf> =
+        names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     paths.sort();
     Ok(paths)
 }
 
-fn walked(dir: &Path) -> Outcome<Vec<PathBuf>> {
+/// Looks at no more than may be copied: a home directory has millions of files.
+fn walked(dir: &Path, config: &Config) -> Outcome<Vec<PathBuf>> {
     let walk = ignore::WalkBuilder::new(dir)
         .hidden(false)
         .require_git(false)
         .follow_links(false)
         .filter_entry(|entry| entry.file_name() != ".git")
         .build();
-    let mut paths = Vec::new();
+    let (mut paths, mut size) = (Vec::new(), Size::new(dir, config));
     for entry in walk {
         let entry = entry.map_err(|error| {
             Failure::new(Kind::Usage, error.to_string())
@@ -107,6 +109,7 @@ fn walked(dir: &Path) -> Outcome<Vec<PathBuf>> {
         })?;
         let is_dir = entry.file_type().is_none_or(|kind| kind.is_dir());
         if let (false, Ok(path)) = (is_dir, entry.path().strip_prefix(dir)) {
+            size.count(0)?;
             paths.push(path.to_owned());
         }
     }
@@ -114,12 +117,25 @@ fn walked(dir: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-struct Packing<'a> {
+/// Checks the limits before anything is copied, which takes its time.
+fn measure(dir: &Path, config: &Config, paths: &[PathBuf]) -> Outcome {
+    let mut size = Size::new(dir, config);
+    let found = paths.iter().filter_map(|path| fs::symlink_metadata(dir.join(path)).ok());
+    found.filter(fs::Metadata::is_file).try_for_each(|meta| size.count(meta.len()))
+}
+
+/// How much it is so far.
+struct Size<'a> {
     dir: &'a Path,
     config: &'a Config,
-    builder: tar::Builder<File>,
     files: u64,
     bytes: u64,
+}
+
+struct Packing<'a> {
+    dir: &'a Path,
+    builder: tar::Builder<File>,
+    size: Size<'a>,
     left_out: Vec<String>,
 }
 
@@ -147,7 +163,7 @@ impl Packing<'_> {
             header.set_entry_type(tar::EntryType::Symlink);
             header.set_size(0);
             header.set_mode(0o777);
-            self.count(0)?;
+            self.size.count(0)?;
             let added = self.builder.append_link(&mut header, name, target);
             return added.map_err(|error| storage(&full, &error));
         }
@@ -156,13 +172,27 @@ impl Packing<'_> {
             return Ok(());
         }
         let file = File::open(&full).map_err(unreadable)?;
-        self.count(meta.len())?;
+        self.size.count(meta.len())?;
         header.set_entry_type(tar::EntryType::Regular);
         header.set_size(meta.len());
         header.set_mode(if meta.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 });
-        // A file that grows meanwhile is cut, one that shrinks is an error below.
-        let added = self.builder.append_data(&mut header, name, file.take(meta.len()));
-        added.map_err(|error| storage(&full, &error))
+        // A file that grows meanwhile is cut.
+        let mut contents = file.take(meta.len());
+        let added = self.builder.append_data(&mut header, name, &mut contents);
+        added.map_err(|error| storage(&full, &error))?;
+        if contents.limit() > 0 {
+            let text = format!("{} became shorter while it was copied", full.display());
+            return Err(
+                Failure::new(Kind::Conflict, text).hint("Try again when nothing writes it.")
+            );
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Size<'a> {
+    fn new(dir: &'a Path, config: &'a Config) -> Self {
+        Self { dir, config, files: 0, bytes: 0 }
     }
 
     fn count(&mut self, bytes: u64) -> Outcome {

@@ -2,27 +2,36 @@
 
 use outrigger_engine::workspace::{Change, File};
 use outrigger_sandbox::EntryKind;
-use similar::TextDiff;
+use similar::{ChangeTag, DiffOp, TextDiff};
 use std::fmt::Write;
+use std::ops::Range;
+use std::time::Duration;
 
-/// The patch, in git's extended format. Contents that are no text are kept out of
-/// it and named, since a patch is there to be read; `--apply` writes them all the same.
-pub(crate) fn patch(changes: &[Change]) -> String {
-    let mut text = String::new();
-    for change in changes {
-        one(&mut text, change);
+use crate::limits;
+
+/// The patch, in git's extended format. Contents are in it byte for byte, also where
+/// they are no text: what is not in the patch is lost with the sandbox.
+pub(crate) fn patch(changes: &[Change]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for Change { path, before, after } in changes {
+        match (before, after) {
+            // Git changes no file into a link: one goes, the other comes.
+            (Some(before), Some(after)) if before.kind != after.kind => {
+                one(&mut text, path, Some(before), None);
+                one(&mut text, path, None, Some(after));
+            }
+            (before, after) => one(&mut text, path, before.as_ref(), after.as_ref()),
+        }
     }
     text
 }
 
-fn one(text: &mut String, change: &Change) {
-    let path = quoted(&change.path);
-    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+fn one(text: &mut Vec<u8>, path: &str, before: Option<&File>, after: Option<&File>) {
     let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
+        text.extend_from_slice(line.as_bytes());
+        text.push(b'\n');
     };
-    line(format!("diff --git {} {}", side("a/", &change.path), side("b/", &change.path)));
+    line(format!("diff --git {} {}", side("a/", path), side("b/", path)));
     match (before, after) {
         (None, Some(after)) => line(format!("new file mode {}", mode(after))),
         (Some(before), None) => line(format!("deleted file mode {}", mode(before))),
@@ -37,18 +46,49 @@ fn one(text: &mut String, change: &Change) {
     if old == new {
         return;
     }
-    let (Ok(old), Ok(new)) = (String::from_utf8(old), String::from_utf8(new)) else {
-        line(format!("Binary files differ: {path}"));
-        return;
-    };
     let name = |prefix: &str, file: Option<&File>| match file {
-        Some(_) => side(prefix, &change.path),
+        Some(_) => side(prefix, path),
         None => "/dev/null".to_owned(),
     };
-    let diff = TextDiff::from_lines(&old, &new);
-    let (old_name, new_name) = (name("a/", before), name("b/", after));
-    let unified = diff.unified_diff().context_radius(3).header(&old_name, &new_name).to_string();
-    write!(text, "{unified}").expect("writing to a string never fails");
+    line(format!("--- {}", name("a/", before)));
+    line(format!("+++ {}", name("b/", after)));
+    hunks(text, &lines(&old), &lines(&new));
+}
+
+/// Lines as git has them: only a line feed ends one.
+fn lines(contents: &[u8]) -> Vec<&[u8]> {
+    contents.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn hunks(text: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]]) {
+    let patience = Duration::from_millis(limits::DIFF_MS_MAX);
+    let diff = TextDiff::configure().timeout(patience).diff_slices(old, new);
+    for group in diff.grouped_ops(3) {
+        let (old, new) = (span(&group, DiffOp::old_range), span(&group, DiffOp::new_range));
+        text.extend_from_slice(format!("@@ -{old} +{new} @@\n").as_bytes());
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            text.push(match change.tag() {
+                ChangeTag::Equal => b' ',
+                ChangeTag::Delete => b'-',
+                ChangeTag::Insert => b'+',
+            });
+            text.extend_from_slice(change.value());
+            if !change.value().ends_with(b"\n") {
+                text.extend_from_slice(b"\n\\ No newline at end of file\n");
+            }
+        }
+    }
+}
+
+/// A hunk's range, which counts from 1 unless it is empty, and is silent of one line.
+fn span(group: &[DiffOp], range: impl Fn(&DiffOp) -> Range<usize>) -> String {
+    let start = group.first().map_or(0, |op| range(op).start);
+    let count = group.last().map_or(0, |op| range(op).end) - start;
+    match count {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        _ => format!("{},{count}", start + 1),
+    }
 }
 
 fn mode(file: &File) -> &'static str {
@@ -139,6 +179,43 @@ mod tests {
             old mode 100644
             new mode 100755
         "#]]
-        .assert_eq(&text);
+        .assert_eq(&String::from_utf8(text).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_text_is_kept_byte_for_byte() {
+        let bytes =
+            |contents: &[u8]| Some(File { contents: contents.to_vec(), ..file("").unwrap() });
+        let before = bytes(b"a\xff\nlone\rreturn\n\0");
+        let text = patch(&[Change {
+            path: "x".to_owned(),
+            before,
+            after: bytes(b"a\xfe\nlone\rreturn\n\0"),
+        }]);
+        let expected = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n-a\xff\n+a\xfe\n lone\rreturn\n \0\n\\ No newline at end of file\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_file_that_becomes_a_link_goes_and_comes() {
+        let link = File { kind: EntryKind::Link, executable: false, contents: b"b".to_vec() };
+        let text =
+            patch(&[Change { path: "x".to_owned(), before: file("x\n"), after: Some(link) }]);
+        expect![[r#"
+            diff --git a/x b/x
+            deleted file mode 100644
+            --- a/x
+            +++ /dev/null
+            @@ -1 +0,0 @@
+            -x
+            diff --git a/x b/x
+            new file mode 120000
+            --- /dev/null
+            +++ b/x
+            @@ -0,0 +1 @@
+            +b
+            \ No newline at end of file
+        "#]]
+        .assert_eq(&String::from_utf8(text).unwrap());
     }
 }

@@ -41,7 +41,10 @@ impl Line {
 pub(crate) struct Timeline {
     works: BTreeMap<Seq, Work>,
     calls: BTreeMap<(Seq, u32), Call>,
+    /// When each effect that is under way was begun.
     started_ms: BTreeMap<Seq, u64>,
+    /// The call that was shown last, so that results of others name theirs in full.
+    shown: Option<Seq>,
 }
 
 impl Timeline {
@@ -50,7 +53,8 @@ impl Timeline {
         let line = |tone, text: String| vec![Line::new(tone, text)];
         match &record.event {
             Event::Opened(spec) => {
-                let scripted = if spec.model.scripted { ", scripted: no model is asked" } else { "" };
+                let scripted =
+                    if spec.model.scripted { ", scripted: no model is asked" } else { "" };
                 line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
             }
             Event::Said(message) => match &message.author {
@@ -65,15 +69,24 @@ impl Timeline {
                 Vec::new()
             }
             Event::Decided { .. } => Vec::new(),
-            Event::Answered { by, .. } => line(Tone::Detail, format!("  answered by {}", inert(by))),
+            Event::Answered { by, .. } => {
+                line(Tone::Detail, format!("  answered by {}", inert(by)))
+            }
             Event::Started { effect, attempt, .. } => {
                 self.started_ms.insert(*effect, record.at_ms);
+                self.shown = Some(*effect);
                 self.started(*effect, *attempt)
             }
             Event::Settled { effect, outcome, .. } => self.settled(record, *effect, outcome),
-            Event::SandboxLost { notice, .. } => line(Tone::Warning, format!("! {}", inert(notice))),
-            Event::Interrupted { by } => line(Tone::Warning, format!("! interrupted by {}", inert(by))),
-            Event::Cancelled { by, .. } => line(Tone::Warning, format!("! cancelled by {}", inert(by))),
+            Event::SandboxLost { notice, .. } => {
+                line(Tone::Warning, format!("! {}", inert(notice)))
+            }
+            Event::Interrupted { by } => {
+                line(Tone::Warning, format!("! interrupted by {}", inert(by)))
+            }
+            Event::Cancelled { by, .. } => {
+                line(Tone::Warning, format!("! cancelled by {}", inert(by)))
+            }
             Event::Resumed { by, .. } => line(Tone::Detail, format!("● resumed by {}", inert(by))),
             Event::TurnEnded(end) => vec![ended(end)],
         }
@@ -82,10 +95,8 @@ impl Timeline {
     fn started(&self, effect: Seq, attempt: u32) -> Vec<Line> {
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         match self.works.get(&effect) {
-            Some(Work::CallTool(call)) => {
-                let arguments = self.calls.get(&(call.reply, call.index));
-                let brief = arguments.map_or_else(String::new, brief);
-                vec![Line::new(Tone::Step, format!("▸ {}{brief}{again}", inert(&call.tool)))]
+            Some(Work::CallTool(_)) => {
+                vec![Line::new(Tone::Step, format!("▸ {}{again}", self.call(effect)))]
             }
             Some(Work::Compact) => vec![Line::new(Tone::Detail, format!("▸ summarising{again}"))],
             Some(Work::AskModel | Work::Provision { .. }) if attempt > 1 => {
@@ -96,7 +107,7 @@ impl Timeline {
     }
 
     fn settled(&mut self, record: &Record, effect: Seq, outcome: &Outcome) -> Vec<Line> {
-        let since = self.started_ms.get(&effect).copied().unwrap_or(record.at_ms);
+        let since = self.started_ms.remove(&effect).unwrap_or(record.at_ms);
         let took = super::seconds(record.at_ms.saturating_sub(since));
         match outcome {
             Outcome::Done(Product::Reply(reply)) => {
@@ -104,24 +115,70 @@ impl Timeline {
                 self.replied(effect, reply, summary)
             }
             Outcome::Done(Product::Sandbox(ready)) => {
-                let text = format!("□ sandbox ready: {}, {} · {took:.2} s", ready.backend, ready.isolation);
+                let text = format!(
+                    "□ sandbox ready: {}, {} · {took:.2} s",
+                    ready.backend, ready.isolation
+                );
                 vec![Line::new(Tone::Detail, text)]
             }
             Outcome::Done(Product::Output(output)) => {
-                let mut lines = excerpt(&output.text);
+                let failed = output.exit_code.is_some_and(|code| code != 0);
                 let (tone, mark) = match output.status {
-                    Status::Ok => (Tone::Detail, "✓"),
-                    Status::Error | Status::Denied | Status::Unknown => (Tone::Warning, "✗"),
+                    Status::Ok if !failed => (Tone::Detail, "✓"),
+                    Status::Ok | Status::Error | Status::Denied | Status::Unknown => {
+                        (Tone::Warning, "✗")
+                    }
                 };
-                let code = output.exit_code.map_or_else(String::new, |code| format!(" exit {code} ·"));
-                lines.push(Line::new(tone, format!("  {mark}{code} {took:.2} s")));
+                let code =
+                    output.exit_code.map_or_else(String::new, |code| format!(" · exit {code}"));
+                let name = self.name(effect);
+                let mut lines =
+                    vec![Line::new(tone, format!("  {mark} {name}{code} · {took:.2} s"))];
+                lines.extend(excerpt(&output.text));
                 lines
             }
-            Outcome::Failed(failure) => vec![Line::new(Tone::Warning, format!("  ✗ {}", why(failure)))],
-            Outcome::Cancelled => vec![Line::new(Tone::Warning, "  ✗ stopped")],
-            Outcome::Unknown { evidence } => {
-                vec![Line::new(Tone::Warning, format!("  ? {}", inert(evidence)))]
+            Outcome::Failed(failure) => {
+                let text = format!("  ✗ {}: {}", self.name(effect), why(failure));
+                vec![Line::new(Tone::Warning, text)]
             }
+            Outcome::Cancelled => {
+                vec![Line::new(Tone::Warning, format!("  ✗ {}: stopped", self.name(effect)))]
+            }
+            Outcome::Unknown { evidence } => {
+                let text = format!("  ? {}: {}", self.name(effect), inert(evidence));
+                vec![Line::new(Tone::Warning, text)]
+            }
+        }
+    }
+
+    /// What has been under way for longest.
+    pub(crate) fn waiting(&self) -> Option<(Seq, String)> {
+        let effect = *self.started_ms.keys().next()?;
+        let what = match self.works.get(&effect)? {
+            Work::AskModel => "waiting for the model".to_owned(),
+            Work::Compact => "waiting for the model to summarise".to_owned(),
+            Work::Provision { .. } => "making the sandbox".to_owned(),
+            Work::CallTool(_) => self.call(effect),
+        };
+        Some((effect, what))
+    }
+
+    /// A call with the argument that says most.
+    fn call(&self, effect: Seq) -> String {
+        let Some(Work::CallTool(call)) = self.works.get(&effect) else { return String::new() };
+        let arguments = self.calls.get(&(call.reply, call.index));
+        format!("{}{}", inert(&call.tool), arguments.map_or_else(String::new, brief))
+    }
+
+    /// What an outcome belongs to; in full if something else was shown in between.
+    fn name(&self, effect: Seq) -> String {
+        match self.works.get(&effect) {
+            Some(Work::CallTool(_)) if self.shown != Some(effect) => self.call(effect),
+            Some(Work::CallTool(call)) => inert(&call.tool),
+            Some(Work::AskModel) => "model".to_owned(),
+            Some(Work::Compact) => "summary".to_owned(),
+            Some(Work::Provision { .. }) => "sandbox".to_owned(),
+            None => "step".to_owned(),
         }
     }
 
@@ -150,25 +207,36 @@ pub(crate) fn answer(conversation: &[Item]) -> String {
 
 fn first_line(text: &str) -> String {
     let mut lines = text.lines();
-    let first: String = inert(lines.next().unwrap_or_default()).chars().take(200).collect();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    format!("{first}{more}")
+    let first = cut(&inert(lines.next().unwrap_or_default()), limits::BRIEF_CHARS_MAX);
+    let more = lines.next().is_some() && !first.ends_with('…');
+    format!("{first}{}", if more { " …" } else { "" })
+}
+
+/// The beginning of a line, with a mark if that is not all of it.
+pub(super) fn cut(line: &str, chars_max: usize) -> String {
+    match line.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// The argument that says most, in a few words.
 fn brief(call: &Call) -> String {
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let keys = ["command", "file_path", "path", "pattern"];
-    let found = keys.into_iter().find_map(|key| arguments.get(key)?.as_str());
-    found.map_or_else(String::new, |text| format!("  {}", first_line(text)))
+    let keys = ["command", "file_path", "pattern", "path"];
+    let found = keys.into_iter().filter_map(|key| arguments.get(key)?.as_str());
+    found.map(|text| format!("  {}", first_line(text))).collect()
 }
 
 fn excerpt(text: &str) -> Vec<Line> {
     let clean = inert(text);
     let lines: Vec<&str> = clean.lines().collect();
     let shown = lines.iter().take(limits::OUTPUT_LINES_MAX);
-    let mut shown: Vec<Line> =
-        shown.map(|text| Line::new(Tone::Detail, format!("  │ {text}"))).collect();
+    let mut shown: Vec<Line> = shown
+        .map(|text| {
+            Line::new(Tone::Detail, format!("  │ {}", cut(text, limits::OUTPUT_LINE_CHARS_MAX)))
+        })
+        .collect();
     if lines.len() > limits::OUTPUT_LINES_MAX {
         let more = lines.len() - limits::OUTPUT_LINES_MAX;
         shown.push(Line::new(Tone::Detail, format!("  │ … {more} more lines")));
@@ -196,8 +264,12 @@ fn why(failure: &Failure) -> String {
 fn ended(end: &TurnEnd) -> Line {
     match end {
         TurnEnd::Answered => Line::new(Tone::Good, "● done"),
-        TurnEnd::Refused { reason } => Line::new(Tone::Error, format!("● refused: {}", inert(reason))),
-        TurnEnd::OutputLimit => Line::new(Tone::Warning, "● the answer was cut at the output limit"),
+        TurnEnd::Refused { reason } => {
+            Line::new(Tone::Error, format!("● refused: {}", inert(reason)))
+        }
+        TurnEnd::OutputLimit => {
+            Line::new(Tone::Warning, "● the answer was cut at the output limit")
+        }
         TurnEnd::StepsExhausted => Line::new(Tone::Warning, "● out of steps"),
         TurnEnd::TimeExhausted => Line::new(Tone::Warning, "● out of time"),
         TurnEnd::BudgetExhausted => Line::new(Tone::Warning, "● out of budget"),
@@ -205,5 +277,98 @@ fn ended(end: &TurnEnd) -> Line {
         TurnEnd::SandboxFailed { .. } => Line::new(Tone::Error, "● no sandbox could be made"),
         TurnEnd::Interrupted => Line::new(Tone::Warning, "● interrupted"),
         TurnEnd::Cancelled => Line::new(Tone::Warning, "● cancelled"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use serde_json::{Value, json};
+
+    fn spent(tokens: u64) -> Value {
+        json!({ "steps": 1, "tokens": tokens })
+    }
+
+    /// A call that was proposed as event `seq`.
+    fn proposed(seq: u64, index: u32, tool: &str) -> (u64, Value) {
+        let work = json!({ "reply": 1, "index": index, "call": format!("c{index}"), "tool": tool, "arguments": "0".repeat(64) });
+        (seq, json!({ "proposed": { "call_tool": work } }))
+    }
+
+    fn started(seq: u64, effect: u64) -> (u64, Value) {
+        let event = json!({ "effect": effect, "attempt": 1, "reserved": spent(0), "place": null });
+        (seq, json!({ "started": event }))
+    }
+
+    fn settled(seq: u64, effect: u64, outcome: Value) -> (u64, Value) {
+        (seq, json!({ "settled": { "effect": effect, "outcome": outcome, "spent": spent(0) } }))
+    }
+
+    fn output(text: &str, exit_code: Option<i32>) -> Value {
+        let mut output = json!({ "status": "ok", "text": text, "hidden_bytes": 0 });
+        if let Some(code) = exit_code {
+            output["exit_code"] = json!(code);
+        }
+        json!({ "done": { "output": output } })
+    }
+
+    /// The lines, and after those of each event what is waited for.
+    fn played(events: Vec<(u64, Value)>) -> String {
+        let mut timeline = Timeline::default();
+        let mut text = String::new();
+        for (seq, event) in events {
+            let record = json!({ "seq": seq, "at_ms": 250 * seq, "event": event });
+            let record: Record = serde_json::from_value(record).unwrap();
+            for line in timeline.lines(&record) {
+                text.push_str(&format!("{}\n", line.text));
+            }
+            if let Some((_, what)) = timeline.waiting() {
+                text.push_str(&format!("        ({what})\n"));
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn results_of_concurrent_calls_name_theirs() {
+        let calls = [
+            json!({ "call": { "id": "c0", "name": "grep", "arguments": "{\"pattern\": \"a|b\", \"path\": \"lib\"}" } }),
+            json!({ "call": { "id": "c1", "name": "execute", "arguments": "{\"command\": \"make\\nmake check\"}" } }),
+        ];
+        let origin =
+            json!({ "api": "scripted", "provider": "scripted", "model": "m", "response_id": null });
+        let usage = json!({ "input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0 });
+        let reply = json!({ "origin": origin, "parts": calls, "native": [], "fingerprint": "0".repeat(64), "stop": "end", "usage": usage });
+        let text = played(vec![
+            (1, json!({ "proposed": "ask_model" })),
+            started(2, 1),
+            settled(3, 1, json!({ "done": { "reply": reply } })),
+            proposed(4, 0, "grep"),
+            proposed(5, 1, "execute"),
+            started(6, 4),
+            started(7, 5),
+            settled(8, 5, output(&"x".repeat(200), Some(2))),
+            settled(9, 4, output("lib/a: a\x1b[2J", None)),
+            proposed(10, 0, "grep"),
+            started(11, 10),
+            settled(12, 10, json!("cancelled")),
+        ]);
+        expect![[r#"
+                    (waiting for the model)
+            ▸ grep  a|b  lib
+                    (grep  a|b  lib)
+            ▸ execute  make …
+                    (grep  a|b  lib)
+              ✗ execute · exit 2 · 0.25 s
+              │ xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+                    (grep  a|b  lib)
+              ✓ grep  a|b  lib · 0.75 s
+              │ lib/a: a�[2J
+            ▸ grep  a|b  lib
+                    (grep  a|b  lib)
+              ✗ grep: stopped
+        "#]]
+        .assert_eq(&text);
     }
 }

@@ -34,6 +34,10 @@ impl Sandbox for Living {
         &self.generation
     }
 
+    fn is_alive(&self) -> bool {
+        self.link.is_open()
+    }
+
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
         let mut pending = self.link.ask(Ask::Execute(request)).await?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());

@@ -123,7 +123,11 @@ impl Spawner {
                 Err(error) => (Answer::Failed(error), None),
             },
             Request::List => match self.sandboxes.list() {
-                Ok(names) => (Answer::Names(names), None),
+                // One that is on its way out can't be had any more.
+                Ok(mut names) => {
+                    names.retain(|name| self.busy(name).is_ok());
+                    (Answer::Names(names), None)
+                }
                 Err(error) => (Answer::Failed(error), None),
             },
             Request::Destroy(id) => return self.destroy(id, peer),

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -65,12 +65,16 @@ fn leave_starter() -> io::Result<(OwnedFd, OwnedFd)> {
         sys::place(null.as_fd(), number)?;
     }
     drop(null);
-    sys::close_between(3, KEPT.unsigned_abs() - 1)?;
-    let last = [&program, &status]
-        .map(|fd| std::os::fd::AsRawFd::as_raw_fd(fd).unsigned_abs())
-        .into_iter()
-        .max();
-    sys::close_from(last.unwrap_or(KEPT.unsigned_abs()) + 1)?;
+    // Everything before, between and after the two: a starter's own parent may have
+    // left descriptors open at any number.
+    let mut kept = [&program, &status].map(|fd| fd.as_raw_fd().unsigned_abs());
+    kept.sort_unstable();
+    for (first, end) in [(3, kept[0]), (kept[0] + 1, kept[1])] {
+        if first < end {
+            sys::close_between(first, end - 1)?;
+        }
+    }
+    sys::close_from(kept[1] + 1)?;
     sealed(program.as_fd())?;
     rustix::process::chdir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -114,7 +118,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).
     let dir =
         rustix::fs::open(state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
+    let number = dir.as_raw_fd();
     let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
     listener.set_nonblocking(true)?;
     Ok(Some(Spawner { listener, sandboxes, destroying: Vec::new(), cleaner, _lock: lock }))

@@ -41,6 +41,7 @@ async fn created_again(context: &Context) -> Result<Context, String> {
 async fn created_is_found_and_listed(context: Context) -> Outcome {
     let generation = context.sandbox.generation().as_str().to_owned();
     same("found", found(&context).await?, Some(generation))?;
+    ensure("it is alive", context.sandbox.is_alive())?;
     ensure("it is listed", listed(&context).await?.contains(context.sandbox.id()))
 }
 

@@ -174,6 +174,10 @@ impl Sandbox for FaultySandbox {
         self.sound.generation()
     }
 
+    fn is_alive(&self) -> bool {
+        self.sound.is_alive()
+    }
+
     async fn execute(
         &self,
         mut request: Execute,

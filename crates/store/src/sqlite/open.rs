@@ -33,10 +33,10 @@ pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
         make_private(directory).map_err(|e| Error::io("making the store's directory", e))?;
         create(directory, &path).await?;
     }
-    if look(&path)? == Seen::Whole
-        && let Err(error) = look_inside(&path).await
-        // If another process began to write meanwhile, what was seen means nothing.
-        && look(&path)? == Seen::Whole
+    let seen = look(&path)?;
+    if let Err(error) = look_inside(&path, seen).await
+        // If another process began or ended to write meanwhile, what was seen means nothing.
+        && look(&path)? == seen
     {
         return Err(error);
     }
@@ -201,12 +201,16 @@ pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
     options.connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
-/// Looks at the tables through a connection that makes no files and takes no
-/// locks, which is possible while there is no log.
-async fn look_inside(path: &Path) -> Result<(), Error> {
-    let options = options(path).read_only(true).immutable(true);
-    let connection = options.connect().await;
-    let mut connection = connection.map_err(|e| fault::of("opening the database", e))?;
+/// Looks at the tables through a connection that makes no files and takes no locks,
+/// which is possible while there is no log; else through one that only reads, because
+/// one that writes folds the log into the file when it is closed.
+async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
+    let connected = match seen {
+        Seen::Nothing => return Ok(()),
+        Seen::Whole => options(path).read_only(true).immutable(true).connect().await,
+        Seen::Logged => options(path).read_only(true).connect().await,
+    };
+    let mut connection = connected.map_err(|e| fault::of("opening the database", e))?;
     let checked = check(path, &mut connection).await;
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;

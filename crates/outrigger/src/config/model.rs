@@ -1,0 +1,201 @@
+//! Which model is asked: what the layers of the configuration say of it, put together.
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+use super::range::Whole;
+use crate::cli;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// How a provider is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Provider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Responses.
+    Openai,
+    /// OpenAI Chat Completions, spoken by most other servers.
+    OpenaiChat,
+}
+
+/// Tokens, as they are configured.
+pub(crate) type Tokens = Whole<1, 1_000_000_000>;
+
+/// The `[model]` table of a file.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelFile {
+    pub(crate) provider: Option<Provider>,
+    pub(crate) name: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
+    pub(crate) context_tokens: Option<Tokens>,
+    pub(crate) output_tokens_max: Option<Tokens>,
+    pub(crate) attempts_max: Option<Whole<1, 6>>,
+    pub(crate) script: Option<PathBuf>,
+}
+
+/// Which model is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    /// None was chosen.
+    Unset,
+    /// A file of turns.
+    Script(PathBuf),
+    /// A script that is built in.
+    Bundled(&'static str),
+    /// A provider's model.
+    Provider {
+        provider: Provider,
+        name: String,
+        base_url: Option<String>,
+        api_key_env: Option<String>,
+        context_tokens: Option<u64>,
+        output_tokens_max: Option<u64>,
+        attempts_max: Option<u32>,
+    },
+}
+
+impl ModelFile {
+    /// What the command line or the environment say.
+    pub(crate) fn flags(flags: &cli::Model) -> Self {
+        Self {
+            provider: flags.provider,
+            name: flags.model.clone(),
+            base_url: flags.base_url.clone(),
+            script: flags.script.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Lays a stronger layer over this one, key by key. What belongs to another
+    /// provider or another model goes: a key must not reach an address that was
+    /// meant for somebody else's.
+    pub(crate) fn overlay(&mut self, above: Self) {
+        if above.provider.is_some_and(|provider| self.provider.is_some_and(|own| own != provider)) {
+            self.base_url = None;
+            self.api_key_env = None;
+        }
+        if above.name.is_some() && self.name.is_some() && above.name != self.name {
+            self.context_tokens = None;
+            self.output_tokens_max = None;
+        }
+        if above.name.is_some() {
+            self.script = None;
+        }
+        self.provider = above.provider.or(self.provider);
+        self.name = above.name.or_else(|| self.name.take());
+        self.base_url = above.base_url.or_else(|| self.base_url.take());
+        self.api_key_env = above.api_key_env.or_else(|| self.api_key_env.take());
+        self.context_tokens = above.context_tokens.or(self.context_tokens);
+        self.output_tokens_max = above.output_tokens_max.or(self.output_tokens_max);
+        self.attempts_max = above.attempts_max.or(self.attempts_max);
+        self.script = above.script.or_else(|| self.script.take());
+    }
+
+    /// The choice that all layers together make.
+    pub(crate) fn choice(self) -> Outcome<ModelChoice> {
+        if let Some(script) = self.script {
+            return Ok(ModelChoice::Script(script));
+        }
+        let attempts_max = self.attempts();
+        let Some(name) = self.name else { return Ok(ModelChoice::Unset) };
+        let provider = match self.provider {
+            Some(provider) => provider,
+            None => guess(&name)?,
+        };
+        Ok(ModelChoice::Provider {
+            provider,
+            name,
+            base_url: self.base_url,
+            api_key_env: self.api_key_env,
+            context_tokens: self.context_tokens.map(Whole::get),
+            output_tokens_max: self.output_tokens_max.map(Whole::get),
+            attempts_max,
+        })
+    }
+
+    /// Attempts of a call, if they are limited further than they are anyway.
+    pub(crate) fn attempts(&self) -> Option<u32> {
+        self.attempts_max.map(|most| u32::try_from(most.get()).expect("its range is small"))
+    }
+}
+
+/// The provider, where the model's name says it.
+fn guess(name: &str) -> Outcome<Provider> {
+    let digit_follows = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    if name.starts_with("claude") {
+        return Ok(Provider::Anthropic);
+    }
+    if name.starts_with("gpt") || name.strip_prefix('o').is_some_and(digit_follows) {
+        return Ok(Provider::Openai);
+    }
+    Err(Failure::new(Kind::Usage, format!("the provider of the model `{name}` is not known"))
+        .hint("Say it with --provider anthropic, openai or openai-chat, and --base-url."))
+}
+
+impl Provider {
+    /// Its name in the configuration and in sessions.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+            Self::OpenaiChat => "openai-chat",
+        }
+    }
+
+    /// The provider of a name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Self::Anthropic, Self::Openai, Self::OpenaiChat].into_iter().find(|it| it.as_str() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layered(layers: &[&str]) -> ModelChoice {
+        let mut whole = ModelFile::default();
+        for layer in layers {
+            whole.overlay(toml::from_str(layer).unwrap());
+        }
+        whole.choice().unwrap()
+    }
+
+    #[test]
+    fn a_stronger_layer_wins_key_by_key() {
+        let local = "provider = 'openai-chat'\nname = 'a'\nbase_url = 'http://localhost'\ncontext_tokens = 9";
+        let provider =
+            |provider, name: &str, base_url: Option<&str>, context_tokens| ModelChoice::Provider {
+                provider,
+                name: name.to_owned(),
+                base_url: base_url.map(str::to_owned),
+                api_key_env: None,
+                context_tokens,
+                output_tokens_max: None,
+                attempts_max: None,
+            };
+        let here = Some("http://localhost");
+        for (layers, expected) in [
+            (&[local][..], provider(Provider::OpenaiChat, "a", here, Some(9))),
+            (&[local, "name = 'gpt-oss'"], provider(Provider::OpenaiChat, "gpt-oss", here, None)),
+            (&[local, "context_tokens = 8"], provider(Provider::OpenaiChat, "a", here, Some(8))),
+            // The address was the other provider's.
+            (
+                &[local, "provider = 'openai'\nname = 'b'"],
+                provider(Provider::Openai, "b", None, None),
+            ),
+            (
+                &["base_url = 'http://localhost'", "name = 'claude-x'"],
+                provider(Provider::Anthropic, "claude-x", here, None),
+            ),
+            (&["script = 's'", "name = 'o3'"], provider(Provider::Openai, "o3", None, None)),
+            (&[local, "script = 's'"], ModelChoice::Script("s".into())),
+            (&["provider = 'openai'"], ModelChoice::Unset),
+        ] {
+            assert_eq!(layered(layers), expected, "{layers:?}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Every key of a configuration file, as people read of it.
+
+use crate::limits;
+use outrigger_model::limits::ATTEMPTS_MAX;
+use outrigger_sandbox::Spec;
+
+/// A table of the file.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) keys: &'static [Key],
+}
+
+/// A key.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    /// Its type, with the range.
+    pub(super) kind: &'static str,
+    /// What holds where it is absent: a value in backquotes, or words.
+    pub(super) default: fn() -> String,
+    pub(super) about: &'static str,
+    /// What says the same: a flag, a variable.
+    pub(super) instead: &'static str,
+}
+
+impl Key {
+    /// A value for an example.
+    pub(super) fn example(&self) -> String {
+        let given = match self.name {
+            "provider" => "\"openai-chat\"",
+            "name" => "\"qwen3-coder\"",
+            "base_url" => "\"http://127.0.0.1:8000/v1\"",
+            "api_key_env" => "\"MY_SERVER_KEY\"",
+            "script" => "\"turns.toml\"",
+            "read_only" => "[\"/opt/toolchain\"]",
+            _ => return (self.default)().trim_matches('`').to_owned(),
+        };
+        given.to_owned()
+    }
+}
+
+/// A value in backquotes.
+fn value(value: impl std::fmt::Display) -> String {
+    format!("`{value}`")
+}
+
+fn nothing() -> String {
+    "–".to_owned()
+}
+
+pub(super) const TABLES: &[Table] = &[
+    Table {
+        name: "model",
+        about: "which model is asked, and where",
+        keys: &[
+            Key {
+                name: "provider",
+                kind: "`\"anthropic\"`, `\"openai\"` or `\"openai-chat\"`",
+                default: || {
+                    "told by the name, for `claude…`, `gpt…` and `o1` and its like".to_owned()
+                },
+                about: "How the provider is spoken to: Anthropic Messages, OpenAI Responses, or OpenAI Chat Completions, which most other servers speak.",
+                instead: "`--provider`, `OUTRIGGER_PROVIDER`",
+            },
+            Key {
+                name: "name",
+                kind: "string",
+                default: nothing,
+                about: "The model, as its provider names it.",
+                instead: "`--model`, `OUTRIGGER_MODEL`",
+            },
+            Key {
+                name: "base_url",
+                kind: "string",
+                default: || "the provider's own address".to_owned(),
+                about: "Where the provider is. The key is sent there, if there is one; an address of your own needs none unless `api_key_env` names its variable. The address is dropped where a stronger file or flag names another `provider`.",
+                instead: "`--base-url`, `OUTRIGGER_BASE_URL`",
+            },
+            Key {
+                name: "api_key_env",
+                kind: "string",
+                default: || "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, by the provider".to_owned(),
+                about: "The environment variable that holds the key. The key itself never stands in a file of ours.",
+                instead: "",
+            },
+            Key {
+                name: "context_tokens",
+                kind: "whole number, 1 to 1000000000",
+                default: || value(limits::CONTEXT_TOKENS_DEFAULT),
+                about: "Tokens that the model's context holds; the conversation is summarised before it is full.",
+                instead: "",
+            },
+            Key {
+                name: "output_tokens_max",
+                kind: "whole number, 1 to 1000000000",
+                default: || value(limits::OUTPUT_TOKENS_DEFAULT),
+                about: "Tokens of output that one call may ask for.",
+                instead: "",
+            },
+            Key {
+                name: "attempts_max",
+                kind: "whole number, 1 to 6",
+                default: || value(ATTEMPTS_MAX),
+                about: "Attempts of one model call, the first one included. The wait between them doubles from half a second to eight; a provider's Retry-After is honoured.",
+                instead: "",
+            },
+            Key {
+                name: "script",
+                kind: "path",
+                default: nothing,
+                about: "A file of turns to play instead of asking a model, whatever the other keys say.",
+                instead: "`--script`",
+            },
+        ],
+    },
+    Table {
+        name: "limits",
+        about: "where a session stops, in a way that it can be resumed from",
+        keys: &[
+            Key {
+                name: "steps_max",
+                kind: "whole number, 1 to 1000000",
+                default: || value(limits::STEPS_DEFAULT),
+                about: "Model calls and tool calls of one turn.",
+                instead: "`--max-steps`",
+            },
+            Key {
+                name: "tokens_max",
+                kind: "whole number, 1 to 1000000000",
+                default: || value(limits::TOKENS_DEFAULT),
+                about: "Tokens of a session, input and output together.",
+                instead: "`--max-tokens`",
+            },
+            Key {
+                name: "turn_seconds_max",
+                kind: "whole number, 1 to 2592000",
+                default: || value(limits::TURN_MS_DEFAULT / 1_000),
+                about: "Seconds of one turn by the clock on the wall.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
+        name: "sandbox",
+        about: "what the sandbox of a session may take and see",
+        keys: &[
+            Key {
+                name: "memory_mib_max",
+                kind: "whole number, 16 to 16777216",
+                default: || value(Spec::default().memory_bytes_max >> 20),
+                about: "MiB of memory, of all its processes together.",
+                instead: "",
+            },
+            Key {
+                name: "pids_max",
+                kind: "whole number, 8 to 4194304",
+                default: || value(Spec::default().pids_max),
+                about: "Processes and threads at once.",
+                instead: "",
+            },
+            Key {
+                name: "cpus_max",
+                kind: "number, 0.01 to 1024",
+                default: || {
+                    value(format_args!("{:?}", f64::from(Spec::default().cpu_millis_max) / 1_000.0))
+                },
+                about: "Cores.",
+                instead: "",
+            },
+            Key {
+                name: "read_only",
+                kind: "list of paths",
+                default: || "`[]`".to_owned(),
+                about: "Further directories of this machine that sandboxes see, read-only, for example a toolchain outside `/usr`. Whatever is in them can be read by the model.",
+                instead: "",
+            },
+            Key {
+                name: "isolation_min",
+                kind: "`\"reduced\"`, `\"rootless_single\"`, `\"rootless_range\"` or `\"root_range\"`",
+                default: || value(format_args!("\"{}\"", Spec::default().isolation_min)),
+                about: "The least isolation that is accepted; with less, nothing runs. `outrigger doctor` says what this machine offers.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
+        name: "workspace",
+        about: "how much of a directory is copied into a sandbox",
+        keys: &[
+            Key {
+                name: "mib_max",
+                kind: "whole number, 1 to 16777216",
+                default: || value(limits::WORKSPACE_BYTES_DEFAULT >> 20),
+                about: "MiB of its files together.",
+                instead: "",
+            },
+            Key {
+                name: "files_max",
+                kind: "whole number, 1 to 100000000",
+                default: || value(limits::WORKSPACE_FILES_DEFAULT),
+                about: "How many files.",
+                instead: "",
+            },
+        ],
+    },
+];

@@ -1,0 +1,197 @@
+//! SIGKILL at random moments: a session goes on as if nothing had been.
+
+use crate::support::{Ran, Running, Turn, World, shell};
+use serde_json::{Value, json};
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Kills in all, over as many sessions as they take.
+const KILLS: usize = 100;
+/// Sessions that are killed at the same time.
+const AT_ONCE: usize = 2;
+/// From a start to its kill, at most. The short ones come while the session is opened
+/// or its sandbox is made, the long ones while commands run and changes are taken out.
+const DELAYS_US_MAX: [u64; 2] = [50_000, 250_000];
+
+/// Splitmix64, by Sebastiano Vigna (public domain).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Leaves a line when it begins and one when it ends: twice is seen, half is seen.
+fn count(number: u32) -> (&'static str, Value) {
+    shell(&format!("echo begin {number} >> log; sleep 0.03; echo end {number} >> log"))
+}
+
+const COUNTED: u32 = 9;
+
+fn script(world: &World) -> String {
+    let file = |name: &'static str, rest: Value| {
+        let mut arguments = rest;
+        arguments["file_path"] = json!("/workspace/notes");
+        (name, arguments)
+    };
+    world.script(&[
+        Turn(&[count(1)]),
+        Turn(&[file("write_file", json!({ "content": "one\n" }))]),
+        Turn(&[count(2), count(3)]),
+        Turn(&[file("edit_file", json!({ "old_string": "one", "new_string": "one two" }))]),
+        Turn(&[count(4)]),
+        Turn(&[file("read_file", json!({}))]),
+        Turn(&[count(5), count(6)]),
+        Turn(&[("grep", json!({ "pattern": "end", "path": "/workspace/log" }))]),
+        Turn(&[count(7)]),
+        Turn(&[count(8), count(9)]),
+    ])
+}
+
+/// What happened, without the times, the costs, the names of this very run, and
+/// further attempts at what a crash cut off.
+fn shape(events: &[Value]) -> Vec<String> {
+    let text = |event: &Value| {
+        let (kind, body) = event.as_object()?.iter().next()?;
+        let detail = match kind.as_str() {
+            "proposed" => match body.get("call_tool") {
+                Some(call) => format!("{} {}", call["tool"], call["call"]),
+                None => body.to_string(),
+            },
+            "decided" => body["verdict"].to_string(),
+            "started" if body["attempt"] != 1 => return None,
+            "started" => format!("in {}", body["place"]["sandbox"]),
+            "settled" => match &body["outcome"]["done"] {
+                Value::Null => body["outcome"].to_string(),
+                done if !done["sandbox"].is_null() => {
+                    format!("sandbox {}", done["sandbox"]["note"])
+                }
+                done if !done["reply"].is_null() => done["reply"]["parts"].to_string(),
+                done => done.to_string(),
+            },
+            "opened" | "said" => String::new(),
+            _ => body.to_string(),
+        };
+        Some(format!("{kind} {detail}"))
+    };
+    events.iter().filter_map(text).collect()
+}
+
+/// What a patch adds.
+fn added(patch: &str) -> String {
+    let patch = fs::read_to_string(patch).unwrap();
+    let lines = patch.lines().filter(|line| !line.starts_with("+++"));
+    lines.filter_map(|line| line.strip_prefix('+')).map(|line| format!("{line}\n")).collect()
+}
+
+fn expected() -> String {
+    let counted: String = (1..=COUNTED).map(|n| format!("begin {n}\nend {n}\n")).collect();
+    counted + "one two\n"
+}
+
+struct Killing<'a> {
+    world: &'a World,
+    script: &'a str,
+    kills: &'a AtomicUsize,
+}
+
+impl Killing<'_> {
+    fn named(&self, title: &str) -> Option<String> {
+        let sessions = self.world.sessions();
+        let found = sessions.iter().find(|session| session["title"] == title)?;
+        Some(found["session"].as_str().unwrap().to_owned())
+    }
+
+    /// Begins, or goes on where the last one was killed.
+    fn start(&self, title: &str) -> Running {
+        let dir = self.world.dir(title, &[("file", b"file\n")]);
+        let dir = dir.to_str().unwrap();
+        match self.named(title) {
+            Some(session) => {
+                self.world.start(&["sessions", "resume", &session, "--apply", "--json"])
+            }
+            None => {
+                let flags = ["--script", self.script, "--apply", "--json"];
+                self.world.start(&[&["run", title, "--dir", dir], &flags[..]].concat())
+            }
+        }
+    }
+
+    /// Starts a session and kills who drives it until it comes to its end.
+    fn session(&self, title: &str, random: &mut Random) -> Ran {
+        loop {
+            let mut running = self.start(title);
+            if self.kills.load(Ordering::Relaxed) >= KILLS {
+                return running.end();
+            }
+            let most = DELAYS_US_MAX[usize::from(random.next() & 1 == 1)];
+            let delay = Duration::from_micros(random.next() % most);
+            std::thread::sleep(delay); // poll: not a wait for anything, the random moment itself
+            if running.has_ended() {
+                return running.end();
+            }
+            running.kill();
+            self.kills.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The session came to the same end as one that nobody killed.
+    fn check(&self, title: &str, object: &Value, wanted: &[String]) {
+        let session = self.named(title).unwrap();
+        assert_eq!(object["status"], "answered");
+        assert_eq!(added(object["patch"].as_str().unwrap()), expected(), "{title}");
+        let written = ["log", "notes"].map(|name| self.world.path(title).join(name));
+        let written = written.map(|path| fs::read_to_string(path).unwrap()).concat();
+        assert_eq!(written, expected(), "{title}");
+        assert_eq!(shape(&self.world.events(&session)), wanted, "{title}");
+        let shown = self.world.ran(0, &["sessions", "show", &session, "--json"]);
+        assert_eq!(shown.json()["status"], "answered");
+    }
+}
+
+fn killed_at(seed: u64) {
+    let world = World::new();
+    let script = script(&world);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let target = dir.to_str().unwrap();
+    let whole = world.ran(0, &["run", "whole", "--dir", target, "--script", &script, "--json"]);
+    assert_eq!(added(whole.json()["patch"].as_str().unwrap()), expected());
+    let wanted = shape(&world.events(&world.session()));
+    let kills = AtomicUsize::new(0);
+    let killing = Killing { world: &world, script: &script, kills: &kills };
+    std::thread::scope(|threads| {
+        for thread in 0..AT_ONCE {
+            let (killing, wanted) = (&killing, &wanted);
+            threads.spawn(move || {
+                let mut random = Random(seed.wrapping_add(thread as u64));
+                for number in 0.. {
+                    if killing.kills.load(Ordering::Relaxed) >= KILLS {
+                        break;
+                    }
+                    let title = format!("killed {thread}.{number}");
+                    let object = killing.session(&title, &mut random).expect(0).json();
+                    killing.check(&title, &object, wanted);
+                }
+            });
+        }
+    });
+    assert!(kills.load(Ordering::Relaxed) >= KILLS);
+    assert_eq!(fs::read_dir(world.data().join("native/sandboxes")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_session_killed_at_any_moment_goes_on_and_does_nothing_twice() {
+    let seed = match std::env::var("OUTRIGGER_TEST_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => u64::from(std::process::id()),
+    };
+    // Shown if this fails. The moments are drawn from it; what they hit is up to the machine.
+    println!("OUTRIGGER_TEST_SEED={seed}");
+    killed_at(seed);
+}
