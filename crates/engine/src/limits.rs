@@ -12,6 +12,8 @@ pub const SNAPSHOT_EVENTS: u64 = 256;
 pub const STOP_MS_MAX: u64 = 2_000;
 /// Notices that a slow listener may be behind before it has to read the journal again.
 pub const FEED_NOTICES_MAX: usize = 1_024;
+/// The file that says what a workspace was filled with.
+pub const MARK_BYTES_MAX: u64 = 4_096;
 /// File operations under way at once while a workspace is copied.
 pub const COPIES_MAX: usize = 32;
 /// Entries of one page of a manifest.

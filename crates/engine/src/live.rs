@@ -21,6 +21,15 @@ pub(crate) struct Completed {
     pub(crate) spent: Amounts,
     /// The sandbox that turned out to be gone: its name, its life, what the model is told.
     pub(crate) lost: Option<(String, String, String)>,
+    /// The sandbox that it was done in, and its name.
+    pub(crate) reached: Option<(String, Arc<dyn Sandbox>)>,
+}
+
+impl Completed {
+    /// An end in which no sandbox had a part.
+    pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
+        Self { effect, outcome, spent, lost: None, reached: None }
+    }
 }
 
 /// A session in the hands of its driver. Dropping it stops the waiting for what
@@ -32,11 +41,16 @@ pub(crate) struct Live {
     pub(crate) granted: BTreeMap<Seq, Granted<Work>>,
     pub(crate) running: BTreeSet<Seq>,
     pub(crate) under_way: FuturesUnordered<BoxFuture<'static, Completed>>,
+    /// Kept from call to call, so that each need not look for its sandbox again.
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
+    /// What `pending` settles: to be settled again if it does not become durable.
+    pub(crate) outcomes: Vec<Completed>,
     /// Applied to `state` but not durable yet.
     pending: Vec<Event>,
     pending_at_ms: u64,
     kept: Seq,
+    /// How often somebody else appended first, in a row.
+    overtaken: u32,
 }
 
 impl fmt::Debug for Live {
@@ -52,19 +66,21 @@ impl fmt::Debug for Live {
 impl Live {
     /// Takes an event into the state; it becomes durable with the next flush.
     pub(crate) fn push(&mut self, at_ms: u64, event: Event) {
-        if self.pending.is_empty() {
-            self.pending_at_ms = at_ms;
-        }
+        self.pending_at_ms = self.at_ms(at_ms);
         let at_ms = self.pending_at_ms;
         let record = Record { seq: self.state.seq().next(), at_ms, event };
         self.state = std::mem::take(&mut self.state).apply(&record);
         self.pending.push(record.event);
     }
 
+    /// The time that the next event carries.
+    pub(crate) fn at_ms(&self, now_ms: u64) -> u64 {
+        if self.pending.is_empty() { now_ms } else { self.pending_at_ms }
+    }
+
     pub(crate) fn is_batch_full(&self) -> bool {
         self.pending.len() >= limits::BATCH_EVENTS_MAX
     }
-
 }
 
 /// What became of a flush.
@@ -73,7 +89,7 @@ pub(crate) enum Flushed {
     /// Everything is durable.
     Durable,
     /// Somebody else appended first: nothing of it is durable, and the state was
-    /// folded anew. Decide again.
+    /// folded anew. Decide again; what was settled is pending again.
     Overtaken,
 }
 
@@ -91,9 +107,11 @@ impl Engine {
             running: BTreeSet::new(),
             under_way: FuturesUnordered::new(),
             sandboxes: BTreeMap::new(),
+            outcomes: Vec::new(),
             pending: Vec::new(),
             pending_at_ms: 0,
             kept,
+            overtaken: 0,
         })
     }
 
@@ -153,18 +171,33 @@ impl Engine {
         let at_ms = live.pending_at_ms;
         match self.append(&live.session, after, at_ms, events, &live.state).await {
             Ok(()) => {
+                live.outcomes.clear();
+                live.overtaken = 0;
                 self.keep(live).await;
                 Ok(Flushed::Durable)
             }
             Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {
-                let (state, kept) = self.fold(&live.session).await?;
-                (live.state, live.kept) = (state, kept);
-                // What was granted for events that never became durable is void.
-                live.granted.clear();
+                self.fall_back(live).await?;
                 Ok(Flushed::Overtaken)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Folds anew after somebody else appended first. What was decided is void, what
+    /// happened is not.
+    async fn fall_back(&self, live: &mut Live) -> Result<(), Error> {
+        live.overtaken += 1;
+        if live.overtaken > limits::CONFLICTS_MAX {
+            return Err(Error::Contended(live.session.clone()));
+        }
+        (live.state, live.kept) = self.fold(&live.session).await?;
+        // Granted for events that never became durable.
+        live.granted.clear();
+        for done in std::mem::take(&mut live.outcomes) {
+            self.settle(live, done);
+        }
+        Ok(())
     }
 
     /// Appends and tells. `state` is the one that the events lead to.

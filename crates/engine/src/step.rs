@@ -5,6 +5,7 @@ use outrigger_agent::{
     Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, ToolKind, Work,
 };
 use outrigger_policy::{Action, Approval, Facts, Granted, Refused};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -39,7 +40,7 @@ impl Engine {
     /// One step: everything that can be decided without the world goes into one
     /// durable batch; then the world is touched once.
     pub(crate) async fn one_step(&self, live: &mut Live, poke: &Notify) -> Result<Step, Error> {
-        let at_ms = self.parts.clock.now_ms();
+        let at_ms = live.at_ms(self.parts.clock.now_ms());
         loop {
             let next = live.state.decide(&live.session, at_ms);
             match next {
@@ -55,7 +56,7 @@ impl Engine {
                 }
                 Next::Stop(ids) => {
                     if self.flush(live).await? == Flushed::Durable {
-                        self.stop_all(live, &ids).await?;
+                        self.stop_all(live, &ids).await;
                     }
                     return Ok(Step::Again);
                 }
@@ -93,7 +94,8 @@ impl Engine {
     }
 
     fn grant(&self, state: &State, id: Seq) -> Result<Granted<Work>, Refused> {
-        let no_effect = Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
+        let no_effect =
+            Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
         let effect = state.effect(id).ok_or(no_effect)?;
         let approval = if effect.approved { Approval::Given } else { Approval::None };
         with_facts(state, &effect.work, |facts| {
@@ -159,7 +161,10 @@ impl Engine {
             let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
             tokio::select! {
                 biased;
-                Some(completed) = live.under_way.next() => return self.settle(live, completed).await,
+                Some(completed) = live.under_way.next() => {
+                    self.settle(live, completed);
+                    return Ok(());
+                }
                 () = poke.notified() => return self.refresh(live).await,
                 () = tokio::time::sleep(poll) => {
                     let head = self.parts.journal.head(&live.session).await;
@@ -172,30 +177,29 @@ impl Engine {
         }
     }
 
-    /// Appends what became of an effect: also if somebody else appended meanwhile,
-    /// because an outcome is a fact; but only once.
-    pub(crate) async fn settle(&self, live: &mut Live, done: Completed) -> Result<(), Error> {
+    /// Takes in what became of an effect. It becomes durable together with what is
+    /// decided from it, before anything further is performed; if somebody else
+    /// appends first it is taken in again, because an outcome is a fact; but only once.
+    pub(crate) fn settle(&self, live: &mut Live, done: Completed) {
         live.running.remove(&done.effect);
-        for _ in 0..limits::CONFLICTS_MAX {
-            if live.state.effect(done.effect).is_none() {
-                return Ok(());
-            }
-            let at_ms = self.parts.clock.now_ms();
-            if let Some((sandbox, generation, notice)) = &done.lost
-                && live.state.sandbox(sandbox).is_some_and(|ready| ready.generation == *generation)
-            {
-                let (sandbox, generation, notice) =
-                    (sandbox.clone(), generation.clone(), notice.clone());
-                live.sandboxes.remove(&sandbox);
-                live.push(at_ms, Event::SandboxLost { sandbox, generation, notice });
-            }
-            let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
-            live.push(at_ms, Event::Settled { effect, outcome, spent });
-            if self.flush(live).await? == Flushed::Durable {
-                return Ok(());
-            }
+        if live.state.effect(done.effect).is_none() {
+            return;
         }
-        Err(Error::Contended(live.session.clone()))
+        let at_ms = self.parts.clock.now_ms();
+        if let Some((name, sandbox)) = &done.reached {
+            live.sandboxes.insert(name.clone(), Arc::clone(sandbox));
+        }
+        if let Some((sandbox, generation, notice)) = &done.lost
+            && live.state.sandbox(sandbox).is_some_and(|ready| ready.generation == *generation)
+        {
+            let (sandbox, generation, notice) =
+                (sandbox.clone(), generation.clone(), notice.clone());
+            live.sandboxes.remove(&sandbox);
+            live.push(at_ms, Event::SandboxLost { sandbox, generation, notice });
+        }
+        let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
+        live.push(at_ms, Event::Settled { effect, outcome, spent });
+        live.outcomes.push(done);
     }
 }
 

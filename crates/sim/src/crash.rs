@@ -1,21 +1,24 @@
-//! A journal that dies with its process: right before or right after a chosen write.
+//! A journal that dies with its process, right before or right after a chosen
+//! write, or in which somebody else appends first.
 
 use async_trait::async_trait;
-use outrigger_agent::{Event, Seq, SessionId};
+use outrigger_agent::{Author, Event, Message, Seq, SessionId};
 use outrigger_store::{
     Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified,
 };
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-/// Where a process dies.
+/// What befalls a process, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Death {
     /// It lives.
     Never,
-    /// At this write, from 0; nothing of it is stored.
+    /// It dies at this write, from 0; nothing of it is stored.
     Before(u64),
-    /// At this write, from 0; it is stored, and nobody is told.
+    /// It dies at this write, from 0; it is stored, and nobody is told.
     After(u64),
+    /// It lives, but at this write, from 0, somebody else says something first.
+    Overtaken(u64),
 }
 
 /// The journal as one process sees it.
@@ -76,6 +79,12 @@ impl Journal for Mortal {
             }
             write
         };
+        if self.death == Death::Overtaken(write) {
+            let author = Author::Person("person:other".to_owned());
+            let said = Message { author, text: "wait, this too".to_owned() };
+            let said = vec![Event::Said(Arc::new(said))];
+            self.inner.append(session, after, at_ms, said, Summary::default()).await?;
+        }
         let appended = self.inner.append(session, after, at_ms, events, summary).await;
         if self.death == Death::After(write) {
             self.progress.lock().expect("no writer panics").dead = true;
@@ -94,7 +103,11 @@ impl Journal for Mortal {
         self.inner.head(session).await
     }
 
-    async fn sessions(&self, before: Option<Before>, limit: usize) -> Result<Vec<SessionRow>, Error> {
+    async fn sessions(
+        &self,
+        before: Option<Before>,
+        limit: usize,
+    ) -> Result<Vec<SessionRow>, Error> {
         self.inner.sessions(before, limit).await
     }
 

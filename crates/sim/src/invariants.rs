@@ -1,6 +1,6 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Phase, Record, Seq, Work};
+use outrigger_agent::{Event, Outcome, Phase, Record, Seq, Work};
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +40,9 @@ pub enum Violation {
         /// With them.
         crashed: String,
     },
+    /// An effect was begun again although nobody had died.
+    #[error("effect {0} was begun again although nobody had died")]
+    Repeated(Seq),
     /// The engine stopped with an error that no crash explains.
     #[error("the engine stopped: {0}")]
     Engine(String),
@@ -77,6 +80,20 @@ fn ledger(records: &[Record]) -> Result<(), Violation> {
             }
             Event::Settled { effect, .. } => {
                 open.remove(effect).ok_or(Violation::SettledTwice(*effect))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checks a run in which nobody died: what was done is known, and is not done again.
+pub(crate) async fn check_undisturbed(world: &World) -> Result<(), Violation> {
+    for record in world.records().await {
+        match record.event {
+            Event::Started { effect, attempt: 2.., .. }
+            | Event::Settled { effect, outcome: Outcome::Unknown { .. }, .. } => {
+                return Err(Violation::Repeated(effect));
             }
             _ => {}
         }

@@ -29,7 +29,8 @@ impl Simulated {
     }
 
     fn parts(&self, spoken: u64) -> Vec<Part> {
-        let mut rng = fastrand::Rng::with_seed(self.seed ^ spoken.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut rng =
+            fastrand::Rng::with_seed(self.seed ^ spoken.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let last = spoken + 1 >= limits::REPLIES_MAX || rng.u8(..) < 40;
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         if !last || spoken == 0 {
@@ -49,11 +50,19 @@ fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
         0..=3 => ("execute", format!(r#"{{"command":"append /workspace/log {word}"}}"#)),
         4 => {
             let ms = rng.u64(1..limits::COMMAND_MS_MAX);
-            ("execute", format!(r#"{{"command":"append /workspace/log {word}; sleep {ms}ms; append /workspace/log {word}-end"}}"#))
+            (
+                "execute",
+                format!(
+                    r#"{{"command":"append /workspace/log {word}; sleep {ms}ms; append /workspace/log {word}-end"}}"#
+                ),
+            )
         }
         5 => ("execute", r#"{"command":"fail"}"#.to_owned()),
         6 => ("write_file", format!(r#"{{"file_path":"/workspace/{word}","content":"{word}"}}"#)),
-        7 => ("edit_file", r#"{"file_path":"/workspace/seed","old_string":"a","new_string":"ab"}"#.to_owned()),
+        7 => (
+            "edit_file",
+            r#"{"file_path":"/workspace/seed","old_string":"a","new_string":"ab"}"#.to_owned(),
+        ),
         8 => ("read_file", r#"{"file_path":"/workspace/log"}"#.to_owned()),
         9 => ("ls", r#"{"path":"/workspace"}"#.to_owned()),
         10 => ("execute", r#"{"command": "#.to_owned()),
@@ -71,10 +80,12 @@ impl Model for Simulated {
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
         let replies = request.items.iter().filter(|item| matches!(item, Item::Reply(_)));
         let spoken = replies.count() as u64;
-        let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken).u64(..limits::REPLY_MS_MAX);
+        let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken)
+            .u64(..limits::REPLY_MS_MAX);
         tokio::time::sleep(Duration::from_millis(wait)).await;
         let parts = self.parts(spoken);
-        let usage = Usage { input_tokens: 100 + 50 * spoken, output_tokens: 20, ..Usage::default() };
+        let usage =
+            Usage { input_tokens: 100 + 50 * spoken, output_tokens: 20, ..Usage::default() };
         let origin = Origin {
             api: "simulated".to_owned(),
             provider: "simulated".to_owned(),

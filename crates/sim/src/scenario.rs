@@ -1,10 +1,10 @@
 //! One seed: a calm run, then the same run killed at every write and at some
-//! moments between writes.
+//! moments between writes, and overtaken by somebody else at every write.
 
 use std::time::Duration;
 
 use crate::crash::Death;
-use crate::invariants::check;
+use crate::invariants::{check, check_undisturbed};
 use crate::shape::shape;
 use crate::world::{Ended, World, few_tokens};
 use crate::{Violation, limits};
@@ -25,7 +25,8 @@ pub struct Report {
 /// # Errors
 /// The first invariant that does not hold, with where the harness was killed.
 pub fn check_seed(seed: u64) -> Result<Report, (String, Violation)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime without input and output needs nothing");
     runtime.block_on(check_all(seed))
 }
@@ -44,13 +45,21 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
         // A second kill right after the first start: recovery is killed as well.
         for kills in [vec![plan], vec![plan, Kill::Write(Death::After(0))]] {
             let place = format!("{kills:?}");
-            let crashed = run(seed, &kills).await.map_err(|violation| (place.clone(), violation))?;
+            let crashed =
+                run(seed, &kills).await.map_err(|violation| (place.clone(), violation))?;
             report.runs += 1;
             report.kills += crashed.kills;
             if few_tokens(seed).is_none() {
                 same(&calm.shape, &crashed.shape).map_err(|violation| (place, violation))?;
             }
         }
+    }
+    for write in 0..calm.writes {
+        let overtaken = Kill::Write(Death::Overtaken(write));
+        // What is said changes what follows, so there is no shape to compare with.
+        let ran = run(seed, &[overtaken]).await;
+        ran.map_err(|violation| (format!("{overtaken:?}"), violation))?;
+        report.runs += 1;
     }
     Ok(report)
 }
@@ -87,6 +96,9 @@ async fn run(seed: u64, kills: &[Kill]) -> Result<Run, Violation> {
             Ended::Killed => killed += 1,
             Ended::Parked => {
                 check(&world).await?;
+                if killed == 0 {
+                    check_undisturbed(&world).await?;
+                }
                 return Ok(Run { shape: shape(&world.records().await), writes, kills: killed });
             }
         }

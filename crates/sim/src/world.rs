@@ -1,8 +1,8 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Amounts, Author, Event, Message, ModelSpec, Record, Seq, SessionId, Spec, State,
-    TurnLimits, Workspace,
+    Amounts, Author, Event, Message, ModelSpec, Record, Seq, SessionId, Spec, State, TurnLimits,
+    Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts};
 use outrigger_model::Model;
@@ -60,10 +60,12 @@ impl World {
             clock: Arc::new(VirtualClock(Instant::now())),
         };
         let archive = world.journal.put(archive()).await;
-        let archive = archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
+        let archive =
+            archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
         let workspace = Workspace { archive, bytes: 0, files: 1, source: "simulated".to_owned() };
         let engine = world.engine(Arc::new(Mortal::new(world.journal.clone(), Death::Never)));
-        let task = Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
+        let task =
+            Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
         engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
         Ok(world)
     }
@@ -82,7 +84,11 @@ impl World {
     }
 
     /// Lives one life of a harness. `moment` kills it between writes.
-    pub(crate) async fn live(&self, death: Death, moment: Option<Duration>) -> Result<(Ended, u64), Error> {
+    pub(crate) async fn live(
+        &self,
+        death: Death,
+        moment: Option<Duration>,
+    ) -> Result<(Ended, u64), Error> {
         let journal = Arc::new(Mortal::new(self.journal.clone(), death));
         let engine = self.engine(Arc::clone(&journal));
         let poke = Notify::new();
@@ -104,7 +110,8 @@ impl World {
     /// Everything that was journalled.
     pub(crate) async fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();
-        let read = load_all(&self.journal, &self.session, Seq::default(), |record| records.push(record));
+        let read =
+            load_all(&self.journal, &self.session, Seq::default(), |record| records.push(record));
         read.await.expect("a journal in memory can be read");
         records
     }

@@ -34,7 +34,7 @@ impl Engine {
                 None => {
                     let evidence = "No reply of the model contains this call.".to_owned();
                     let outcome = Outcome::Unknown { evidence };
-                    ready(Completed { effect: id, outcome, spent: reserved, lost: None }).boxed()
+                    ready(Completed::new(id, outcome, reserved)).boxed()
                 }
             },
         }

@@ -32,7 +32,7 @@ impl Engine {
                     (Outcome::Failed(Failure::Model { fault, detail }), 0)
                 }
             };
-            Completed { effect, outcome, spent: Amounts { steps: 1, tokens }, lost: None }
+            Completed::new(effect, outcome, Amounts { steps: 1, tokens })
         }
     }
 }

@@ -22,11 +22,12 @@ impl Engine {
         let workspace = live.state.spec().and_then(|spec| spec.workspace.clone());
         async move {
             let made = make(&parts, &session, &sandbox, workspace.as_ref()).await;
-            let outcome = match made {
-                Ok(ready) => Outcome::Done(Product::Sandbox(ready)),
-                Err(detail) => Outcome::Failed(Failure::Sandbox { detail }),
+            let (outcome, reached) = match made {
+                Ok((ready, reached)) => (Outcome::Done(Product::Sandbox(ready)), Some(reached)),
+                Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None),
             };
-            Completed { effect, outcome, spent: Amounts::default(), lost: None }
+            let reached = reached.map(|reached| (sandbox, reached));
+            Completed { reached, ..Completed::new(effect, outcome, Amounts::default()) }
         }
     }
 }
@@ -37,7 +38,7 @@ async fn make(
     session: &SessionId,
     name: &str,
     content: Option<&Workspace>,
-) -> Result<SandboxReady, String> {
+) -> Result<(SandboxReady, Arc<dyn Sandbox>), String> {
     let id = Engine::sandbox_id(session, name);
     let plain = |error: Error| error.to_string();
     let sandbox = parts.backend.create(&id, &parts.sandbox).await.map_err(plain)?;
@@ -46,13 +47,14 @@ async fn make(
         Some(content) => fill(parts, &*sandbox, content).await?,
     };
     let capabilities = parts.backend.capabilities();
-    Ok(SandboxReady {
+    let ready = SandboxReady {
         id: id.to_string(),
         generation: sandbox.generation().to_string(),
         backend: capabilities.backend.clone(),
-        isolation: format!("{:?}", capabilities.isolation),
+        isolation: capabilities.isolation.to_string(),
         note,
-    })
+    };
+    Ok((ready, sandbox))
 }
 
 async fn fill(
@@ -61,7 +63,7 @@ async fn fill(
     content: &Workspace,
 ) -> Result<Option<String>, String> {
     match workspace::import(&*parts.blobs, content, sandbox).await {
-        Ok(Imported::Fresh) => Ok(None),
+        Ok(Imported::Fresh | Imported::Attached) => Ok(None),
         Ok(Imported::Kept) => Ok(Some(
             "The sandbox was started again over its old disk: files are as they were left, processes are gone."
                 .to_owned(),

@@ -6,38 +6,35 @@ use outrigger_sandbox::{ExecId, SandboxId};
 use std::time::Duration;
 
 use crate::live::{Completed, Live};
-use crate::{Engine, Error, limits};
+use crate::{Engine, limits};
 
 impl Engine {
     /// Kills running commands, stops waiting for the model, and settles each as
     /// cancelled; what came to its end first is settled as what it came to.
-    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) -> Result<(), Error> {
+    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) {
         let places: Vec<Place> = ids.iter().filter_map(|id| place_of(live, *id)).collect();
         let commands = places.len();
         let kill = |place: Place| self.kill(Self::sandbox_id(&live.session, &place.sandbox), place);
         let killing: Vec<_> = places.into_iter().map(kill).collect();
         futures_util::future::join_all(killing).await;
-        self.settle_what_ended(live, commands).await?;
+        self.settle_what_ended(live, commands).await;
         // What is left was a model call, or did not end in time: nobody waits for it any more.
         live.under_way.clear();
         live.running.clear();
         for id in ids {
             let spent = live.state.reserved_for(*id);
-            let outcome = Outcome::Cancelled;
-            self.settle(live, Completed { effect: *id, outcome, spent, lost: None }).await?;
+            self.settle(live, Completed::new(*id, Outcome::Cancelled, spent));
         }
-        Ok(())
     }
 
-    async fn settle_what_ended(&self, live: &mut Live, commands: usize) -> Result<(), Error> {
+    async fn settle_what_ended(&self, live: &mut Live, commands: usize) {
         for _ in 0..commands {
             let patience = Duration::from_millis(limits::STOP_MS_MAX);
             match tokio::time::timeout(patience, live.under_way.next()).await {
-                Ok(Some(done)) => self.settle(live, done).await?,
-                Ok(None) | Err(_) => return Ok(()),
+                Ok(Some(done)) => self.settle(live, done),
+                Ok(None) | Err(_) => return,
             }
         }
-        Ok(())
     }
 
     /// Failing to kill is no failure of the cancel: a sandbox that is gone has no commands.

@@ -1,6 +1,8 @@
 //! Performs a tool call in its sandbox.
 
-use outrigger_agent::{Amounts, Outcome, Place, Phase, Product, Seq, SessionId, Status, ToolCall, ToolOutput};
+use outrigger_agent::{
+    Amounts, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall, ToolOutput,
+};
 use outrigger_sandbox::{Backend, Error, ExecId, Output, OutputSink, Sandbox, SandboxId};
 use outrigger_tools::Invocation;
 use std::sync::Arc;
@@ -36,8 +38,19 @@ impl Engine {
         };
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
-            let (outcome, lost) = attempt.perform(&sink).await;
-            Completed { effect, outcome, spent: Amounts { steps: 1, tokens: 0 }, lost }
+            let name = attempt.place.sandbox.clone();
+            let (outcome, lost, reached) = match attempt.sandbox().await {
+                Ok(sandbox) => {
+                    let (outcome, lost) = attempt.perform(&*sandbox, &sink).await;
+                    (outcome, lost, Some((name, sandbox)))
+                }
+                Err(reason) => {
+                    let (outcome, lost) = attempt.lost_before(&reason);
+                    (outcome, lost, None)
+                }
+            };
+            let spent = Amounts { steps: 1, tokens: 0 };
+            Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
     }
 }
@@ -55,17 +68,13 @@ struct Attempt {
 type Lost = Option<(String, String, String)>;
 
 impl Attempt {
-    async fn perform(self, sink: &Told) -> (Outcome, Lost) {
-        let sandbox = match self.sandbox().await {
-            Ok(sandbox) => sandbox,
-            Err(reason) => return self.lost_before(&reason),
-        };
+    async fn perform(&self, sandbox: &dyn Sandbox, sink: &Told) -> (Outcome, Lost) {
         let Ok(exec) = ExecId::new(&*self.place.exec) else {
             let evidence = format!("`{}` is no exec id.", self.place.exec);
             return (Outcome::Unknown { evidence }, None);
         };
         let invocation = Invocation { tool: &self.tool, arguments: &self.arguments, exec };
-        match outrigger_tools::perform(&invocation, &*sandbox, sink).await {
+        match outrigger_tools::perform(&invocation, sandbox, sink).await {
             Ok(output) => (Outcome::Done(Product::Output(output)), None),
             Err(error @ Error::Lost { .. }) => self.lost_during(&error),
             Err(error) => (Outcome::Unknown { evidence: unclear(&error) }, None),
@@ -77,6 +86,7 @@ impl Attempt {
         let wanted = &self.place.generation;
         if let Some(known) = &self.known
             && known.generation().as_str() == wanted
+            && known.is_alive()
         {
             return Ok(Arc::clone(known));
         }
@@ -101,7 +111,9 @@ impl Attempt {
         let outcome = match self.found {
             Found::Fresh => Outcome::Done(Product::Output(ToolOutput {
                 status: Status::Error,
-                text: format!("Not run: the sandbox was lost before ({reason}). Call again to run it in a new one."),
+                text: format!(
+                    "Not run: the sandbox was lost before ({reason}). Call again to run it in a new one."
+                ),
                 exit_code: None,
                 hidden_bytes: 0,
             })),
@@ -136,6 +148,7 @@ struct Told {
 impl OutputSink for Told {
     fn output(&self, output: Output<'_>) {
         let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
-        self.feed.tell(&self.session, || Notice::Live(self.effect, LiveOutput::Output(bytes.to_vec())));
+        self.feed
+            .tell(&self.session, || Notice::Live(self.effect, LiveOutput::Output(bytes.to_vec())));
     }
 }

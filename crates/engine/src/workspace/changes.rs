@@ -126,20 +126,20 @@ pub async fn changes(
     let after = stream::iter(paths.iter().filter_map(|path| now.get(path)))
         .map(|entry| async { Ok((entry.path.clone(), download(sandbox, entry).await?)) })
         .buffer_unordered(limits::COPIES_MAX)
-        .try_fold((BTreeMap::new(), 0u64), |(mut files, bytes), (path, file): (_, File)| async move {
-            let bytes = bytes + file.contents.len() as u64;
-            if bytes > limits::CHANGED_BYTES_MAX {
-                return Err(Error::TooLarge(limits::CHANGED_BYTES_MAX));
-            }
-            files.insert(path, file);
-            Ok((files, bytes))
-        });
+        .try_fold(
+            (BTreeMap::new(), 0u64),
+            |(mut files, bytes), (path, file): (_, File)| async move {
+                let bytes = bytes + file.contents.len() as u64;
+                if bytes > limits::CHANGED_BYTES_MAX {
+                    return Err(Error::TooLarge(limits::CHANGED_BYTES_MAX));
+                }
+                files.insert(path, file);
+                Ok((files, bytes))
+            },
+        );
     let (mut after, _) = after.await?;
-    let change = |path: String| Change {
-        before: before.remove(&path),
-        after: after.remove(&path),
-        path,
-    };
+    let change =
+        |path: String| Change { before: before.remove(&path), after: after.remove(&path), path };
     Ok(paths.into_iter().map(change).collect())
 }
 
@@ -223,7 +223,8 @@ async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, 
             offset: contents.len() as u64,
             bytes_max: sandbox_limits::FILE_CHUNK_BYTES_MAX,
         };
-        let FileReply::Bytes { bytes, total_bytes } = sandbox.files(op).await.map_err(failed)? else {
+        let FileReply::Bytes { bytes, total_bytes } = sandbox.files(op).await.map_err(failed)?
+        else {
             return Err(Error::Protocol);
         };
         contents.extend_from_slice(&bytes);

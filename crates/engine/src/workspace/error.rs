@@ -35,8 +35,11 @@ pub fn explain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let said = error.to_string();
+        // Some errors of other crates tell their cause as well.
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
         cause = error.source();
     }
     text

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use super::Error;
 use crate::limits;
 
-/// Says which archive a workspace was filled from. Written last, so that its
-/// absence means that filling was not finished.
+/// Says which archive a workspace was filled from, and in which life of its sandbox.
+/// Written last, so that its absence means that filling was not finished.
 const MARK: &str = "/home/agent/.outrigger-workspace";
 
 /// What filling found.
@@ -22,7 +22,9 @@ const MARK: &str = "/home/agent/.outrigger-workspace";
 pub enum Imported {
     /// An empty workspace, filled now.
     Fresh,
-    /// A workspace that had been filled before: left as it is.
+    /// Filled before in this very life: nothing happened to it since.
+    Attached,
+    /// Filled before in another life: left as it is, but its processes are gone.
     Kept,
 }
 
@@ -47,9 +49,11 @@ pub async fn import(
     content: &Workspace,
     sandbox: &dyn Sandbox,
 ) -> Result<Imported, Error> {
-    let mark = content.archive.as_str().as_bytes();
-    if marked(sandbox, mark).await {
-        return Ok(Imported::Kept);
+    let mark = format!("{}\n{}\n", content.archive.as_str(), sandbox.generation());
+    match marked(sandbox).await {
+        Some(found) if found == mark => return Ok(Imported::Attached),
+        Some(found) if is_of(&found, content) => return Ok(Imported::Kept),
+        Some(_) | None => {}
     }
     let archive = blobs.open(&content.archive).await.map_err(Error::Blob)?;
     let (send, receive) = mpsc::channel(limits::COPIES_MAX);
@@ -57,22 +61,30 @@ pub async fn import(
     let entries = stream::unfold(receive, |mut receive| async {
         receive.recv().await.map(|entry| (entry, receive))
     });
-    let copying = entries.map(Ok::<Entry, Error>).try_for_each_concurrent(
-        limits::COPIES_MAX,
-        |entry| write(sandbox, entry),
-    );
+    let copying = entries
+        .map(Ok::<Entry, Error>)
+        .try_for_each_concurrent(limits::COPIES_MAX, |entry| write(sandbox, entry));
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
-    let mark = Body::File { contents: mark.to_vec(), executable: false };
+    let mark = Body::File { contents: mark.into_bytes(), executable: false };
     write(sandbox, Entry { path: MARK.to_owned(), body: mark }).await?;
     Ok(Imported::Fresh)
 }
 
-async fn marked(sandbox: &dyn Sandbox, mark: &[u8]) -> bool {
-    let (path, bytes_max) = (MARK.to_owned(), mark.len() as u64 + 1);
+/// Whether a workspace was filled to the end. Changes of one that was not mean nothing.
+pub async fn is_filled(content: &Workspace, sandbox: &dyn Sandbox) -> bool {
+    marked(sandbox).await.is_some_and(|found| is_of(&found, content))
+}
+
+fn is_of(mark: &str, content: &Workspace) -> bool {
+    mark.lines().next() == Some(content.archive.as_str())
+}
+
+async fn marked(sandbox: &dyn Sandbox) -> Option<String> {
+    let (path, bytes_max) = (MARK.to_owned(), limits::MARK_BYTES_MAX);
     match sandbox.files(FileOp::Read { path, offset: 0, bytes_max }).await {
-        Ok(FileReply::Bytes { bytes, .. }) => bytes == mark,
-        Ok(_) | Err(_) => false,
+        Ok(FileReply::Bytes { bytes, .. }) => String::from_utf8(bytes).ok(),
+        Ok(_) | Err(_) => None,
     }
 }
 
@@ -107,7 +119,9 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
 async fn write(sandbox: &dyn Sandbox, entry: Entry) -> Result<(), Error> {
     let Entry { path, body } = entry;
     let ops = match body {
-        Body::Link { target } => vec![FileOp::Link { id: id(&path, 0), path: path.clone(), target }],
+        Body::Link { target } => {
+            vec![FileOp::Link { id: id(&path, 0), path: path.clone(), target }]
+        }
         Body::Directory => vec![FileOp::MakeDir { id: id(&path, 0), path: path.clone() }],
         Body::File { contents, executable } => pieces(&path, &contents, executable),
     };

@@ -34,7 +34,7 @@ pub(crate) fn pack(dir: &Path, scratch: &Path, config: &Config) -> Outcome<Packe
             .hint("Name a directory that you may read with --dir.")
     };
     fs::read_dir(dir).map_err(readable)?;
-    let paths = if dir.join(".git").exists() { tracked(dir)? } else { walked(dir, config)? };
+    let paths = if is_tracked(dir) { listed(dir, &STATE)? } else { walked(dir, config)? };
     measure(dir, config, &paths)?;
     let archive = nameless(scratch).map_err(|error| storage(scratch, &error))?;
     let mut packing = Packing {
@@ -69,14 +69,40 @@ fn nameless(scratch: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(scratch, flags, mode)?))
 }
 
-/// What git knows of, and what it does not ignore. Hooks and monitors of the
-/// repository are programs that somebody else wrote: none of them is run.
-fn tracked(dir: &Path) -> Outcome<Vec<PathBuf>> {
+/// What git knows of, and what it does not ignore.
+const STATE: [&str; 4] = ["--cached", "--others", "--exclude-standard", "--deduplicate"];
+/// What git is told of our environment: where programs and its settings are. No key
+/// that it could pass on, and no `GIT_DIR` of somebody else's repository.
+const GIT_ENVIRONMENT: [&str; 6] = [
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+];
+
+/// Whether git says what belongs to a directory: a repository, or a part of one.
+/// One that merely lies somewhere beneath a repository, for example in a home
+/// directory that is one, is none.
+fn is_tracked(dir: &Path) -> bool {
+    let holds = |dir: &Path| dir.join(".git").exists();
+    let known = || listed(dir, &["--cached"]).is_ok_and(|known| !known.is_empty());
+    holds(dir) || dir.ancestors().skip(1).any(holds) && known()
+}
+
+/// Asks git. Hooks and monitors of the repository are programs that somebody else
+/// wrote: none of them is run.
+fn listed(dir: &Path, what: &[&str]) -> Outcome<Vec<PathBuf>> {
+    let known = |name: &&'static str| std::env::var_os(name).map(|value| (*name, value));
     let output = Command::new("git")
+        .env_clear()
+        .envs(GIT_ENVIRONMENT.iter().filter_map(known))
         .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
         .arg("-C")
         .arg(dir)
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
+        .args(["ls-files", "-z"])
+        .args(what)
         .output();
     let output = output.map_err(|error| {
         Failure::new(Kind::Usage, format!("git can't be run: {error}"))
@@ -93,9 +119,24 @@ fn tracked(dir: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Looks at no more than may be copied: a home directory has millions of files.
+/// What is not ignored. Who names a directory that is itself ignored, by a rule
+/// from above, means it all the same.
 fn walked(dir: &Path, config: &Config) -> Outcome<Vec<PathBuf>> {
+    let paths = walked_under(dir, config, Above::Obeyed)?;
+    if paths.is_empty() { walked_under(dir, config, Above::Ignored) } else { Ok(paths) }
+}
+
+/// What becomes of ignore files of the directories above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Above {
+    Obeyed,
+    Ignored,
+}
+
+/// Looks at no more than may be copied: a home directory has millions of files.
+fn walked_under(dir: &Path, config: &Config, above: Above) -> Outcome<Vec<PathBuf>> {
     let walk = ignore::WalkBuilder::new(dir)
+        .parents(above == Above::Obeyed)
         .hidden(false)
         .require_git(false)
         .follow_links(false)

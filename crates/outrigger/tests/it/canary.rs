@@ -3,7 +3,7 @@
 
 use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 /// A secret that stands nowhere in this program's text, nor in what the sandbox is told.
@@ -142,6 +142,29 @@ fn a_secret_of_the_harness_is_nowhere() {
 }
 
 #[test]
+fn no_program_that_is_started_gets_a_secret() {
+    let (world, secret) = (World::new(), secret());
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    world.git(&dir, &["init", "-q"]);
+    world.git(&dir, &["add", "."]);
+    let path = std::env::var("PATH").unwrap();
+    let log = world.path("git-env");
+    let wrapper = format!("#!/bin/sh\nenv >> {}\nPATH={path} exec git \"$@\"\n", log.display());
+    let bin = world.dir("bin", &[("git", wrapper.as_bytes())]);
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let script = world.script(&[Turn(&[shell("ls")])]);
+    let target = dir.display().to_string();
+    let mut run = world.outrigger(&["run", "x", "--dir", &target, "--script", &script, "--json"]);
+    run.env("PATH", format!("{}:{path}", bin.display()));
+    // As in a hook of another repository.
+    run.env("ANTHROPIC_API_KEY", &secret).env("GIT_DIR", "/nowhere");
+    Ran::of(run.output().unwrap()).expect(0);
+    let told = fs::read_to_string(log).unwrap();
+    assert!(told.contains("HOME=") && !told.contains(&secret), "{told}");
+    assert!(!told.contains("GIT_DIR"), "{told}");
+}
+
+#[test]
 fn what_a_command_sees_is_its_own() {
     let looked = looked();
     let world = &looked.world;
@@ -201,7 +224,16 @@ fn spawner_and_guest_never_had_the_secret() {
     let children = fs::read_to_string(children).unwrap();
     let guest: u32 = children.split_whitespace().next().expect("a guest").parse().unwrap();
     for pid in [spawner, guest] {
-        assert_eq!(fs::read(format!("/proc/{pid}/environ")).unwrap(), b"", "{pid}");
+        match fs::read(format!("/proc/{pid}/environ")) {
+            Ok(environ) => assert_eq!(environ, b"", "{pid}"),
+            // Of a process with rights that its user has not, the kernel shows that
+            // user nothing (proc_pid_environ(5)): as root there is more to check.
+            Err(error) => {
+                let root = rustix::process::geteuid().is_root();
+                assert!(!root && error.kind() == std::io::ErrorKind::PermissionDenied, "{error}");
+                continue;
+            }
+        }
         let memory = memory_of(pid);
         assert!(memory.len() > 4096, "the memory of {pid} could be read");
         assert!(!holds(&memory, &looked.secret), "the secret is in the memory of {pid}");

@@ -314,7 +314,6 @@ fn a_directory_without_git_is_copied_but_for_what_it_ignores() {
             ("deep/er/file", b"deep\n"),
         ],
     );
-    // Somebody else's repository around it changes nothing.
     let ran = run_in(&world, &dir, &[Turn(&[shell("find . -type f | LC_ALL=C sort")])], &[]);
     ran.expect(0);
     expect![[r#"
@@ -323,6 +322,32 @@ fn a_directory_without_git_is_copied_but_for_what_it_ignores() {
         ./deep/er/file
         ./kept"#]]
     .assert_eq(&outputs(&world, &world.session())[0]);
+}
+
+#[test]
+fn a_part_of_a_repository_is_copied_as_git_has_it() {
+    let world = World::new();
+    let files: [(&str, &[u8]); 5] = [
+        (".gitignore", b"*.log\nnew/*.env\nwhole/\n"),
+        ("part/kept.log", b"tracked all the same\n"),
+        ("part/deep/file", b"file\n"),
+        ("new/file", b"file\n"),
+        ("new/a.env", b"private\n"),
+    ];
+    let dir = world.dir("repo", &files);
+    world.git(&dir, &["init", "-q"]);
+    world.git(&dir, &["add", "-f", "part", ".gitignore"]);
+    world.git(&dir, &["commit", "-qm", "all"]);
+    world.dir("repo", &[("part/b.log", b"ignored\n"), ("whole/file", b"file\n")]);
+    let inside = |part: &str| {
+        let turn = [Turn(&[shell("find . -type f | LC_ALL=C sort")])];
+        let object = run_in(&world, &dir.join(part), &turn, &[]).expect(0).json();
+        outputs(&world, object["session"].as_str().unwrap()).remove(0)
+    };
+    assert_eq!(inside("part"), "./deep/file\n./kept.log");
+    assert_eq!(inside("new"), "./file");
+    // Ignored as a whole, as everything is in a home directory that is a repository.
+    assert_eq!(inside("whole"), "./file");
 }
 
 #[test]

@@ -38,7 +38,10 @@ fn main() -> ExitCode {
     let seconds = begun.elapsed().as_secs_f64();
     let mut out = std::io::stdout();
     let Report { runs, kills, events } = report;
-    drop(writeln!(out, "{count} seeds, {runs} runs, {kills} kills, {events} events in {seconds:.1} s"));
+    drop(writeln!(
+        out,
+        "{count} seeds, {runs} runs, {kills} kills, {events} events in {seconds:.1} s"
+    ));
     let Some((seed, place, violation)) = failed else { return ExitCode::SUCCESS };
     drop(writeln!(out, "seed {seed}, killed at {place}: {violation}"));
     drop(writeln!(out, "replay: cargo xtask sim --seed {seed}"));

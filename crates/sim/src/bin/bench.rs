@@ -1,2 +1,0 @@
-//! Placeholder: see the bench modules.
-fn main() {}

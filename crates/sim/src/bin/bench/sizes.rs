@@ -1,0 +1,22 @@
+//! How much is measured. What a measurement may take at most stands in the crate's limits.
+
+/// Sessions whose turns are measured, one after the other.
+pub(crate) const SESSIONS: u64 = 3;
+/// Turns of each of them.
+pub(crate) const TURNS: u64 = 120;
+/// Turns at the beginning and at the end that are compared to show growth.
+pub(crate) const TURNS_COMPARED: u64 = 20;
+/// Turns of the one session whose memory is measured.
+pub(crate) const ALONE_TURNS: u64 = 40;
+/// How often that is done, each time in a new process.
+pub(crate) const ALONE_TIMES: u64 = 3;
+/// Sessions that run at once in one process.
+pub(crate) const CROWD_SESSIONS: u64 = 200;
+/// Turns of each of them.
+pub(crate) const CROWD_TURNS: u64 = 10;
+/// Tasks that append to the journal at once.
+pub(crate) const WRITERS: u64 = 100;
+/// Steps of each of them in one batch.
+pub(crate) const STEPS_PER_BATCH: u64 = 20;
+/// Batches.
+pub(crate) const BATCHES: usize = 30;
