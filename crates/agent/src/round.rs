@@ -164,7 +164,7 @@ pub(crate) fn explain(fault: &CallFault) -> String {
             limits::ARGUMENT_BYTES_MAX
         ),
         CallFault::Cyclic { times } => format!(
-            "This is the same call for the {times}th time in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
+            "This is the same call, made {times} times in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
         ),
         CallFault::TooMany => format!(
             "A reply may contain at most {} tool calls; this one came after them and was not performed.",

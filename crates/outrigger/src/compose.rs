@@ -26,6 +26,7 @@ pub(crate) struct Store {
 
 /// Opens the store; makes it if there is none.
 pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
+    paths.prepare()?;
     let opened = Sqlite::open(paths.data(), Settings::default()).await.map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message = format!("{}: {}", paths.data().display(), failure.message);

@@ -1,6 +1,7 @@
 //! Where things are kept: the XDG base directories, resolved once.
 
 use std::env;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, Kind, Outcome};
@@ -39,6 +40,16 @@ impl Paths {
                 .collect(),
         };
         Ok(Self { data, configs })
+    }
+
+    /// Makes the root of what is kept, for its owner only: journals and patches hold
+    /// what a repository holds.
+    pub(crate) fn prepare(&self) -> Outcome {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.data);
+        made.map_err(|error| {
+            Failure::new(Kind::Storage, format!("{}: {error}", self.data.display()))
+                .hint("Say where sessions are kept with --data-dir.")
+        })
     }
 
     /// Configuration files, the weaker first.

@@ -42,19 +42,19 @@ impl Places {
     /// What is there, in words.
     pub(crate) fn describe(&self) -> String {
         let unified = match &self.unified {
-            Some(_) if self.unified_controllers.is_empty() => "version 2 for killing".to_owned(),
-            Some(_) => {
+            Some(_) if !self.unified_controllers.is_empty() => {
                 let names: Vec<&str> =
                     self.unified_controllers.iter().map(String::as_str).collect();
-                format!("version 2 ({})", names.join(", "))
+                format!("cgroup version 2 ({})", names.join(", "))
             }
-            None => String::new(),
+            // Without controllers it serves to kill, which is another layer.
+            Some(_) | None => String::new(),
         };
         let names: Vec<&str> = self.legacy.keys().copied().collect();
         let legacy = if names.is_empty() {
             String::new()
         } else {
-            format!("version 1 ({})", names.join(", "))
+            format!("cgroup version 1 ({})", names.join(", "))
         };
         let parts: Vec<String> =
             [unified, legacy].into_iter().filter(|part| !part.is_empty()).collect();

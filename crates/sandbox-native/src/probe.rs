@@ -75,7 +75,7 @@ fn layers(isolation: Isolation, places: &cgroup::Places) -> Vec<Layer> {
         }
     };
     let limits = if places.limiting() {
-        format!("memory, processes and CPU by {}", places.describe())
+        format!("memory, processes and CPU, by {}", places.describe())
     } else {
         format!(
             "{}; processes are limited by rlimit, memory and CPU are not: run as root, or where systemd delegates cgroups",

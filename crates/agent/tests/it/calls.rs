@@ -114,8 +114,8 @@ fn the_same_call_over_and_over() {
         result a1 Ok "fine"
         result a2 Ok "fine"
         result a3 Ok "fine"
-        result a4 Error "This is the same call for the 5th time in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
-        result a5 Error "This is the same call for the 6th time in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
+        result a4 Error "This is the same call, made 5 times in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
+        result a5 Error "This is the same call, made 6 times in a row, so it was not performed again. Look at what the earlier ones returned and do something different."
         result b Ok "fine"
         result a6 Ok "fine"
     "#]].assert_eq(&bench.results());

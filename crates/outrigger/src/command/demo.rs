@@ -44,6 +44,7 @@ pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
         return Err(Failure::new(Kind::Conflict, format!("{} is there already", dir.display()))
             .hint("Name a new directory with --keep."));
     }
+    paths.prepare()?;
     let dir = unpack(&dir)
         .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display())))?;
     let mut messages = repository::guides(&dir);

@@ -254,7 +254,7 @@ fn why(failure: &Failure) -> String {
             CallFault::Duplicated => "a second call with the same id".to_owned(),
             CallFault::Unknown { .. } => "there is no such tool".to_owned(),
             CallFault::Oversized { bytes } => format!("{bytes} bytes of arguments"),
-            CallFault::Cyclic { times } => format!("the same call for the {times}th time"),
+            CallFault::Cyclic { times } => format!("the same call, {times} times in a row"),
             CallFault::TooMany => "too many calls in one reply".to_owned(),
         },
     }

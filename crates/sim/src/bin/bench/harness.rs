@@ -1,5 +1,5 @@
 //! The harness under measurement: the product's parts, put together as the product
-//! does it, on a directory of its own.
+//! does it, in a directory of its own.
 //!
 //! Owns the sandboxes in it. Must never take a part that the
 //! product does not take: no journal in memory, no fake sandbox, no scripted model.
@@ -17,9 +17,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 use crate::error::{Doing, Error, Outcome};
+use crate::home;
 use crate::provider;
 use crate::spawner::Spawner;
 
@@ -44,16 +44,6 @@ pub(crate) struct Harness {
     sandboxes: PathBuf,
 }
 
-/// A new directory on a disk, which is deleted when it is dropped; sandboxes in it
-/// end then, if they have not before. It is beside this program, because the usual place for
-/// temporary files is often in memory, where a sync costs nothing.
-pub(crate) fn home() -> Outcome<TempDir> {
-    let doing = "making a directory for the measurement";
-    let program = std::env::current_exe().doing(doing)?;
-    let beside = program.parent().unwrap_or(&program);
-    tempfile::Builder::new().prefix("bench-").tempdir_in(beside).doing(doing)
-}
-
 impl Harness {
     /// Puts one together, whose model ends after so many turns; `wrapped` may look
     /// on while it is asked.
@@ -63,8 +53,8 @@ impl Harness {
         turns: u64,
         wrapped: impl FnOnce(Client) -> Arc<dyn Model>,
     ) -> Outcome<Self> {
-        let sandboxes = home.join("sandboxes");
-        let store = Sqlite::open(&home.join("store"), Settings::default()).await;
+        let sandboxes = home::sandboxes(home);
+        let store = Sqlite::open(&home::store(home), Settings::default()).await;
         let store = Arc::new(store.doing("opening the store")?);
         let blobs: Arc<dyn Blobs> = Arc::new(store.blobs().clone());
         let program = std::env::current_exe().doing("finding this program")?;
@@ -123,8 +113,7 @@ impl Harness {
         }
         self.store.close().await;
         let spawner = self.spawner()?;
-        std::fs::remove_dir_all(&self.sandboxes).doing("deleting the sandboxes' directory")?;
-        spawner.ended().await
+        tokio::task::spawn_blocking(|| spawner.end()).await.doing("ending the spawner")?
     }
 }
 

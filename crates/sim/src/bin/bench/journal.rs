@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 
 use crate::error::{Doing, Outcome};
 use crate::figure::Figure;
-use crate::harness::home;
+use crate::home::{self, Home};
 use crate::sizes;
 
 /// One sample a batch.
 pub(crate) async fn measure() -> Outcome<Figure> {
-    let home = home()?;
-    let opened = Sqlite::open(&home.path().join("store"), Settings::default()).await;
+    let home = Home::new()?;
+    let opened = Sqlite::open(&home::store(home.path()), Settings::default()).await;
     let store = Arc::new(opened.doing("opening the store")?);
     let mut samples = Vec::with_capacity(sizes::BATCHES);
     for batch in 0..sizes::BATCHES {
@@ -35,7 +35,6 @@ pub(crate) async fn measure() -> Outcome<Figure> {
         samples.push(steps as f64 / begun.elapsed().as_secs_f64());
     }
     store.close().await;
-    home.close().doing("deleting the measurement's directory")?;
     Ok(Figure::of("journal/steps_per_s", "1/s", samples))
 }
 

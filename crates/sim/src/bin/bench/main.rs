@@ -12,6 +12,7 @@ mod children;
 mod error;
 mod figure;
 mod harness;
+mod home;
 mod journal;
 mod marks;
 mod memory;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::children::{self, MEMORY_MODE};
 use crate::error::{Doing, Error, Outcome};
 use crate::figure::Figure;
-use crate::harness::{self, Harness};
+use crate::harness::Harness;
+use crate::home::Home;
 use crate::sizes;
 use crate::spawner::field_kib;
 
@@ -68,12 +69,11 @@ pub(crate) async fn taken_under(load: &Load) -> Outcome<Taken> {
 }
 
 async fn of(port: u16, sessions: u64, turns: u64) -> Outcome<Taken> {
-    let home = harness::home()?;
+    let home = Home::new()?;
     let load = [u64::from(port), sessions, turns].map(|number| number.to_string().into());
     let mode = [MEMORY_MODE.into(), home.path().into()];
     let args: Vec<OsString> = mode.into_iter().chain(load).collect();
     let text = children::output(&args).await?;
-    home.close().doing("deleting the measurement's directory")?;
     serde_json::from_str(&text).doing("reading what a harness took")
 }
 

@@ -1,5 +1,5 @@
 //! A harness's spawner, looked at from outside: which process it is, what it and
-//! its guests take, and when it is gone.
+//! its guests take, and how it ends.
 
 use outrigger_sim::limits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,14 +8,17 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Outcome};
 
-/// A spawner that runs. While this is held it waits for a request that does not
-/// come, and when it is dropped it looks whether its directory is still there.
+/// The name of its socket in its state directory.
+const SOCKET: &str = "spawner.sock";
+
+/// A spawner that runs, and a connection to it, over which nothing is asked.
 #[derive(Debug)]
 pub(crate) struct Spawner {
+    state: PathBuf,
     pid: Pid,
     pidfd: OwnedFd,
     connection: UnixStream,
@@ -28,11 +31,11 @@ impl Spawner {
         // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(state, flags, Mode::empty()).doing(doing)?;
-        let path = format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd());
+        let path = format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd());
         let connection = UnixStream::connect(path).doing(doing)?;
         let peer = rustix::net::sockopt::socket_peercred(&connection).doing(doing)?;
         let pidfd = pidfd_open(peer.pid, PidfdFlags::empty()).doing(doing)?;
-        Ok(Self { pid: peer.pid, pidfd, connection })
+        Ok(Self { state: state.to_owned(), pid: peer.pid, pidfd, connection })
     }
 
     /// Proportional memory of the spawner and every process below it, in KiB, and
@@ -49,18 +52,16 @@ impl Spawner {
         Some((sum, count))
     }
 
-    /// Waits until it is gone, as it is soon after its directory is.
-    pub(crate) async fn ended(self) -> Outcome<()> {
-        drop(self.connection);
-        let pidfd = self.pidfd;
-        let waiting = tokio::task::spawn_blocking(move || {
-            let seconds =
-                i64::try_from(limits::BENCH_SPAWNER_END_MS_MAX / 1_000).unwrap_or(i64::MAX);
-            let limit = Timespec { tv_sec: seconds, tv_nsec: 0 };
-            poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit))
-        });
-        let doing = "waiting for the spawner's end";
-        match waiting.await.doing(doing)?.doing(doing)? {
+    /// Ends it and every sandbox that is left, and waits until it is gone. Blocks.
+    pub(crate) fn end(self) -> Outcome<()> {
+        let Self { state, pidfd, connection, .. } = self;
+        // It ends by itself when it finds its socket gone, and looks after each request.
+        fs::remove_file(state.join(SOCKET)).doing("removing the spawner's socket")?;
+        drop(connection);
+        let seconds = i64::try_from(limits::BENCH_SPAWNER_END_MS_MAX / 1_000).unwrap_or(i64::MAX);
+        let limit = Timespec { tv_sec: seconds, tv_nsec: 0 };
+        let ended = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit));
+        match ended.doing("waiting for the spawner's end")? {
             0 => Err(Error::TooLong { ms_max: limits::BENCH_SPAWNER_END_MS_MAX }),
             _ => Ok(()),
         }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use crate::error::{Doing, Error, Outcome};
 use crate::figure::{Figure, median};
-use crate::harness::{self, Harness};
+use crate::harness::Harness;
+use crate::home::Home;
 use crate::marks::{Marked, Marks};
 use crate::sizes;
 
@@ -53,7 +54,7 @@ impl Turns {
 pub(crate) async fn measure(port: u16) -> Outcome<Turns> {
     let marks = Marks::default();
     let wrapped = |client| Arc::new(Marked { client, marks: marks.clone() }) as Arc<dyn Model>;
-    let home = harness::home()?;
+    let home = Home::new()?;
     let harness = Harness::open(home.path(), port, sizes::TURNS, wrapped).await?;
     let mut turns = Vec::new();
     for number in 0..sizes::SESSIONS {
@@ -71,7 +72,6 @@ pub(crate) async fn measure(port: u16) -> Outcome<Turns> {
         }));
     }
     harness.close().await?;
-    home.close().doing("deleting the measurement's directory")?;
     Ok(Turns(turns))
 }
 
