@@ -54,8 +54,11 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| {
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aimock-1.43.0");
         let program = home.join("node_modules/@copilotkit/aimock/dist/cli.js");
-        if !program.exists() {
-            std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        // Each test may be a process of its own: one installs, the others wait for it.
+        let lock = std::fs::File::create(home.join("lock")).unwrap();
+        lock.lock().unwrap();
+        if !home.join("whole").exists() {
             let npm = Command::new("npm")
                 .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"])
                 .args([home.as_os_str(), PACKAGE.as_ref()])
@@ -63,6 +66,7 @@ fn program() -> &'static Path {
                 .expect("this test needs `npm`, to install @copilotkit/aimock");
             let said = String::from_utf8_lossy(&npm.stderr);
             assert!(npm.status.success(), "npm cannot install {PACKAGE}: {said}");
+            std::fs::write(home.join("whole"), "").unwrap();
         }
         program
     })
