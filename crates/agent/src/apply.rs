@@ -12,6 +12,8 @@ use outrigger_policy::Verdict;
 
 /// What the model is told of a call that was not begun when a person stopped the turn.
 const STOPPED: &str = "Not performed: a person stopped the turn.";
+/// What the model is told of calls in a reply that was refused.
+const REFUSED: &str = "Not performed: the reply that asked for it was refused.";
 
 impl State {
     /// Folds one event in.
@@ -194,6 +196,7 @@ impl State {
             (Work::AskModel, Outcome::Done(Product::Reply(reply))) => self.replied(id, reply),
             (Work::Compact, Outcome::Done(Product::Reply(reply))) => self.compacted(reply),
             (Work::Provision { sandbox }, Outcome::Done(Product::Sandbox(ready))) => {
+                self.provisioned.insert(sandbox.clone());
                 self.sandboxes.insert(sandbox.clone(), ready.clone());
                 if let Some(note) = &ready.note {
                     self.enqueue(Item::Notice(note.as_str().into()), note.len());
@@ -225,9 +228,9 @@ impl State {
 
     fn compacted(&mut self, summary: &Reply) {
         let text = summary.text();
-        if text.trim().is_empty() {
-            // Nothing must not take the place of everything.
-            return self.garbled("The model was asked for a summary and wrote none.");
+        if text.trim().is_empty() || summary.stop != Stop::End {
+            // Nothing, or half of it, must not take the place of everything.
+            return self.garbled("The model was asked for a summary and wrote none to its end.");
         }
         self.conversation = compaction::replace(&self.conversation, &text);
         let said = compaction::bytes(&self.conversation) + compaction::bytes(&self.queued);
@@ -253,7 +256,13 @@ impl State {
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
         }
-        self.conversation.push(Item::Reply(reply));
+        self.conversation.push(Item::Reply(Arc::clone(&reply)));
+        if let (Stop::Refused(reason), Some(round)) = (&reply.stop, &mut self.round) {
+            // What a refused reply had asked for before it was refused is not done.
+            self.context.bytes += round.abandon(Status::Denied, REFUSED);
+            self.close_round();
+            self.stuck = Some(TurnEnd::Refused { reason: reason.clone() });
+        }
     }
 
     fn failed(&mut self, failure: &Failure) {

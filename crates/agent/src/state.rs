@@ -1,7 +1,7 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::round::Round;
@@ -35,6 +35,8 @@ pub struct State {
     pub(crate) budget: Amounts,
     pub(crate) spent: Amounts,
     pub(crate) sandboxes: BTreeMap<String, SandboxReady>,
+    /// Sandboxes that were ready once, whether they live or not.
+    pub(crate) provisioned: BTreeSet<String>,
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
@@ -128,6 +130,13 @@ impl State {
     #[must_use]
     pub fn sandbox(&self, name: &str) -> Option<&SandboxReady> {
         self.sandboxes.get(name)
+    }
+
+    /// Whether a sandbox was ready once: what its disk holds is then work, and not
+    /// something that was left half done.
+    #[must_use]
+    pub fn was_provisioned(&self, name: &str) -> bool {
+        self.provisioned.contains(name)
     }
 
     /// The session's living sandboxes.

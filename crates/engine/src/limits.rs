@@ -18,6 +18,8 @@ pub const MARK_BYTES_MAX: u64 = 4_096;
 pub const COPIES_MAX: usize = 32;
 /// Entries of one page of a manifest.
 pub const MANIFEST_PAGE_ENTRIES: u32 = 2_000;
+/// Files and links of a workspace when its changes are taken out.
+pub const MANIFEST_ENTRIES_MAX: u64 = 1_000_000;
 /// Changed files that the diff of a session holds, in bytes together.
 pub const CHANGED_BYTES_MAX: u64 = 256 << 20;
 /// Sessions that one process drives at once.

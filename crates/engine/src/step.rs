@@ -140,10 +140,16 @@ impl Engine {
                 live.push(at_ms, settled);
                 None
             }
-            (Err(_), Recover::Again(_) | Recover::Reattach) => {
+            (Err(_), how) => {
                 let reason = "The rules no longer permit it.".to_owned();
-                let (outcome, spent) =
-                    (Outcome::Failed(Failure::Denied { reason }), live.state.reserved_for(id));
+                let outcome = match how {
+                    // It may have run before they changed.
+                    Recover::Reattach => Outcome::Unknown { evidence: reason },
+                    Recover::Again(_) | Recover::Over(_) => {
+                        Outcome::Failed(Failure::Denied { reason })
+                    }
+                };
+                let spent = live.state.reserved_for(id);
                 live.push(at_ms, Event::Settled { effect: id, outcome, spent });
                 None
             }

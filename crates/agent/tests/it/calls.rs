@@ -1,7 +1,7 @@
 //! Unsound calls become results that say what was wrong; sound ones run in order.
 
 use expect_test::{Expect, expect};
-use outrigger_agent::{Answer, Event, Park, Part, Work, limits};
+use outrigger_agent::{Answer, Event, Park, Part, Stop, Work, limits};
 use outrigger_policy::Verdict;
 
 use crate::bench::Bench;
@@ -227,4 +227,19 @@ fn what_is_said_while_the_model_answers_is_answered_too() {
         reply "And that." []
     "#]]
     .assert_eq(&bench.conversation());
+}
+
+#[test]
+fn calls_of_a_refused_reply_are_not_performed() {
+    let mut bench = Bench::with_task(spec());
+    let mut refused = reply(vec![call("a", "recall", "{}")]);
+    refused.stop = Stop::Refused("too dangerous".to_owned());
+    bench.reply(refused);
+    expect![[r#"
+        message "Do it."
+        reply "" [a=recall]
+        result a Denied "Not performed: the reply that asked for it was refused."
+    "#]]
+    .assert_eq(&bench.conversation());
+    assert_eq!(bench.park(), Park::Message);
 }

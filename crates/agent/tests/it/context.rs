@@ -134,7 +134,7 @@ fn an_empty_summary_does_not_take_the_place_of_the_conversation() {
         settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: done
-        ended ModelFailed { fault: Garbled, detail: "The model was asked for a summary and wrote none." }
+        ended ModelFailed { fault: Garbled, detail: "The model was asked for a summary and wrote none to its end." }
         park Message
     "#]].assert_eq(&bench.log());
     assert_eq!(bench.conversation(), before);

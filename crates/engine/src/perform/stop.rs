@@ -14,7 +14,12 @@ impl Engine {
     pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) {
         let places: Vec<Place> = ids.iter().filter_map(|id| place_of(live, *id)).collect();
         let commands = places.len();
-        let kill = |place: Place| self.kill(Self::sandbox_id(&live.session, &place.sandbox), place);
+        let patience = Duration::from_millis(limits::STOP_MS_MAX);
+        let kill = |place: Place| {
+            let id = Self::sandbox_id(&live.session, &place.sandbox);
+            // A sandbox that does not answer must not keep a person waiting.
+            tokio::time::timeout(patience, self.kill(id, place))
+        };
         let killing: Vec<_> = places.into_iter().map(kill).collect();
         futures_util::future::join_all(killing).await;
         self.settle_what_ended(live, commands).await;

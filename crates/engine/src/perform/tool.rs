@@ -44,10 +44,11 @@ impl Engine {
                     let (outcome, lost) = attempt.perform(&*sandbox, &sink).await;
                     (outcome, lost, Some((name, sandbox)))
                 }
-                Err(reason) => {
-                    let (outcome, lost) = attempt.lost_before(&reason);
-                    (outcome, lost, None)
+                Err(Missing::Gone(reason)) => {
+                    (attempt.not_done(reason), attempt.notice(reason), None)
                 }
+                // Not reached is not lost: the next call may reach it.
+                Err(Missing::Unreached(error)) => (attempt.not_done(&error.to_string()), None, None),
             };
             let spent = Amounts { steps: 1, tokens: 0 };
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
@@ -63,6 +64,14 @@ struct Attempt {
     place: Place,
     found: Found,
     backend: Arc<dyn Backend>,
+}
+
+/// Why a sandbox is not there for a call.
+enum Missing {
+    /// This life of it is over.
+    Gone(&'static str),
+    /// Its backend could not say.
+    Unreached(Error),
 }
 
 type Lost = Option<(String, String, String)>;
@@ -82,7 +91,7 @@ impl Attempt {
     }
 
     /// The sandbox, in the very life that the journal names.
-    async fn sandbox(&self) -> Result<Arc<dyn Sandbox>, String> {
+    async fn sandbox(&self) -> Result<Arc<dyn Sandbox>, Missing> {
         let wanted = &self.place.generation;
         if let Some(known) = &self.known
             && known.generation().as_str() == wanted
@@ -92,9 +101,9 @@ impl Attempt {
         }
         match self.backend.find(&self.id).await {
             Ok(Some(sandbox)) if sandbox.generation().as_str() == wanted => Ok(sandbox),
-            Ok(Some(_)) => Err("it was started anew meanwhile".to_owned()),
-            Ok(None) => Err("it is gone".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Ok(Some(_)) => Err(Missing::Gone("it was started anew meanwhile")),
+            Ok(None) => Err(Missing::Gone("it is gone")),
+            Err(error) => Err(Missing::Unreached(error)),
         }
     }
 
@@ -106,14 +115,12 @@ impl Attempt {
         Some((self.place.sandbox.clone(), self.place.generation.clone(), notice))
     }
 
-    /// The sandbox is gone, and this driver has asked nothing of it.
-    fn lost_before(&self, reason: &str) -> (Outcome, Lost) {
-        let outcome = match self.found {
+    /// The sandbox is not there, and this driver has asked nothing of it.
+    fn not_done(&self, reason: &str) -> Outcome {
+        match self.found {
             Found::Fresh => Outcome::Done(Product::Output(ToolOutput {
                 status: Status::Error,
-                text: format!(
-                    "Not run: the sandbox was lost before ({reason}). Call again to run it in a new one."
-                ),
+                text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
                 exit_code: None,
                 hidden_bytes: 0,
             })),
@@ -122,8 +129,7 @@ impl Attempt {
                     "Outcome unknown: the sandbox was lost while this ran ({reason}). It may have run fully, partly or not at all. Check before you repeat it."
                 ),
             },
-        };
-        (outcome, self.notice(reason))
+        }
     }
 
     fn lost_during(&self, error: &Error) -> (Outcome, Lost) {

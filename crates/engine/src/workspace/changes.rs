@@ -178,7 +178,7 @@ fn contents(
 
 async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntry>, Error> {
     let mut found = BTreeMap::new();
-    let mut after = None;
+    let (mut after, mut last, mut seen) = (None, None, 0);
     loop {
         let op = FileOp::Manifest {
             root: ".".to_owned(),
@@ -190,7 +190,17 @@ async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntr
         let FileReply::Manifest { entries, more } = reply.map_err(failed)? else {
             return Err(Error::Protocol);
         };
-        after = entries.last().map(|entry| entry.path.clone());
+        // What a sandbox answers is data: it must come to its end, and name plain paths.
+        let rising = entries.iter().all(|entry| {
+            let rises = last.as_ref().is_none_or(|last: &String| *last < entry.path);
+            last = Some(entry.path.clone());
+            rises && is_plain(&entry.path)
+        });
+        seen += entries.len() as u64;
+        if !rising || seen > limits::MANIFEST_ENTRIES_MAX {
+            return Err(Error::Protocol);
+        }
+        after = last.clone();
         let kept = entries.into_iter().filter(|entry| {
             matches!(entry.kind, EntryKind::File | EntryKind::Link) && !is_git(&entry.path)
         });
@@ -199,6 +209,11 @@ async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntr
             return Ok(found);
         }
     }
+}
+
+/// Whether a path is relative and in its shortest form.
+fn is_plain(path: &str) -> bool {
+    path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// The repository's own data is not part of its content: nothing of it goes in,
@@ -228,6 +243,9 @@ async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, 
             return Err(Error::Protocol);
         };
         contents.extend_from_slice(&bytes);
+        if contents.len() as u64 > limits::CHANGED_BYTES_MAX {
+            return Err(Error::TooLarge(limits::CHANGED_BYTES_MAX));
+        }
         if bytes.is_empty() || contents.len() as u64 >= total_bytes {
             break;
         }

@@ -26,6 +26,17 @@ pub enum Imported {
     Attached,
     /// Filled before in another life: left as it is, but its processes are gone.
     Kept,
+    /// Filled before, and found empty: its disk was lost, so it was filled again.
+    Renewed,
+}
+
+/// What the journal knows of a workspace that is about to be filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct History {
+    /// Names this attempt at filling: what an attempt before it wrote is written again.
+    pub attempt: String,
+    /// Whether it was filled before: what is in it is then work.
+    pub filled: bool,
 }
 
 /// One file or link of an archive.
@@ -47,12 +58,15 @@ enum Body {
 pub async fn import(
     blobs: &dyn Blobs,
     content: &Workspace,
+    history: &History,
     sandbox: &dyn Sandbox,
 ) -> Result<Imported, Error> {
     let mark = format!("{}\n{}\n", content.archive.as_str(), sandbox.generation());
     match marked(sandbox).await {
         Some(found) if found == mark => return Ok(Imported::Attached),
         Some(found) if is_of(&found, content) => return Ok(Imported::Kept),
+        // A command may have deleted the mark; it can't have emptied the journal.
+        Some(_) | None if history.filled && !is_empty(sandbox).await? => return Ok(Imported::Kept),
         Some(_) | None => {}
     }
     let archive = blobs.open(&content.archive).await.map_err(Error::Blob)?;
@@ -63,12 +77,21 @@ pub async fn import(
     });
     let copying = entries
         .map(Ok::<Entry, Error>)
-        .try_for_each_concurrent(limits::COPIES_MAX, |entry| write(sandbox, entry));
+        .try_for_each_concurrent(limits::COPIES_MAX, |entry| write(sandbox, entry, &history.attempt));
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
     let mark = Body::File { contents: mark.into_bytes(), executable: false };
-    write(sandbox, Entry { path: MARK.to_owned(), body: mark }).await?;
-    Ok(Imported::Fresh)
+    write(sandbox, Entry { path: MARK.to_owned(), body: mark }, &history.attempt).await?;
+    Ok(if history.filled { Imported::Renewed } else { Imported::Fresh })
+}
+
+async fn is_empty(sandbox: &dyn Sandbox) -> Result<bool, Error> {
+    let path = ".".to_owned();
+    match sandbox.files(FileOp::List { path, entries_max: 1 }).await {
+        Ok(FileReply::Entries { entries, .. }) => Ok(entries.is_empty()),
+        Ok(_) => Err(Error::Protocol),
+        Err(source) => Err(Error::Sandbox { path: "the workspace".to_owned(), source }),
+    }
 }
 
 /// Whether a workspace was filled to the end. Changes of one that was not mean nothing.
@@ -116,14 +139,14 @@ fn read(archive: Box<dyn Read + Send>, send: &mpsc::Sender<Entry>) -> Result<(),
     Ok(())
 }
 
-async fn write(sandbox: &dyn Sandbox, entry: Entry) -> Result<(), Error> {
+async fn write(sandbox: &dyn Sandbox, entry: Entry, attempt: &str) -> Result<(), Error> {
     let Entry { path, body } = entry;
     let ops = match body {
         Body::Link { target } => {
-            vec![FileOp::Link { id: id(&path, 0), path: path.clone(), target }]
+            vec![FileOp::Link { id: id(&path, attempt, 0), path: path.clone(), target }]
         }
-        Body::Directory => vec![FileOp::MakeDir { id: id(&path, 0), path: path.clone() }],
-        Body::File { contents, executable } => pieces(&path, &contents, executable),
+        Body::Directory => vec![FileOp::MakeDir { id: id(&path, attempt, 0), path: path.clone() }],
+        Body::File { contents, executable } => pieces(&path, attempt, &contents, executable),
     };
     let done = stream::iter(ops).map(Ok).try_for_each(|op| async {
         let source = match sandbox.files(op).await {
@@ -135,14 +158,14 @@ async fn write(sandbox: &dyn Sandbox, entry: Entry) -> Result<(), Error> {
     done.await
 }
 
-fn pieces(path: &str, contents: &[u8], executable: bool) -> Vec<FileOp> {
+fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<FileOp> {
     let size = usize::try_from(sandbox_limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);
     let mut pieces: Vec<&[u8]> = contents.chunks(size).collect();
     if pieces.is_empty() {
         pieces.push(&[]);
     }
     let op = |(index, piece): (usize, &[u8])| FileOp::Write {
-        id: id(path, index),
+        id: id(path, attempt, index),
         path: path.to_owned(),
         contents: piece.to_vec(),
         mode: if index == 0 { WriteMode::Replace } else { WriteMode::Append },
@@ -152,10 +175,10 @@ fn pieces(path: &str, contents: &[u8], executable: bool) -> Vec<FileOp> {
     pieces.into_iter().enumerate().map(op).collect()
 }
 
-/// The same for the same piece of the same path, so that a repeat after a lost
-/// connection appends nothing twice.
-fn id(path: &str, index: usize) -> ExecId {
+/// Another one in each attempt: the guest remembers only so many, and what it has
+/// forgotten it refuses. An attempt begins each file anew, so repeating is harmless.
+fn id(path: &str, attempt: &str, index: usize) -> ExecId {
     let Digest(digest) = Digest(sha2::Sha256::digest(path).into());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    ExecId::new(format!("import.{hex}.{index}")).expect("hexadecimal digits and dots are plain")
+    ExecId::new(format!("import.{attempt}.{}.{index}", &hex[..32])).expect("an attempt's numbers, hexadecimal digits and dots are plain")
 }

@@ -4,10 +4,34 @@ use outrigger_agent::{Park, Seq, SessionId};
 use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
 use outrigger_store::{Journal, load_all};
 use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{Screen, Tone};
+
+/// Ctrl-C, listened to from before the first step to after the last.
+#[derive(Debug)]
+pub(crate) struct Interrupts(Signal);
+
+impl Interrupts {
+    pub(crate) fn listen() -> Outcome<Self> {
+        let listening = signal(SignalKind::interrupt());
+        listening.map(Self).map_err(|error| Failure::from_error(Kind::AgentFailed, &error))
+    }
+
+    /// Does something that is safe to repeat, unless Ctrl-C comes first.
+    pub(crate) async fn or_left<T>(
+        &mut self,
+        session: &SessionId,
+        work: impl Future<Output = Outcome<T>>,
+    ) -> Outcome<T> {
+        tokio::select! {
+            done = work => done,
+            _ = self.0.recv() => Err(left(session)),
+        }
+    }
+}
 
 /// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed.
 pub(crate) async fn drive(
@@ -16,13 +40,14 @@ pub(crate) async fn drive(
     session: &SessionId,
     after: Seq,
     screen: &mut Screen,
+    interrupts: &mut Interrupts,
 ) -> Outcome<Park> {
     let mut notices = engine.feed().listen();
     let host = Embedded::new(engine.clone());
     let mut shown = after;
     catch_up(journal, session, &mut shown, screen).await?;
     host.poke(session)?;
-    let mut interrupts = 0;
+    let mut interrupted = 0;
     let mut ticks = screen.ticks();
     let parked = host.parked(session);
     tokio::pin!(parked);
@@ -34,6 +59,8 @@ pub(crate) async fn drive(
                     if record.seq == shown.next() {
                         screen.event(&record);
                         shown = record.seq;
+                    } else if record.seq > shown {
+                        catch_up(journal, session, &mut shown, screen).await?;
                     }
                 }
                 Ok((_, Notice::Live(_, live))) => screen.live(&live),
@@ -41,9 +68,9 @@ pub(crate) async fn drive(
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
                 Err(RecvError::Closed) => break parked.await,
             },
-            signal = tokio::signal::ctrl_c() => {
-                interrupts += 1;
-                if signal.is_err() || interrupts > 1 {
+            signal = interrupts.0.recv() => {
+                interrupted += 1;
+                if signal.is_none() || interrupted > 1 {
                     return Err(left(session));
                 }
                 screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");

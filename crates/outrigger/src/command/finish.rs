@@ -1,7 +1,7 @@
 //! The end of a drive: the changes are taken out of the sandbox, kept as a patch,
 //! shown, and written back if that was asked for.
 
-use outrigger_agent::{Item, ModelFault, SessionId, State, TurnEnd};
+use outrigger_agent::{ModelFault, SessionId, State, TurnEnd};
 use outrigger_engine::{Engine, workspace};
 use outrigger_sandbox::{Backend, Spec};
 use serde_json::json;
@@ -53,9 +53,10 @@ impl Finish<'_> {
             (self.back, answered, &changes, source)
         {
             repository::apply(Path::new(dir), changes).map_err(|failure| match &kept {
-                Some(path) => failure
+                // What was refused for safety is not to be done by hand instead.
+                Some(path) if failure.kind == Kind::Conflict => failure
                     .hint(format!("`{} --reject` takes what fits.", apply_by_hand(dir, path))),
-                None => failure,
+                Some(_) | None => failure,
             })?;
             applied = true;
             let files = show::count(changes.len() as u64, "file");
@@ -78,7 +79,10 @@ impl Finish<'_> {
     /// The changes; `None` if there is no sandbox any more that could have any.
     async fn changes(&self, state: &State) -> Outcome<Option<workspace::Changes>> {
         let content = state.spec().and_then(|spec| spec.workspace.clone());
-        let Some(content) = content.filter(|_| is_used(state)) else { return Ok(Some(Vec::new())) };
+        // Before it was filled, what is in a workspace is nobody's work.
+        let Some(content) = content.filter(|_| state.was_provisioned(SANDBOX)) else {
+            return Ok(Some(Vec::new()));
+        };
         let id = Engine::sandbox_id(self.session, SANDBOX);
         // Who cancelled the session deletes its sandbox, which must not come back here.
         if state.is_cancelled() {
@@ -91,8 +95,13 @@ impl Finish<'_> {
         // One that died is started over its disk, which is all that is needed here.
         let sandbox =
             self.backend.create(&id, self.sandbox).await.map_err(|error| failed(&error))?;
-        if !workspace::is_filled(&content, &*sandbox).await {
-            return Ok(Some(Vec::new()));
+        let living = state.sandbox(SANDBOX).map(|ready| ready.generation.as_str());
+        let same_life = living == Some(sandbox.generation().as_str());
+        if !same_life && !workspace::is_filled(&content, &*sandbox).await {
+            let text = "the sandbox died, and what is left of its disk can't be told from a half-filled one";
+            return Err(Failure::new(Kind::SandboxUnavailable, text)
+                .hint("Nothing was deleted. `outrigger sessions logs` has every step.")
+                .hint(resume_hint(self.session)));
         }
         let blobs = &self.store.blobs;
         let open = async || blobs.open(&content.archive).await.map_err(workspace::Error::Blob);
@@ -160,23 +169,24 @@ impl Finish<'_> {
     }
 }
 
-/// The command with which a person applies a patch.
+/// The command with which a person applies a patch. In a part of a repository git
+/// takes paths from its root, and passes over all others without a word.
 fn apply_by_hand(dir: &str, patch: &Path) -> String {
     let word = |text: &str| {
-        let plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
+        let plain = |c: char| c.is_alphanumeric() || "/._-+,@%=".contains(c);
         if text.chars().all(plain) {
             text.to_owned()
         } else {
             format!("'{}'", text.replace('\'', "'\\''"))
         }
     };
-    format!("git -C {} apply {}", word(dir), word(&patch.display().to_string()))
-}
-
-/// Whether a tool may have changed something: also in a sandbox that was lost since.
-fn is_used(state: &State) -> bool {
-    let of_tool = |item: &Item| !matches!(item, Item::Message(_) | Item::Reply(_));
-    state.sandbox(SANDBOX).is_some() || state.conversation().iter().any(of_tool)
+    let root = Path::new(dir).ancestors().find(|path| path.join(".git").exists());
+    let part = root.and_then(|root| Path::new(dir).strip_prefix(root).ok());
+    let part = part.filter(|part| !part.as_os_str().is_empty());
+    let directory = part.map_or_else(String::new, |part| {
+        format!(" {}", word(&format!("--directory={}", part.display())))
+    });
+    format!("git -C {} apply{directory} {}", word(dir), word(&patch.display().to_string()))
 }
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {

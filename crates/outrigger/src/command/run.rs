@@ -2,10 +2,11 @@
 
 use outrigger_agent::{Amounts, Author, Message, Seq, SessionId, Spec, TurnLimits, Workspace};
 use outrigger_engine::Engine;
+use outrigger_sandbox::Backend;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use super::drive::drive;
+use super::drive::{Interrupts, drive};
 use super::finish::{Finish, SANDBOX};
 use crate::compose::{self, Store};
 use crate::config::{Config, ModelChoice};
@@ -47,7 +48,10 @@ pub(crate) async fn execute(paths: &Paths, run: cli::Run) -> Outcome<u8> {
             .hint("Name a directory that is there with --dir.")
     })?;
     let mut messages = repository::guides(&dir);
-    let text = match (run.task.as_str(), piped()?) {
+    let reading = tokio::task::spawn_blocking(piped);
+    let read = Screen::new(run.output).during("reading standard input to its end", reading).await;
+    let read = read.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??;
+    let text = match (run.task.as_str(), read) {
         ("-", text) => text.unwrap_or_default(),
         (_, context) => {
             let message = |text| Message { author: Author::Untrusted("stdin".to_owned()), text };
@@ -83,7 +87,12 @@ pub(crate) async fn start(
     let engine = compose::engine(config, &store, &opened, backend.clone());
     engine.open(&session, spec(config, &opened, workspace), task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
-    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen).await?;
+    if !backend.capabilities().resource_limits {
+        let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
+        screen.note(Tone::Warning, text);
+    }
+    let mut interrupts = Interrupts::listen()?;
+    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
     let finish = Finish {
         paths,
         store: &store,
@@ -92,7 +101,9 @@ pub(crate) async fn start(
         session: &session,
         back: task.back,
     };
-    finish.execute(&state(&engine, &session).await?, &mut screen).await
+    interrupts
+        .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))
+        .await
 }
 
 pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outrigger_agent::State> {
@@ -160,8 +171,8 @@ fn piped() -> Outcome<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Only a pipe, a socket or a file is read: an inherited terminal-less descriptor
-/// that nobody ever closes must not make us wait.
+/// Only a pipe, a socket or a file has context in it. It is read to its end, so who
+/// inherits a pipe that nobody closes gives `< /dev/null` instead.
 fn has_input() -> bool {
     use rustix::fs::{FileType, fstat};
     fstat(std::io::stdin()).is_ok_and(|stat| {

@@ -5,7 +5,7 @@ use outrigger_store::{Journal, SessionRow, load_all};
 use serde_json::json;
 use std::time::Duration;
 
-use super::drive::{catch_up, drive};
+use super::drive::{Interrupts, catch_up, drive};
 use super::finish::Finish;
 use super::run::Back;
 use crate::cli::{self, Json, Output};
@@ -162,7 +162,8 @@ pub(crate) async fn resume(
         engine.resume(&session, "person:local", budget, turn).await?;
     }
     let mut screen = Screen::new(output);
-    drive(&engine, &*store.journal, &session, before.seq(), &mut screen).await?;
+    let mut interrupts = Interrupts::listen()?;
+    drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
     let state = engine.state(&session).await?;
     let finish = Finish {
         paths,
@@ -172,7 +173,7 @@ pub(crate) async fn resume(
         session: &session,
         back,
     };
-    finish.execute(&state, &mut screen).await
+    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
 }
 
 pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {

@@ -150,7 +150,7 @@ pub(super) const TABLES: &[Table] = &[
                 name: "memory_mib_max",
                 kind: "whole number, 16 to 16777216",
                 default: || value(Spec::default().memory_bytes_max >> 20),
-                about: "MiB of memory, of all its processes together.",
+                about: "MiB of memory, of all its processes together. Not enforced where no cgroup can be written; `outrigger doctor` says so.",
                 instead: "",
             },
             Key {
@@ -166,7 +166,7 @@ pub(super) const TABLES: &[Table] = &[
                 default: || {
                     value(format_args!("{:?}", f64::from(Spec::default().cpu_millis_max) / 1_000.0))
                 },
-                about: "Cores.",
+                about: "Cores. Not enforced where no cgroup can be written.",
                 instead: "",
             },
             Key {

@@ -107,7 +107,7 @@ fn stays_within(path: &str, after: &File) -> Outcome {
         return Ok(());
     }
     let target = String::from_utf8_lossy(&after.contents).into_owned();
-    let mut above = path.split('/').count() - 1;
+    let mut above = Path::new(path).components().count().saturating_sub(1);
     let mut named = false;
     let within = Path::new(&target).components().all(|part| match part {
         Component::Normal(_) => {

@@ -1,6 +1,6 @@
 //! SIGKILL at random moments: a session goes on as if nothing had been.
 
-use crate::support::{Ran, Running, Turn, World, shell};
+use crate::support::{Ran, Running, Turn, World, shell, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -194,4 +194,32 @@ fn a_session_killed_at_any_moment_goes_on_and_does_nothing_twice() {
     // Shown if this fails. The moments are drawn from it; what they hit is up to the machine.
     println!("OUTRIGGER_TEST_SEED={seed}");
     killed_at(seed);
+}
+
+/// More than a guest remembers of changing operations: an attempt at filling a
+/// workspace must not depend on what it remembers of the one before.
+const MANY: usize = 6_000;
+
+#[test]
+fn a_large_directory_is_copied_although_its_copying_was_killed() {
+    let world = World::new();
+    let dir = world.dir("many", &[]);
+    for number in 0..MANY {
+        fs::write(dir.join(format!("f{number}")), format!("{number}\n")).unwrap();
+    }
+    let script = world.script(&[Turn(&[shell("cat f* | cksum")])]);
+    let target = dir.to_str().unwrap();
+    let args = ["run", "Sum.", "--dir", target, "--script", &script];
+    let filled = |count: usize| {
+        let upper =
+            || Some(fs::read_dir(world.data().join("native/sandboxes")).ok()?.next()?.ok()?.path());
+        let files = || Some(fs::read_dir(upper()?.join("upper/workspace")).ok()?.count());
+        (files() >= Some(count)).then_some(())
+    };
+    let running = world.start(&args);
+    until("most files are copied", || filled(MANY - 500));
+    running.kill();
+    let session = world.session();
+    let ran = world.ran(0, &["sessions", "resume", &session, "--json"]);
+    assert_eq!(ran.json()["status"], "answered");
 }

@@ -366,3 +366,40 @@ fn progress_is_told_as_it_happens() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn what_a_command_locked_away_is_not_taken_for_deleted() {
+    let world = World::new();
+    let files: [(&str, &[u8]); 3] =
+        [("a", b"a\n"), ("sub/keep", b"keep\n"), ("sub/deep/keep", b"keep\n")];
+    let dir = world.dir("plain", &files);
+    let lock = "echo b > a; echo new > sub/new; chmod 000 a sub/deep sub";
+    run_in(&world, &dir, &[Turn(&[shell(lock)])], &["--apply"]).expect(0);
+    let read = |path: &str| fs::read_to_string(dir.join(path)).unwrap();
+    assert_eq!(read("sub/keep") + &read("sub/deep/keep"), "keep\nkeep\n");
+    assert_eq!(read("a") + &read("sub/new"), "b\nnew\n");
+}
+
+#[test]
+fn work_is_not_lost_with_the_dotfiles_of_the_home_directory() {
+    let world = World::new();
+    let dir = world.dir("plain", &[("a", b"a\n")]);
+    let wipe = "echo b > a; rm -rf ~/.[a-z]*";
+    run_in(&world, &dir, &[Turn(&[shell(wipe)])], &["--apply"]).expect(0);
+    assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "b\n");
+}
+
+#[test]
+fn the_command_that_is_shown_applies_the_patch_in_a_part_of_a_repository() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("part/of it/a", b"a\n")]);
+    world.git(&dir, &["init", "-q"]);
+    let part = dir.join("part/of it");
+    let (script, target) =
+        (world.script(&[Turn(&[shell("echo b > a")])]), part.display().to_string());
+    let ran = world.ran(0, &["run", "Do it.", "--dir", &target, "--script", &script]);
+    let shown = ran.stderr.lines().find_map(|line| line.strip_prefix("apply it with: ")).unwrap();
+    let done = world.command("sh").args(["-c", shown]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(fs::read_to_string(part.join("a")).unwrap(), "b\n");
+}
