@@ -25,7 +25,7 @@ pub struct Patience {
     pub backoff_base_ms: u64,
     /// Longest wait that the provider did not ask for.
     pub backoff_cap_ms: u64,
-    /// Longest `Retry-After` that is honoured; a longer one is cut to this.
+    /// Longest `Retry-After` that is waited out; a longer one ends the call at once.
     pub retry_after_ms_max: u64,
     /// One event of a stream.
     pub event_bytes_max: usize,
@@ -55,7 +55,7 @@ impl Patience {
 
     /// How long to wait after an attempt, in milliseconds; `None` for no other
     /// attempt. Our own wait is between half and the whole of the doubled base; the
-    /// provider's is honoured up to its limit, and a little is added to it.
+    /// provider's is honoured, with a little added to it; one above its limit ends the call.
     pub(crate) fn wait_ms(
         &self,
         attempt: u32,
@@ -76,7 +76,8 @@ impl Patience {
             Retry::After(wait) => {
                 let asked = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
                 let jitter = rng.u64(0..=limits::RETRY_AFTER_JITTER_MS_MAX);
-                Some(asked.min(self.retry_after_ms_max) + jitter)
+                // Asking earlier than the provider wants would not honour it; a person resumes.
+                (asked <= self.retry_after_ms_max).then_some(asked + jitter)
             }
         }
     }
@@ -124,7 +125,9 @@ mod tests {
     fn a_providers_wait_is_honoured_up_to_its_limit() {
         let patience = Patience::new(1);
         let mut rng = fastrand::Rng::with_seed(1);
-        for (seconds, least_ms) in [(0, 0), (7, 7_000), (86_400, limits::RETRY_AFTER_MS_MAX)] {
+        let day = Retry::After(Duration::from_secs(86_400));
+        assert_eq!(patience.wait_ms(1, day, &mut rng), None);
+        for (seconds, least_ms) in [(0, 0), (7, 7_000), (120, limits::RETRY_AFTER_MS_MAX)] {
             let wait = Duration::from_secs(seconds);
             let wait = patience.wait_ms(1, Retry::After(wait), &mut rng).unwrap();
             assert!((least_ms..=least_ms + limits::RETRY_AFTER_JITTER_MS_MAX).contains(&wait));

@@ -103,7 +103,7 @@ pub(super) const TABLES: &[Table] = &[
                 name: "attempts_max",
                 kind: "whole number, 1 to 6",
                 default: || value(ATTEMPTS_MAX),
-                about: "Attempts of one model call, the first one included. The wait between them doubles from half a second to eight; a provider's Retry-After is honoured.",
+                about: "Attempts of one model call, the first one included. The wait between them doubles from half a second to eight; a provider's Retry-After is honoured, and one above two minutes ends the call, to be resumed later.",
                 instead: "",
             },
             Key {

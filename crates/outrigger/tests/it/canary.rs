@@ -58,7 +58,7 @@ fn holds(bytes: &[u8], secret: &str) -> bool {
 }
 
 /// Files beneath a directory that hold the secret, links not followed.
-fn hits(dir: &Path, secret: &str, searched: &mut u32) -> Vec<String> {
+pub(crate) fn hits(dir: &Path, secret: &str, searched: &mut u32) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());

@@ -2,6 +2,7 @@
 //! what to do, and a session that was opened can be resumed.
 
 use crate::bad_input::powerless;
+use crate::canary::hits;
 use crate::provider::{Provider, nobody};
 use crate::support::{Ran, Turn, World, shell};
 use std::fs;
@@ -34,6 +35,7 @@ fn fails(ran: &Ran, world: &World, code: i32, parts: &[&str]) {
         assert!(ran.stderr.contains(part), "`{part}` is missing in: {}", ran.stderr);
     }
     assert!(!ran.stderr.contains(KEY) && !ran.stderr.contains("panicked"), "{}", ran.stderr);
+    assert_eq!(hits(&world.data(), KEY, &mut 0), Vec::<String>::new(), "the key was written down");
 }
 
 #[test]
