@@ -25,6 +25,10 @@ pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
 pub(crate) const FILE_STACK_BYTES: usize = 512 << 10;
 /// Open files of a command.
 pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
+/// Largest file that a command can make (`RLIMIT_FSIZE`).
+pub(crate) const FILE_BYTES_MAX: u64 = 16 << 30;
+/// Time that the first file of a manifest's page has at least, so that every page moves on.
+pub(crate) const FIRST_DIGEST_MS: u64 = 5_000;
 /// File bytes that `read_lines` scans to count lines.
 pub(crate) const SCAN_BYTES_MAX: u64 = 256 << 20;
 /// Bytes at the start of a file that `grep` searches.
@@ -33,5 +37,7 @@ pub(crate) const GREP_FILE_BYTES_MAX: u64 = 32 << 20;
 pub(crate) const LINKS_MAX: u32 = 40;
 /// Names that are tried for a temporary file.
 pub(crate) const TEMPORARY_NAMES_MAX: u32 = 16;
+/// Names that are tried for the directories that are moved up while a tree is removed.
+pub(crate) const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub(crate) const REMOVE_DEPTH_MAX: usize = 64;

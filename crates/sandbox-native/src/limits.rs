@@ -14,6 +14,11 @@ pub const SPAWNER_PEER_MS_MAX: u64 = 1_000;
 pub const SPAWNER_MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Times that a request is made again because the spawner ended in between.
 pub const SPAWNER_ATTEMPTS_MAX: u32 = 5;
+/// Times that a request is made again because a spawner holds the state directory but
+/// does not serve: it is about to, or on its way out.
+pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
+/// Between two of them.
+pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 10_000;
 /// Times that a guest which dies under a new connection is asked for again.
@@ -22,6 +27,9 @@ pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
 pub const ATTACH_PAUSE_MS: u64 = 20;
 /// From a new connection to a guest until its greeting.
 pub const GUEST_HELLO_MS_MAX: u64 = 10_000;
+/// What a guest has to answer beyond the time that the request itself may take.
+/// After it the life of the sandbox counts as lost.
+pub const GUEST_SLACK_MS: u64 = 10_000;
 /// Living sandboxes of one spawner.
 pub const SANDBOXES_MAX: usize = 4_000;
 /// Frames that wait for the guest to read them.
@@ -46,5 +54,7 @@ pub const ID_RANGES: u32 = 4_094;
 pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
 /// Between two of them.
 pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
+/// Names that are tried for the directories that are moved up while a tree is removed.
+pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub const REMOVE_DEPTH_MAX: usize = 64;

@@ -11,6 +11,7 @@
 //! - `trash/`, disks that are being deleted; `mnt/`, an empty directory to mount on.
 
 mod birth;
+mod deleter;
 mod ids;
 mod live;
 mod remove;

@@ -29,6 +29,7 @@ pub enum FileOp {
         path: String,
     },
     /// Bytes of a regular file. Answer: [`FileReply::Bytes`]. Beyond the end: empty.
+    /// One that the sandbox's user owns and closed to itself is opened to it again.
     Read {
         /// The file.
         path: String,
@@ -128,6 +129,11 @@ pub enum FileOp {
     },
     /// Every file and link beneath a directory with its digest, sorted by path,
     /// in pages. Answer: [`FileReply::Manifest`].
+    ///
+    /// All or nothing: what can't be read, or is above
+    /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], is an error that names it, because
+    /// what is missing here is taken for deleted. A file or directory that the
+    /// sandbox's user owns and closed to itself is opened to it again.
     Manifest {
         /// The directory.
         root: String,
@@ -175,7 +181,8 @@ pub enum WriteMode {
 pub enum Precondition {
     /// Nothing.
     None,
-    /// Its contents have this digest.
+    /// Its contents have this digest. `too_large` above
+    /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`].
     Digest(Digest),
 }
 

@@ -232,7 +232,7 @@ unsafe fn become_command(
             fail(plan.report, STEP_CWD);
         }
         if let Some(cwd) = &plan.cwd
-            && libc::chdir(cwd.as_ptr()) != 0
+            && !enter(cwd)
         {
             fail(plan.report, STEP_CWD);
         }
@@ -254,6 +254,29 @@ unsafe fn become_command(
         }
         *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
         fail(plan.report, STEP_EXEC)
+    }
+}
+
+/// Enters a directory, but through none of the magic links of proc(5): until the exec
+/// this process still holds descriptors of the guest's, which `/proc/self/fd` names.
+///
+/// # Safety
+/// As [`become_command`].
+unsafe fn enter(cwd: &CString) -> bool {
+    // SAFETY: as `become_command`; an all-zero open_how is a valid value, and both
+    // pointers are to live values.
+    unsafe {
+        let mut how: libc::open_how = std::mem::zeroed();
+        how.flags = (libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64;
+        how.resolve = libc::RESOLVE_NO_MAGICLINKS;
+        let dir = libc::syscall(
+            libc::SYS_openat2,
+            libc::AT_FDCWD,
+            cwd.as_ptr(),
+            &raw const how,
+            size_of::<libc::open_how>(),
+        );
+        dir >= 0 && libc::fchdir(dir as c_int) == 0
     }
 }
 
@@ -286,6 +309,9 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         libc::umask(0o022);
         let processes = libc::rlimit { rlim_cur: plan.pids_max, rlim_max: plan.pids_max };
         libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
+        let bytes =
+            libc::rlimit { rlim_cur: limits::FILE_BYTES_MAX, rlim_max: limits::FILE_BYTES_MAX };
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const bytes);
         if libc::geteuid() != id {
             check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;
             check(libc::syscall(libc::SYS_setresgid, id, id, id))?;

@@ -152,9 +152,13 @@ impl Table {
             }
             self.output_bytes -= bytes;
         }
-        while self.finished.len() > door::FINISHED_EXECS_MAX {
+        let mut turns = self.finished.len();
+        while self.finished.len() > door::FINISHED_EXECS_MAX && turns > 0 {
+            turns -= 1;
             let Some(id) = self.finished.pop_front() else { break };
-            self.forget(&id);
+            // Somebody is still owed its outcome.
+            let watched = self.entry(&id).is_some_and(|entry| !entry.watchers.is_empty());
+            if watched { self.finished.push_back(id) } else { self.forget(&id) }
         }
     }
 
@@ -180,9 +184,34 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use outrigger_sandbox::Execute;
 
     fn id(number: usize) -> ExecId {
         ExecId::new(format!("f{number}")).unwrap()
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_not_forgotten() {
+        let mut table = Table::default();
+        let request = Execute::new(id(0), outrigger_sandbox::Command::Shell("true".to_owned()));
+        let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
+        let state = State::Ended(Ok(never_ran()));
+        let entry = Entry { output: Output::new(&request), state, watchers, killers: Vec::new() };
+        table.insert(id(0), Slot::Command(Box::new(entry)));
+        table.finish(id(0), 0);
+        for number in 1..=door::FINISHED_EXECS_MAX {
+            table.insert(id(number), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+            table.finish(id(number), 0);
+        }
+        assert!(matches!(table.look(&id(0)), Known::Slot(_)));
+        assert!(matches!(table.look(&id(1)), Known::Forgotten));
+        table.entry(&id(0)).unwrap().watchers.clear();
+        for number in 1..=door::FINISHED_EXECS_MAX {
+            let id = ExecId::new(format!("g{number}")).unwrap();
+            table.insert(id.clone(), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+            table.finish(id, 0);
+        }
+        assert!(matches!(table.look(&id(0)), Known::Forgotten));
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! has none, and is opened in a way that refuses any, so that one that a command
 //! puts there in between is refused too.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use outrigger_sandbox::{FileError, FileErrorKind, text};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, readlinkat, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat,
+    statat,
 };
 use rustix::io::Errno;
 
@@ -27,6 +28,13 @@ pub(super) const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
 pub(super) enum Last {
     Followed,
     AsItIs,
+}
+
+/// What is done where the sandbox's user took its own permission to look away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Locked {
+    Refused,
+    Unlocked,
 }
 
 /// A path as it was given, and the absolute one without links that it leads to.
@@ -72,6 +80,19 @@ fn split(path: &str) -> (&str, &str) {
     }
 }
 
+/// Permission bits that the sandbox's user lacks to look at what it owns.
+fn missing(stat: &Stat) -> u32 {
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return 0;
+    }
+    let wanted = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => 0o400,
+        FileType::Directory => 0o500,
+        _ => 0,
+    };
+    wanted & !stat.st_mode
+}
+
 /// The typed error for what the kernel said.
 fn kind(errno: Errno) -> FileErrorKind {
     use FileErrorKind as Kind;
@@ -91,6 +112,15 @@ fn kind(errno: Errno) -> FileErrorKind {
 impl Place {
     /// Follows a path.
     pub(super) fn find(given: &str, last: Last) -> Result<Self, FileError> {
+        Self::follow(given, last, Locked::Refused)
+    }
+
+    /// Follows a path, through directories too that the sandbox's user closed to itself.
+    pub(super) fn find_unlocking(given: &str, last: Last) -> Result<Self, FileError> {
+        Self::follow(given, last, Locked::Unlocked)
+    }
+
+    fn follow(given: &str, last: Last, locked: Locked) -> Result<Self, FileError> {
         text::check_path(given)?;
         let root = root_of(given);
         let start = Self { given: given.to_owned(), root, path: root.to_owned() };
@@ -110,7 +140,11 @@ impl Place {
                 place.path = next;
                 break;
             }
-            let target = match readlinkat(CWD, &next, Vec::new()) {
+            let mut read = readlinkat(CWD, &next, Vec::new());
+            if read == Err(Errno::ACCESS) && locked == Locked::Unlocked && place.unlock()? {
+                read = readlinkat(CWD, &next, Vec::new());
+            }
+            let target = match read {
                 Ok(target) => target.to_string_lossy().into_owned(),
                 Err(Errno::INVAL | Errno::NOENT) => {
                     place.path = next;
@@ -160,6 +194,11 @@ impl Place {
 
     pub(super) fn error(&self, kind: FileErrorKind, detail: &str) -> FileError {
         FileError { kind, path: self.given.clone(), detail: detail.to_owned() }
+    }
+
+    /// The same error, about this place instead of what the caller gave.
+    pub(super) fn named(&self, error: FileError) -> FileError {
+        FileError { path: self.path.clone(), ..error }
     }
 
     /// An error of the kernel's, in words.
@@ -243,6 +282,70 @@ impl Place {
         Ok((std::fs::File::from(file), stat))
     }
 
+    /// Opens the regular file there to read it, although its owner closed it to itself.
+    pub(super) fn open_unlocking(&self) -> Result<(std::fs::File, Stat), FileError> {
+        self.unlocking(|| self.open(OFlags::RDONLY))
+    }
+
+    /// Opens the directory there and makes sure that what is in it can be reached,
+    /// although its owner closed it to itself.
+    pub(super) fn directory_unlocking(&self) -> Result<OwnedFd, FileError> {
+        let dir = self.unlocking(|| self.directory())?;
+        let stat = rustix::fs::fstat(&dir).map_err(|errno| self.kernel(errno))?;
+        if missing(&stat) != 0 {
+            self.unlock()?;
+        }
+        Ok(dir)
+    }
+
+    /// Does something, and again if it was forbidden and no longer is.
+    pub(super) fn unlocking<T>(
+        &self,
+        mut act: impl FnMut() -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
+        match act() {
+            Err(error) if error.kind == FileErrorKind::PermissionDenied => match self.unlock() {
+                Ok(true) => act(),
+                // Why it was forbidden says more than why it stays so.
+                Ok(false) | Err(_) => Err(error),
+            },
+            done => done,
+        }
+    }
+
+    /// Gives the sandbox's user back the permission to look at what is there and to
+    /// reach it, where a command took it away from what that user owns. For good:
+    /// a command may do the same at any time. Says whether anything changed.
+    fn unlock(&self) -> Result<bool, FileError> {
+        // From the root down, since each opens the way to the next.
+        let mut way = vec![self.clone()];
+        while let Some(place) = way.last().filter(|place| place.path != place.root) {
+            way.push(place.above());
+        }
+        let mut changed = false;
+        for place in way.iter().rev().filter(|place| place.path != "/") {
+            changed |= place.unlock_one()?;
+        }
+        Ok(changed)
+    }
+
+    fn unlock_one(&self) -> Result<bool, FileError> {
+        let (dir, name) = self.parent()?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = openat(&dir, name, flags, Mode::empty()).map_err(|errno| self.kernel(errno))?;
+        let stat = rustix::fs::fstat(&found).map_err(|errno| self.kernel(errno))?;
+        let bits = missing(&stat);
+        if bits == 0 {
+            return Ok(false);
+        }
+        // By the descriptor's own name, so that nothing that a command puts at the
+        // path in between is changed; an O_PATH descriptor takes no fchmod(2).
+        let mode = Mode::from_raw_mode((stat.st_mode & 0o7777) | bits);
+        chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
+            .map_err(|errno| self.kernel(errno))?;
+        Ok(true)
+    }
+
     /// Opens the directory there.
     pub(super) fn directory(&self) -> Result<OwnedFd, FileError> {
         self.open_at(&self.path, OFlags::RDONLY | OFlags::DIRECTORY).map_err(|mut error| {
@@ -270,15 +373,27 @@ impl Place {
             Err(error) if error.kind == FileErrorKind::FileNotFound => {}
             Err(error) => return Err(error),
         }
-        if self.path == self.root {
-            return Err(self.kernel(Errno::NOENT));
+        // In a loop, because a path can have more parts than a thread's stack has room for.
+        let mut absent = vec![self.clone()];
+        while let Some(place) = absent.last() {
+            if place.path == place.root {
+                return Err(self.kernel(Errno::NOENT));
+            }
+            let above = place.above();
+            match above.open_at(&above.path, OFlags::PATH | OFlags::DIRECTORY) {
+                Ok(_) => break,
+                Err(error) if error.kind == FileErrorKind::FileNotFound => absent.push(above),
+                Err(error) => return Err(error),
+            }
         }
-        self.above().make_dirs()?;
-        let (dir, name) = self.parent()?;
-        match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
-            Err(errno) => Err(self.kernel(errno)),
+        for place in absent.iter().rev() {
+            let (dir, name) = place.parent()?;
+            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(self.kernel(errno)),
+            }
         }
+        Ok(())
     }
 }
 

@@ -33,6 +33,19 @@ fn tree(parent: BorrowedFd<'_>, name: &CStr) -> Result<()> {
     unlinkat(parent, name, AtFlags::REMOVEDIR)
 }
 
+/// Moves a directory up to `top` under the next name that is free there.
+fn move_up(dir: BorrowedFd<'_>, name: &CStr, top: BorrowedFd<'_>, moved: &mut u64) -> Result<()> {
+    loop {
+        *moved += 1;
+        match renameat(dir, name, top, format!(".outrigger-deep-{moved}")) {
+            // The tree may have such names itself.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR)
+                if *moved < limits::REMOVE_NAMES_MAX => {}
+            done => return done,
+        }
+    }
+}
+
 /// Empties a directory; says whether something too deep was moved up to `top` instead.
 fn empty(dir: BorrowedFd<'_>, top: BorrowedFd<'_>, depth: usize, moved: &mut u64) -> Result<bool> {
     let mut again = false;
@@ -50,8 +63,7 @@ fn empty(dir: BorrowedFd<'_>, top: BorrowedFd<'_>, depth: usize, moved: &mut u64
             }
         }
         if depth >= limits::REMOVE_DEPTH_MAX {
-            *moved += 1;
-            renameat(dir, name, top, format!(".outrigger-deep-{moved}"))?;
+            move_up(dir, name, top, moved)?;
             again = true;
             continue;
         }
@@ -77,6 +89,9 @@ mod tests {
         }
         std::fs::create_dir_all(&deep).unwrap();
         std::fs::write(deep.join("file"), "x").unwrap();
+        // In the way of what is moved up: a directory that is not empty, and a file.
+        std::fs::create_dir_all(dir.path().join("tree/.outrigger-deep-1/d")).unwrap();
+        std::fs::write(dir.path().join("tree/.outrigger-deep-2"), "x").unwrap();
         let parent = std::fs::File::open(dir.path()).unwrap();
         tree(parent.as_fd(), c"tree").unwrap();
         assert!(!dir.path().join("tree").exists());

@@ -6,12 +6,12 @@ use outrigger_sandbox::{
     EntryKind, FileError, FileErrorKind, FileReply, GrepMatch, GrepPattern, ManifestEntry,
     limits as door, text,
 };
-use rustix::fs::{AtFlags, OFlags, readlinkat, statat};
+use rustix::fs::{OFlags, readlinkat};
 
 use super::place::{Last, Place};
 use super::read::executable;
-use super::walk::{Git, Until, walk};
-use super::write::digest_of;
+use super::walk::{Found, Git, Unreadable, Until, walk};
+use super::write::{SLOW, digest_of};
 use crate::limits;
 
 fn git(skips: bool) -> Git {
@@ -26,10 +26,15 @@ fn absolute(root: &Place, relative: &str) -> String {
 pub(super) fn glob(root: &str, pattern: &str, paths_max: u32) -> Result<FileReply, FileError> {
     let glob = text::Glob::new(pattern)?;
     let place = Place::find(root, Last::Followed)?;
-    let (found, ended) =
-        walk(&place, git(glob.skips_git(&place.path)), Until::started(), |found| {
+    let (found, ended) = walk(
+        &place,
+        git(glob.skips_git(&place.path)),
+        Unreadable::Skipped,
+        Until::started(),
+        |found| {
             matches!(found.kind, EntryKind::File | EntryKind::Link) && glob.matches(&found.relative)
-        })?;
+        },
+    )?;
     let wanted = paths_max.min(door::ENTRIES_MAX) as usize;
     let is_file = |path: &str| {
         Place::find(path, Last::Followed).is_ok_and(|place| matches!(place.regular(), Ok(Some(_))))
@@ -81,9 +86,8 @@ pub(super) fn grep(
         let skips = glob
             .as_ref()
             .map_or_else(|| text::skips_git(&place.path), |glob| glob.skips_git(&place.path));
-        let keep =
-            |found: &super::walk::Found| found.kind == EntryKind::File && wanted(&found.relative);
-        let (found, ended) = walk(&place, git(skips), until, keep)?;
+        let keep = |found: &Found| found.kind == EntryKind::File && wanted(&found.relative);
+        let (found, ended) = walk(&place, git(skips), Unreadable::Skipped, until, keep)?;
         (found.into_iter().map(|found| place.child(&found.relative)).collect(), ended)
     };
     let most = matches_max.min(door::MATCHES_MAX) as usize;
@@ -119,9 +123,9 @@ pub(super) fn manifest(
     after: Option<&str>,
     entries_max: u32,
 ) -> Result<FileReply, FileError> {
-    let place = Place::find(root, Last::Followed)?;
+    let place = Place::find_unlocking(root, Last::Followed)?;
     let until = Until::started();
-    let (found, ended) = walk(&place, Git::Entered, until, |found| {
+    let (found, ended) = walk(&place, Git::Entered, Unreadable::Refused, until, |found| {
         let beyond = after.is_none_or(|after| found.relative.as_str() > after);
         beyond
             && (found.kind != EntryKind::Directory || found.empty)
@@ -135,58 +139,85 @@ pub(super) fn manifest(
     let wanted = entries_max.min(door::ENTRIES_MAX) as usize;
     let mut entries = Vec::new();
     let mut more = false;
+    let first_until = until.at_least(limits::FIRST_DIGEST_MS);
     for found in found {
-        if entries.len() >= wanted || (until.over() && !entries.is_empty()) {
+        let first = entries.is_empty();
+        if entries.len() >= wanted || (until.over() && !first) {
             more = true;
             break;
         }
-        if let Some(entry) = describe(&place, found.relative, found.kind)? {
-            entries.push(entry);
+        let child = place.child(&found.relative);
+        let until = if first { first_until } else { until };
+        match describe(&child, found, until).map_err(|error| child.named(error))? {
+            Described::Entry(entry) => entries.push(entry),
+            Described::Gone => {}
+            Described::Late if first => {
+                return Err(child.named(child.error(FileErrorKind::TooLarge, SLOW)));
+            }
+            Described::Late => {
+                more = true;
+                break;
+            }
         }
     }
     Ok(FileReply::Manifest { entries, more })
 }
 
-/// What a file, link or empty directory holds. `None`: it went away in between.
-fn describe(
-    root: &Place,
-    relative: String,
-    kind: EntryKind,
-) -> Result<Option<ManifestEntry>, FileError> {
-    let place = root.child(&relative);
+/// What became of a thing that a walk found.
+enum Described {
+    Entry(ManifestEntry),
+    /// It went away in between.
+    Gone,
+    /// The time is over.
+    Late,
+}
+
+/// `Ok(None)` for what is not there.
+fn unless_gone<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
+    match result {
+        Err(error) if error.kind == FileErrorKind::FileNotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// What a file, link or empty directory holds.
+fn describe(place: &Place, found: Found, until: Until) -> Result<Described, FileError> {
     let mut entry = ManifestEntry {
-        path: relative,
-        kind,
+        path: found.relative,
+        kind: found.kind,
         executable: false,
         bytes: 0,
         digest: text::digest(b""),
         target: None,
     };
-    match kind {
+    match found.kind {
         EntryKind::File => {
-            let (file, stat) = match place.open(OFlags::RDONLY) {
-                Err(error) if error.kind == FileErrorKind::FileNotFound => return Ok(None),
-                Err(error) => return Err(FileError { path: place.path, ..error }),
-                Ok(opened) => opened,
+            let Some((file, stat)) = unless_gone(place.open_unlocking())? else {
+                return Ok(Described::Gone);
             };
             entry.executable = executable(&stat);
             entry.bytes = u64::try_from(stat.st_size).unwrap_or(0);
-            entry.digest = digest_of(&place, &file)?;
+            let Some(digest) = digest_of(place, &file, entry.bytes, until)? else {
+                return Ok(Described::Late);
+            };
+            entry.digest = digest;
         }
         EntryKind::Link => {
-            let (dir, name) = place.parent()?;
-            let Ok(target) = readlinkat(&dir, name, Vec::new()) else { return Ok(None) };
+            let target = unless_gone(place.unlocking(|| {
+                let (dir, name) = place.parent()?;
+                readlinkat(&dir, name, Vec::new()).map_err(|errno| place.kernel(errno))
+            }))?;
+            let Some(target) = target else { return Ok(Described::Gone) };
             let target = target.to_string_lossy().into_owned();
             entry.digest = text::digest(target.as_bytes());
             entry.target = Some(target);
         }
         EntryKind::Directory => {
-            let (dir, name) = place.parent()?;
-            if statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).is_err() {
-                return Ok(None);
+            if place.unlocking(|| place.stat())?.is_none() {
+                return Ok(Described::Gone);
             }
         }
-        EntryKind::Other => return Ok(None),
+        EntryKind::Other => return Ok(Described::Gone),
     }
-    Ok(Some(entry))
+    Ok(Described::Entry(entry))
 }

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits as door;
-use outrigger_sandbox::{EntryKind, FileError};
+use outrigger_sandbox::{EntryKind, FileError, FileErrorKind};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::io::Errno;
 
 use super::place::{NO_FILES, Place};
 use super::read::entry_kind;
@@ -26,6 +27,16 @@ pub(super) enum Git {
     Entered,
 }
 
+/// What a walk does with a directory that it can't read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// Passes over it, for those who look for something.
+    Skipped,
+    /// Unlocks it where the sandbox's user owns it, and fails otherwise with an
+    /// error that names it, for those who take what is not found for deleted.
+    Refused,
+}
+
 /// A clock for one search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Until(Instant);
@@ -35,17 +46,23 @@ impl Until {
         Self(Instant::now() + Duration::from_millis(door::WALK_MS_MAX))
     }
 
+    /// The same, but not over before this many milliseconds from now.
+    pub(super) fn at_least(self, ms: u64) -> Self {
+        Self(self.0.max(Instant::now() + Duration::from_millis(ms)))
+    }
+
     pub(super) fn over(self) -> bool {
         Instant::now() >= self.0
     }
 }
 
 /// Finds everything beneath a directory that `keep` keeps, sorted by relative path.
-/// Says whether a limit ended it. Directories that can't be read are passed over,
-/// but for the first.
+/// Says whether a limit ended it. Directories that can't be read are dealt with as
+/// asked for, but the first is always an error.
 pub(super) fn walk(
     root: &Place,
     git: Git,
+    unreadable: Unreadable,
     until: Until,
     mut keep: impl FnMut(&Found) -> bool,
 ) -> Result<(Vec<Found>, bool), FileError> {
@@ -54,14 +71,24 @@ pub(super) fn walk(
     let mut stack = vec![(root.clone(), String::new())];
     let mut first = true;
     while let Some((place, prefix)) = stack.pop() {
-        let dir = match place.directory() {
+        let strict = unreadable == Unreadable::Refused;
+        let opened = if strict { place.directory_unlocking() } else { place.directory() };
+        let dir = match opened {
             Ok(dir) => dir,
             Err(error) if first => return Err(error),
+            // It went away in between.
+            Err(error) if error.kind == FileErrorKind::FileNotFound => continue,
+            Err(error) if strict => return Err(place.named(error)),
             Err(_) => continue,
         };
         first = false;
         let mut empty = true;
-        for entry in Dir::read_from(&dir).map_err(|errno| place.kernel(errno))?.flatten() {
+        for entry in Dir::read_from(&dir).map_err(|errno| place.kernel(errno))? {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(errno) if strict => return Err(place.named(place.kernel(errno))),
+                Err(_) => continue,
+            };
             let bytes = entry.file_name();
             if bytes == c"." || bytes == c".." {
                 continue;
@@ -77,6 +104,9 @@ pub(super) fn walk(
             let kind = match entry.file_type() {
                 FileType::Unknown => match statat(&dir, bytes, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => entry_kind(stat.st_mode),
+                    Err(errno) if strict && errno != Errno::NOENT => {
+                        return Err(place.named(place.kernel(errno)));
+                    }
                     Err(_) => continue,
                 },
                 known => entry_kind(known.as_raw_mode()),

@@ -19,7 +19,11 @@ use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 use super::place::{Last, Place};
+use super::walk::Until;
 use crate::limits;
+
+/// Why there is no digest of a file.
+pub(super) const SLOW: &str = "the file could not be read to its end in time";
 
 /// What `Write` asks for beside its path.
 #[derive(Debug)]
@@ -42,14 +46,38 @@ fn permissions(before: Option<&Stat>, executable: Option<bool>) -> Mode {
     Mode::from_raw_mode(bits)
 }
 
-/// The digest of a file, in memory that does not grow with it.
-pub(super) fn digest_of(place: &Place, mut file: &File) -> Result<Digest, FileError> {
+/// The digest of a file, in memory that does not grow with it, and bounded in bytes
+/// and time however the file grows. `None`: the time is over.
+pub(super) fn digest_of(
+    place: &Place,
+    mut file: &File,
+    bytes: u64,
+    until: Until,
+) -> Result<Option<Digest>, FileError> {
+    let most = door::MANIFEST_FILE_BYTES_MAX;
+    let too_large = |bytes: u64| {
+        let detail = format!("the file has {bytes} bytes; at most {most} are read for a digest");
+        place.error(FileErrorKind::TooLarge, &detail)
+    };
+    if bytes > most {
+        return Err(too_large(bytes));
+    }
     let mut hash = Sha256::new();
     let mut piece = vec![0; limits::PIECE_BYTES];
+    let mut seen = 0;
     loop {
         match file.read(&mut piece) {
-            Ok(0) => return Ok(Digest(hash.finalize().into())),
-            Ok(length) => hash.update(&piece[..length]),
+            Ok(0) => return Ok(Some(Digest(hash.finalize().into()))),
+            Ok(length) => {
+                seen += length as u64;
+                if seen > most {
+                    return Err(too_large(seen));
+                }
+                hash.update(&piece[..length]);
+                if until.over() {
+                    return Ok(None);
+                }
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Err(place.io(&error)),
         }
@@ -86,7 +114,12 @@ impl Write {
     fn check(&self, place: &Place, before: Option<&Stat>) -> Result<(), FileError> {
         let Precondition::Digest(wanted) = self.precondition else { return Ok(()) };
         let found = match before {
-            Some(_) => Some(digest_of(place, &place.open(OFlags::RDONLY)?.0)?),
+            Some(_) => {
+                let (file, stat) = place.open(OFlags::RDONLY)?;
+                let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+                let digest = digest_of(place, &file, bytes, Until::started())?;
+                Some(digest.ok_or_else(|| place.error(FileErrorKind::TooLarge, SLOW))?)
+            }
             None => None,
         };
         if found == Some(wanted) {

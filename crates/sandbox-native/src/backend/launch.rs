@@ -38,6 +38,15 @@ pub(super) struct Spawner {
     pub(super) guest: &'static [u8],
 }
 
+/// What came of starting a spawner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// It serves.
+    Began,
+    /// Another one holds the state directory.
+    Busy,
+}
+
 fn backend(what: &str, error: &io::Error) -> Error {
     Error::Backend(format!("{what}: {error}"))
 }
@@ -59,15 +68,29 @@ fn left(error: &io::Error) -> bool {
 impl Spawner {
     /// Asks, starting a spawner if there is none.
     pub(super) fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
-        for _ in 0..limits::SPAWNER_ATTEMPTS_MAX {
+        let (mut began, mut busy) = (0, 0);
+        loop {
             match self.try_ask(request) {
                 Ok((Answer::Failed(error), _)) => return Err(error),
                 Ok(answer) => return Ok(answer),
-                Err(error) if left(&error) => self.start()?,
+                Err(error) if left(&error) => {}
                 Err(error) => return Err(backend("the spawner does not answer", &error)),
             }
+            let reason = match self.start()? {
+                Start::Began if began < limits::SPAWNER_ATTEMPTS_MAX => {
+                    began += 1;
+                    continue;
+                }
+                Start::Busy if busy < limits::SPAWNER_BUSY_ATTEMPTS_MAX => {
+                    busy += 1;
+                    std::thread::sleep(Duration::from_millis(limits::SPAWNER_BUSY_PAUSE_MS));
+                    continue;
+                }
+                Start::Began => "the spawner ends as soon as it is started",
+                Start::Busy => "a spawner holds the state directory and does not serve it",
+            };
+            return Err(Error::Backend(reason.to_owned()));
         }
-        Err(Error::Backend("the spawner ends as soon as it is started".to_owned()))
     }
 
     /// Asks only a spawner that is there.
@@ -94,7 +117,7 @@ impl Spawner {
     }
 
     /// Starts a spawner and waits until it, or another one, serves.
-    fn start(&self) -> Result<(), Error> {
+    fn start(&self) -> Result<Start, Error> {
         let guest = sealed(self.guest)
             .map_err(|error| backend("cannot keep the guest program in memory", &error))?;
         let (mut status, theirs) =
@@ -117,7 +140,8 @@ impl Spawner {
         // It forks at once and leaves the spawner to itself, so this does not wait for that.
         let _ = child.wait();
         match (heard, said.as_str()) {
-            (Ok(_), READY | BUSY) => Ok(()),
+            (Ok(_), READY) => Ok(Start::Began),
+            (Ok(_), BUSY) => Ok(Start::Busy),
             (Ok(_), "") => {
                 Err(Error::Backend(format!("{program} ended without becoming a spawner")))
             }

@@ -1,18 +1,19 @@
 //! One connection to a guest, shared by all who use a sandbox.
 //!
 //! Owns the numbers of requests and who waits for which. Everything that comes is
-//! checked for form by [`wire`]; an answer to nobody is dropped. When the connection
-//! ends everybody who waits is told so.
+//! checked for form by [`wire`] and for length here; an answer to nobody is dropped,
+//! and one that can't be an answer ends the connection. When it ends everybody who
+//! waits is told why.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outrigger_sandbox::wire::{self, Ask, FromGuest, Gather, Reply, ToGuest};
-use outrigger_sandbox::{Error, Generation};
+use outrigger_sandbox::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
+use outrigger_sandbox::{Error, Generation, limits as door};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -23,8 +24,29 @@ use crate::limits;
 /// Bytes read from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Those who wait. `None`: the connection is over.
-type Waiting = Arc<Mutex<Option<HashMap<u64, mpsc::UnboundedSender<Reply>>>>>;
+/// Those who wait.
+#[derive(Debug)]
+enum Waiters {
+    Open(HashMap<u64, Waiter>),
+    /// The connection is over, and why.
+    Over(&'static str),
+}
+
+/// One of them, and how much output it may still be sent, in bytes.
+#[derive(Debug)]
+struct Waiter {
+    replies: mpsc::UnboundedSender<Reply>,
+    stdout: u64,
+    stderr: u64,
+}
+
+type Waiting = Arc<Mutex<Waiters>>;
+
+/// Why a connection ended that nothing was wrong with.
+const ENDED: &str = "its guest ended";
+/// Why a connection was ended.
+const MALFORMED: &str = "its guest sent what is no answer";
+const EXCESS: &str = "its guest sent more output than it was asked for";
 
 /// See the module.
 #[derive(Debug)]
@@ -39,8 +61,8 @@ pub(super) struct Link {
 pub(super) struct Pending<'a> {
     link: &'a Link,
     request: u64,
-    /// Unbounded in messages and bounded in bytes: a guest answers what was asked
-    /// for, and every answer has a limit.
+    /// Bounded in bytes: one answer, and before it the output that was asked for. A
+    /// guest that sends more loses the connection.
     replies: mpsc::UnboundedReceiver<Reply>,
     over: bool,
 }
@@ -70,7 +92,7 @@ impl Link {
             }
             FromGuest::Reply { .. } => return Err(lost("its guest did not greet")),
         }
-        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let waiting: Waiting = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let (frames, outbox) = mpsc::channel(limits::GUEST_INBOX_FRAMES_MAX);
         start(read(reads, gather, Arc::clone(&waiting)));
         start(write(writes, outbox));
@@ -80,31 +102,38 @@ impl Link {
     /// Sends a request.
     pub(super) async fn ask(&self, ask: Ask) -> Result<Pending<'_>, Error> {
         let request = self.next.fetch_add(1, Ordering::Relaxed);
+        let (stdout, stderr) = allowance(&ask);
         let frame = wire::encode(&ToGuest { request, ask })
             .map_err(|error| Error::Invalid(error.to_string()))?;
         let (sender, replies) = mpsc::unbounded_channel();
-        let gone = || lost("its guest ended");
-        self.waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_mut()
-            .ok_or_else(gone)?
-            .insert(request, sender);
+        match &mut *locked(&self.waiting) {
+            Waiters::Open(waiters) => {
+                waiters.insert(request, Waiter { replies: sender, stdout, stderr })
+            }
+            Waiters::Over(why) => return Err(lost(why)),
+        };
         let pending = Pending { link: self, request, replies, over: false };
-        self.frames.send(frame).await.map_err(|_| gone())?;
+        self.frames.send(frame).await.map_err(|_| lost(self.why()))?;
         Ok(pending)
     }
 
     /// Whether its guest may still be there.
     pub(super) fn is_open(&self) -> bool {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        matches!(*locked(&self.waiting), Waiters::Open(_))
+    }
+
+    fn why(&self) -> &'static str {
+        match *locked(&self.waiting) {
+            Waiters::Open(_) => ENDED,
+            Waiters::Over(why) => why,
+        }
     }
 }
 
 impl Pending<'_> {
     /// The next answer.
     pub(super) async fn next(&mut self) -> Result<Reply, Error> {
-        let reply = self.replies.recv().await.ok_or_else(|| lost("its guest ended"))?;
+        let reply = self.replies.recv().await.ok_or_else(|| lost(self.link.why()))?;
         self.over = !matches!(reply, Reply::Output { .. });
         Ok(reply)
     }
@@ -112,10 +141,8 @@ impl Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        if let Some(waiting) =
-            self.link.waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
-        {
-            waiting.remove(&self.request);
+        if let Waiters::Open(waiters) = &mut *locked(&self.link.waiting) {
+            waiters.remove(&self.request);
         }
         if self.over {
             return;
@@ -135,7 +162,7 @@ async fn greeting(reads: &mut OwnedReadHalf, gather: &mut Gather) -> Result<From
         }
         match reads.read(&mut piece).await {
             Ok(length) if length > 0 => gather.push(&piece[..length]),
-            Ok(_) | Err(_) => return Err(lost("its guest ended")),
+            Ok(_) | Err(_) => return Err(lost(ENDED)),
         }
     }
 }
@@ -152,26 +179,130 @@ fn start(task: impl Future<Output = ()> + Send + 'static) {
 async fn read(mut reads: OwnedReadHalf, mut gather: Gather, waiting: Waiting) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        while let Ok(Some(FromGuest::Reply { request, reply })) = gather.take() {
-            if let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
-                && let Some(sender) = waiting.get(&request)
-            {
-                let _ = sender.send(reply);
-            }
+        if let Err(why) = deliver(&mut gather, &waiting) {
+            // Dropping the senders ends every wait.
+            *locked(&waiting) = Waiters::Over(why);
+            let _ = rustix::net::shutdown(reads.as_ref(), rustix::net::Shutdown::Both);
+            return;
         }
         match reads.read(&mut piece).await {
             Ok(length) if length > 0 => gather.push(&piece[..length]),
             Ok(_) | Err(_) => break,
         }
     }
-    // Dropping the senders ends every wait.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+    *locked(&waiting) = Waiters::Over(ENDED);
+}
+
+/// Gives every whole answer to whom it is for. An error says why this guest is not
+/// to be listened to any longer.
+fn deliver(gather: &mut Gather, waiting: &Waiting) -> Result<(), &'static str> {
+    loop {
+        let (request, reply) = match gather.take() {
+            Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
+            Ok(None) => return Ok(()),
+            Ok(Some(FromGuest::Hello { .. })) | Err(_) => return Err(MALFORMED),
+        };
+        let mut waiting = locked(waiting);
+        let Waiters::Open(waiters) = &mut *waiting else { return Ok(()) };
+        let Some(waiter) = waiters.get_mut(&request) else { continue };
+        if let Reply::Output { stream, bytes } = &reply {
+            let left = match stream {
+                Stream::Stdout => &mut waiter.stdout,
+                Stream::Stderr => &mut waiter.stderr,
+            };
+            // An empty piece takes memory too.
+            *left = left.checked_sub((bytes.len() as u64).max(1)).ok_or(EXCESS)?;
+            let _ = waiter.replies.send(reply);
+        } else if let Some(waiter) = waiters.remove(&request) {
+            let _ = waiter.replies.send(reply);
+        }
+    }
+}
+
+/// Bytes of output that may come before the answer, per stream. One frame more than
+/// was asked for, because a command that is only attached to keeps the caps that it
+/// was started with.
+fn allowance(ask: &Ask) -> (u64, u64) {
+    let more = |bytes: u64| bytes.saturating_add(door::FRAME_BYTES_MAX as u64);
+    match ask {
+        Ask::Execute(request) => (more(request.stdout_bytes_max), more(request.stderr_bytes_max)),
+        Ask::Kill(_) | Ask::Files(_) | Ask::Forget => (0, 0),
+    }
+}
+
+fn locked(waiting: &Waiting) -> MutexGuard<'_, Waiters> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn write(mut writes: OwnedWriteHalf, mut outbox: mpsc::Receiver<Vec<u8>>) {
     while let Some(frame) = outbox.recv().await {
         if writes.write_all(&frame).await.is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_sandbox::{Command, ExecId, Execute};
+    use std::io::Write;
+
+    fn reply(reply: Reply) -> Vec<u8> {
+        wire::encode(&FromGuest::Reply { request: 1, reply }).unwrap()
+    }
+
+    fn output(bytes: usize) -> Vec<u8> {
+        reply(Reply::Output { stream: Stream::Stdout, bytes: vec![b'x'; bytes] })
+    }
+
+    /// What a caller of `ask` learns from a guest that greets and sends these frames.
+    async fn learns(ask: Ask, frames: Vec<Vec<u8>>) -> String {
+        let (ours, mut theirs) = StdStream::pair().unwrap();
+        let generation = Generation::new("g1").unwrap();
+        let hello = FromGuest::Hello { version: wire::VERSION, generation: generation.clone() };
+        theirs.write_all(&wire::encode(&hello).unwrap()).unwrap();
+        let link = Link::open(OwnedFd::from(ours), &generation).await.unwrap();
+        let mut pending = link.ask(ask).await.unwrap();
+        let guest = std::thread::spawn(move || {
+            for frame in frames {
+                // It may be cut off on the way.
+                let _ = theirs.write_all(&frame);
+            }
+            theirs
+        });
+        let answer = loop {
+            match pending.next().await {
+                Ok(Reply::Output { .. }) => {}
+                Ok(other) => break format!("{other:?}"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        guest.join().unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_sends_no_answers_is_cut_off_and_those_who_wait_are_told() {
+        let execute = || {
+            let id = ExecId::new("e").unwrap();
+            let mut request = Execute::new(id, Command::Shell(String::new()));
+            request.stdout_bytes_max = 10;
+            Ask::Execute(request)
+        };
+        let kill = || Ask::Kill(ExecId::new("e").unwrap());
+        let full = door::FRAME_BYTES_MAX - 64;
+        let table = [
+            (kill(), vec![reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (kill(), vec![vec![2, 0, 0, 0, 255, 255]], MALFORMED),
+            (kill(), vec![u32::MAX.to_le_bytes().to_vec()], MALFORMED),
+            (kill(), vec![output(1)], EXCESS),
+            (execute(), vec![output(10), reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (execute(), vec![output(full), output(100)], EXCESS),
+        ];
+        for (ask, frames, expected) in table {
+            let learnt = learns(ask, frames).await;
+            assert!(learnt.ends_with(expected), "{learnt}, not {expected}");
         }
     }
 }

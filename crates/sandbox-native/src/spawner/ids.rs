@@ -5,7 +5,7 @@
 //! long as its sandbox lives. A disk keeps the range that owns its files.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -79,7 +79,7 @@ impl Lease {
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
             if let Some(lease) = Self::lock(number)? {
-                fs::write(note, number.to_string())?;
+                write_whole(note, &number.to_string())?;
                 return Ok(lease);
             }
         }
@@ -98,6 +98,20 @@ impl Lease {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// Writes a file that is there whole or not at all, over a loss of power too: half a
+/// note would keep a disk from ever being used again.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let mut file = fs::File::create(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    match path.parent() {
+        Some(dir) => fs::File::open(dir)?.sync_all(),
+        None => Ok(()),
     }
 }
 

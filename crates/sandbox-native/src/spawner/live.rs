@@ -239,17 +239,25 @@ impl Sandboxes {
         }
     }
 
-    /// Deletes everything in the trash. Runs in a process of its own, because it may take long.
+    /// Deletes everything in the trash, as far as that goes; the first error is the
+    /// answer. For a [`Deleter`](super::deleter::Deleter).
     pub(super) fn empty_trash(&self) -> io::Result<()> {
+        use std::os::unix::ffi::OsStrExt;
         let trash = self.state.join("trash");
         let Ok(entries) = fs::read_dir(&trash) else { return Ok(()) };
         let dir = fs::File::open(&trash)?;
+        let mut done = Ok(());
         for entry in entries {
-            use std::os::unix::ffi::OsStrExt;
             let name = CString::new(entry?.file_name().as_bytes()).map_err(io::Error::other)?;
-            remove::remove(dir.as_fd(), &name)?;
+            done = done.and(remove::remove(dir.as_fd(), &name));
         }
-        Ok(())
+        done
+    }
+
+    /// Deletes one disk that was discarded. For a [`Deleter`](super::deleter::Deleter).
+    pub(super) fn delete_from_trash(&self, name: &str) -> io::Result<()> {
+        let dir = fs::File::open(self.state.join("trash"))?;
+        remove::remove(dir.as_fd(), &CString::new(name).map_err(io::Error::other)?)
     }
 
     /// Ends every guest and leaves nothing on the host but the disks.

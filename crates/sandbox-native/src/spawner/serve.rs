@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Error, SandboxId};
 
+use super::deleter::Deleter;
 use super::live::{Living, Sandboxes};
-use super::sys::{self, Fork};
+use super::sys;
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
 
@@ -21,7 +22,8 @@ pub(super) struct Spawner {
     pub(super) listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
     pub(super) destroying: Vec<Destroying>,
-    pub(super) cleaner: Option<Cleaner>,
+    /// Deletes what an earlier spawner had no time to.
+    pub(super) cleaner: Option<Deleter>,
     /// Held while this lives, so that there is one.
     pub(super) _lock: OwnedFd,
 }
@@ -34,19 +36,12 @@ pub(super) struct Destroying {
     stage: Stage,
 }
 
-/// The process that deletes what an earlier spawner had no time to.
-#[derive(Debug)]
-pub(super) struct Cleaner {
-    pub(super) pid: i32,
-    pub(super) pidfd: OwnedFd,
-}
-
 #[derive(Debug)]
 enum Stage {
     /// Its guest was told to end.
     Dying(Box<Living>),
     /// A process deletes its disk.
-    Deleting { pid: i32, pidfd: OwnedFd },
+    Deleting(Deleter),
     /// The answer is known.
     Done(Answer),
 }
@@ -61,23 +56,26 @@ impl Spawner {
             for destroying in &self.destroying {
                 match &destroying.stage {
                     Stage::Dying(living) => fds.push(sys::pollfd(living.ended())),
-                    Stage::Deleting { pidfd, .. } => fds.push(sys::pollfd(pidfd)),
+                    Stage::Deleting(deleter) => fds.push(sys::pollfd(deleter.ended())),
                     Stage::Done(_) => {}
                 }
             }
-            fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(&cleaner.pidfd)));
+            fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(cleaner.ended())));
             match sys::poll(&mut fds, limits::SPAWNER_TICK_MS) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 Ok(()) | Err(_) => {}
             }
-            let idle = self.sandboxes.living.is_empty() && self.destroying.is_empty();
+            let idle = self.sandboxes.living.is_empty()
+                && self.destroying.is_empty()
+                && self.cleaner.is_none();
             if fds.iter().any(|fd| fd.revents != 0) || !idle {
                 active = Instant::now();
             }
             self.sandboxes.bury_dead();
             self.destroy_on();
-            if let Some(cleaner) = self.cleaner.take_if(|cleaner| readable(&cleaner.pidfd)) {
-                sys::wait(cleaner.pid);
+            if let Some(cleaner) = self.cleaner.take_if(|cleaner| readable(cleaner.ended())) {
+                // What it could not delete stays in the trash for the next spawner.
+                cleaner.finish();
             }
             if fds[0].revents != 0 {
                 self.accept();
@@ -165,15 +163,13 @@ impl Spawner {
         let failed = |error: io::Error| {
             Stage::Done(Answer::Failed(Error::Backend(format!("cannot delete the disk: {error}"))))
         };
-        match self.sandboxes.discard(id) {
+        let name = match self.sandboxes.discard(id) {
             Ok(None) => return Stage::Done(Answer::Destroyed),
-            Ok(Some(_)) => {}
+            Ok(Some(name)) => name,
             Err(error) => return failed(error),
-        }
-        // SAFETY: the spawner has one thread.
-        match unsafe { sys::fork(0) } {
-            Ok(Fork::Parent { pid, pidfd }) => Stage::Deleting { pid, pidfd },
-            Ok(Fork::Child) => sys::leave(i32::from(self.sandboxes.empty_trash().is_err())),
+        };
+        match Deleter::start(|| self.sandboxes.delete_from_trash(&name)) {
+            Ok(deleter) => Stage::Deleting(deleter),
             Err(error) => failed(error),
         }
     }
@@ -188,15 +184,14 @@ impl Spawner {
                         living.bury();
                         self.delete(&destroying.id)
                     }
-                    Stage::Deleting { pid, pidfd } if readable(&pidfd) => {
-                        sys::wait(pid);
-                        Stage::Done(Answer::Destroyed)
+                    Stage::Deleting(deleter) if readable(deleter.ended()) => {
+                        Stage::Done(deleted(deleter.finish()))
                     }
                     Stage::Done(answer) => {
                         let _ = protocol::send(&destroying.peer, &answer, None);
                         break;
                     }
-                    stage @ (Stage::Dying(_) | Stage::Deleting { .. }) => {
+                    stage @ (Stage::Dying(_) | Stage::Deleting(_)) => {
                         destroying.stage = stage;
                         waiting.push(destroying);
                         break;
@@ -206,6 +201,15 @@ impl Spawner {
         }
         self.destroying = waiting;
     }
+}
+
+fn deleted(whole: bool) -> Answer {
+    if whole {
+        return Answer::Destroyed;
+    }
+    let what = "the sandbox is gone, but its disk could not be deleted whole; \
+                what is left of it is in `trash` of the state directory";
+    Answer::Failed(Error::Backend(what.to_owned()))
 }
 
 fn readable(fd: &OwnedFd) -> bool {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
 
+use super::deleter::Deleter;
 use super::live::Sandboxes;
-use super::serve::{Cleaner, Spawner};
+use super::serve::Spawner;
 use super::sys::{self, Fork};
 use super::{BUSY, READY, ids};
 use crate::cgroup;
@@ -108,11 +109,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let groups = cgroup::Groups::open(cgroup::find(), &name);
     let sandboxes = Sandboxes::new(state.to_owned(), program, isolation, groups);
     // What an earlier spawner had no time to delete. In a child, because it may be much.
-    // SAFETY: this process has one thread.
-    let cleaner = match unsafe { sys::fork(0) }? {
-        Fork::Child => sys::leave(i32::from(sandboxes.empty_trash().is_err())),
-        Fork::Parent { pid, pidfd } => Some(Cleaner { pid, pidfd }),
-    };
+    let cleaner = Some(Deleter::start(|| sandboxes.empty_trash())?);
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).

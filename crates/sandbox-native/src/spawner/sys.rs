@@ -204,14 +204,29 @@ pub(super) fn loopback_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for one child.
-pub(super) fn wait(pid: i32) {
-    // SAFETY: a null status is allowed.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0 {
+/// Asks to be killed when `parent`, which forked this process, ends. Ends at once if it has.
+pub(super) fn die_with(parent: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0)
+    }))?;
+    // SAFETY: no memory is passed.
+    if unsafe { libc::getppid() } != parent {
+        leave(1);
+    }
+    Ok(())
+}
+
+/// Waits for one child; says whether it ended with status 0.
+pub(super) fn wait(pid: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: the pointer is to a live local.
+    while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return;
+            return false;
         }
     }
+    status == 0
 }
 
 /// Waits until one of `fds` is ready or the time is over.

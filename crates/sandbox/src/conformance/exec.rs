@@ -25,6 +25,7 @@ cases! { "exec":
     Programs argument_not_utf8,
     Programs environment_is_constructed,
     Programs variables_do_not_stay,
+    Kernel directory_is_no_descriptor,
     Kernel user_is_not_root,
     Kernel no_network,
 }
@@ -110,6 +111,18 @@ async fn directory_missing(context: Context) -> Outcome {
         other => return Err(format!("got `{other}`")),
     }
     context.absent("ran").await
+}
+
+async fn directory_is_no_descriptor(context: Context) -> Outcome {
+    for number in 3..40 {
+        let cwd = format!("/proc/self/fd/{number}");
+        let request = Execute { cwd: Some(cwd), ..shell(&format!("fd{number}"), "pwd") };
+        match context.refused(request).await? {
+            Error::CannotStart { .. } | Error::Invalid(_) | Error::File(_) => {}
+            other => return Err(format!("got `{other}`")),
+        }
+    }
+    Ok(())
 }
 
 async fn stdin_arrives(context: Context) -> Outcome {

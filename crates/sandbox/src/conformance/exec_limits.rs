@@ -15,6 +15,7 @@ cases! { "limits":
     Nothing two_hundred_in_a_row,
     Nothing slow_ones_do_not_hold_up_others,
     Programs many_processes_are_bounded,
+    Kernel files_are_bounded,
 }
 
 type Change = fn(&mut Execute);
@@ -109,4 +110,11 @@ async fn many_processes_are_bounded(context: Context) -> Outcome {
     let request = Execute { deadline_ms: 5_000, ..shell("a", line) };
     context.run(request).await?;
     context.prints("b", "echo alive", "alive\n").await
+}
+
+async fn files_are_bounded(context: Context) -> Outcome {
+    let line = "(dd if=/dev/zero of=f bs=1 count=1 seek=1000G) 2> /dev/null";
+    let done = context.shell("a", line).await?;
+    same("a file of 1 TB was made", done.exit_code() == Some(0), false)?;
+    context.prints("b", "dd if=/dev/zero of=f bs=1 count=1 seek=1G 2> /dev/null", "").await
 }

@@ -1,8 +1,11 @@
 //! Glob, grep and manifest.
 
-use super::context::{Context, ensure, id, same};
+use super::context::{Context, ensure, id, same, write_op};
 use super::{Outcome, cases};
-use crate::{EntryKind, FileOp, FileReply, GrepPattern, ManifestEntry, limits, text::digest};
+use crate::{
+    EntryKind, Error, FileErrorKind, FileOp, FileReply, GrepPattern, ManifestEntry, Precondition,
+    WriteMode, limits, text::digest,
+};
 
 cases! { "search":
     Nothing glob_at_any_depth,
@@ -24,6 +27,9 @@ cases! { "search":
     Nothing manifest_with_digests,
     Nothing manifest_in_pages,
     Programs manifest_of_what_commands_made,
+    Kernel manifest_of_what_commands_closed,
+    Kernel manifest_of_a_deep_tree_that_is_closed,
+    Programs manifest_of_a_file_too_large,
 }
 
 async fn tree(context: &Context, files: &[(&str, &str)]) -> Outcome {
@@ -316,4 +322,60 @@ async fn manifest_of_what_commands_made(context: Context) -> Outcome {
     let link = files.iter().any(|entry| (entry.0, entry.1) == ("a/b/link", EntryKind::Link));
     let run = files.contains(&("a/b/run", EntryKind::File, true));
     ensure(&format!("entries {shown:?}"), files.len() == 2 && link && run)
+}
+
+async fn manifest_of_what_commands_closed(context: Context) -> Outcome {
+    let line = "mkdir -p a/b c d/e; for f in a/b/1 a/2 c/3 4 5; do printf $f > $f; done; \
+                ln -s 3 c/link; chmod 000 a/b/1 4; chmod 111 5; chmod 400 c; \
+                chmod 000 a/b a d/e; chmod 000 .";
+    same("exit", context.shell("a", line).await?.exit_code(), Some(0))?;
+    let (entries, more) = manifest(&context, None, 100).await?;
+    same("more", more, false)?;
+    let shown: Vec<_> = entries.iter().map(|e| (e.path.as_str(), e.digest, e.executable)).collect();
+    let expected = vec![
+        ("4", digest(b"4"), false),
+        ("5", digest(b"5"), true),
+        ("a/2", digest(b"a/2"), false),
+        ("a/b/1", digest(b"a/b/1"), false),
+        ("c/3", digest(b"c/3"), false),
+        ("c/link", digest(b"3"), false),
+        ("d/e", digest(b""), false),
+    ];
+    same("entries", shown, expected)?;
+    context.shell("b", "chmod 000 a/b/1 a/b a").await?;
+    context.holds("a/b/1", b"a/b/1").await
+}
+
+async fn manifest_of_a_deep_tree_that_is_closed(context: Context) -> Outcome {
+    // Nearly as deep as a path can be.
+    let deep = vec!["d"; 1_900].join("/");
+    context.write("w", &format!("{deep}/f"), b"x").await?;
+    same(
+        "exit",
+        context.shell("a", &format!("chmod 000 {deep}; chmod 000 d")).await?.exit_code(),
+        Some(0),
+    )?;
+    let (entries, _) = manifest(&context, None, 100).await?;
+    same("entries", entries.len(), 1)?;
+    same("file", entries[0].path.clone(), format!("{deep}/f"))
+}
+
+async fn manifest_of_a_file_too_large(context: Context) -> Outcome {
+    let bytes = limits::MANIFEST_FILE_BYTES_MAX + 1;
+    let line = format!("echo x > a; dd if=/dev/zero of=big bs=1 count=1 seek={}", bytes - 1);
+    same("exit", context.shell("a", &line).await?.exit_code(), Some(0))?;
+    let op = FileOp::Manifest { root: ".".to_owned(), after: None, entries_max: 100 };
+    match context.sandbox.files(op).await {
+        Err(Error::File(error)) => {
+            same("kind", error.kind, FileErrorKind::TooLarge)?;
+            let told = error.path.ends_with("big") && error.detail.contains(&bytes.to_string());
+            ensure(&format!("`{error}` names the file and its size"), told)?;
+        }
+        other => return Err(format!("manifest answered {other:?}, expected too_large")),
+    }
+    let mut write = write_op("w", "big", b"", WriteMode::Replace);
+    if let FileOp::Write { precondition, .. } = &mut write {
+        *precondition = Precondition::Digest(digest(b""));
+    }
+    context.fails(write, FileErrorKind::TooLarge).await
 }
