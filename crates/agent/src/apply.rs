@@ -212,18 +212,18 @@ impl State {
                 self.garbled("What became of the last model call is not known.");
             }
             (Work::Provision { .. }, Outcome::Unknown { evidence }) => {
-                self.stuck = Some(TurnEnd::SandboxFailed { detail: evidence.clone() });
+                self.stick(TurnEnd::SandboxFailed { detail: evidence.clone() });
             }
             (Work::Provision { .. }, Outcome::Done(_)) => {
                 let detail = "No sandbox came of making one.".to_owned();
-                self.stuck = Some(TurnEnd::SandboxFailed { detail });
+                self.stick(TurnEnd::SandboxFailed { detail });
             }
         }
     }
 
     fn garbled(&mut self, detail: &str) {
         let (fault, detail) = (ModelFault::Garbled, detail.to_owned());
-        self.stuck = Some(TurnEnd::ModelFailed { fault, detail });
+        self.stick(TurnEnd::ModelFailed { fault, detail });
     }
 
     fn compacted(&mut self, summary: &Reply) {
@@ -261,12 +261,12 @@ impl State {
             // What a refused reply had asked for before it was refused is not done.
             self.context.bytes += round.abandon(Status::Denied, REFUSED);
             self.close_round();
-            self.stuck = Some(TurnEnd::Refused { reason: reason.clone() });
+            self.stick(TurnEnd::Refused { reason: reason.clone() });
         }
     }
 
     fn failed(&mut self, failure: &Failure) {
-        self.stuck = Some(match failure {
+        let end = match failure {
             // Once: compact and ask again. A second time there is nothing left to compact.
             Failure::Model { fault: ModelFault::ContextTooLong, .. }
                 if self.context.replies > 0 && !self.context.overflowed =>
@@ -281,7 +281,8 @@ impl State {
             Failure::Denied { reason } => TurnEnd::Refused { reason: reason.clone() },
             Failure::Budget => TurnEnd::BudgetExhausted,
             Failure::Call(fault) => TurnEnd::Refused { reason: explain(fault) },
-        });
+        };
+        self.stick(end);
     }
 
     fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {
@@ -321,6 +322,13 @@ impl State {
         if let Some(mut results) = self.round.as_ref().and_then(Round::complete) {
             self.conversation.append(&mut results);
             self.round = None;
+        }
+    }
+
+    /// The turn can't go on. A person's wish to stop it is not forgotten over that.
+    fn stick(&mut self, end: TurnEnd) {
+        if self.stuck != Some(TurnEnd::Interrupted) {
+            self.stuck = Some(end);
         }
     }
 

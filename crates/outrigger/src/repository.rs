@@ -2,10 +2,12 @@
 
 mod apply;
 mod guide;
+mod ignored;
 mod pack;
 mod patch;
 
 pub(crate) use apply::apply;
 pub(crate) use guide::guides;
+pub(crate) use ignored::Ignored;
 pub(crate) use pack::pack;
 pub(crate) use patch::patch;

@@ -286,8 +286,9 @@ pub struct ManifestEntry {
     pub executable: bool,
     /// Size of a file.
     pub bytes: u64,
-    /// Digest of the contents, or of the target of a link.
-    pub digest: Digest,
+    /// Digest of the contents, or of the target of a link. `None` for a file above
+    /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], which is not read.
+    pub digest: Option<Digest>,
     /// What a link says; `None` for a file.
     pub target: Option<String>,
 }

@@ -45,7 +45,7 @@ pub const WALK_ENTRIES_MAX: u64 = 1_000_000;
 /// Time that one `glob`, `grep` or `manifest` takes before it stops and says so.
 pub const WALK_MS_MAX: u64 = 20_000;
 /// Largest file whose contents a `manifest` or a precondition takes the digest of.
-pub const MANIFEST_FILE_BYTES_MAX: u64 = 256 << 20;
+pub const MANIFEST_FILE_BYTES_MAX: u64 = 1 << 30;
 /// Longest line that `grep` and `read_lines` return; the rest is cut and marked.
 pub const LINE_BYTES_MAX: usize = 16 << 10;
 

@@ -1,17 +1,23 @@
 //! A journal that dies with its process, right before or right after a chosen
-//! write, or in which somebody else appends first.
+//! write, or at which something else happens first: somebody says something, stops
+//! the turn, ends the session, or the sandbox is lost.
 
 use async_trait::async_trait;
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
+use outrigger_engine::Engine;
+use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_store::{
     Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified,
 };
 use std::sync::{Arc, Mutex};
 
+use crate::world::SANDBOX;
+
 /// What befalls a process, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Death {
     /// It lives.
+    #[default]
     Never,
     /// It dies at this write, from 0; nothing of it is stored.
     Before(u64),
@@ -19,12 +25,41 @@ pub(crate) enum Death {
     After(u64),
     /// It lives, but at this write, from 0, somebody else says something first.
     Overtaken(u64),
+    /// The same, and somebody else stops the turn.
+    Interrupted(u64),
+    /// The same, and somebody else ends the session.
+    Cancelled(u64),
+    /// It lives, but at this write, from 0, its sandbox is lost first.
+    Lost(u64, Disk),
+}
+
+/// Who does what the simulated process does not do itself.
+const OTHER: &str = "person:other";
+
+impl Death {
+    /// What somebody else appends right before a write.
+    fn foreign(self, write: u64) -> Option<Event> {
+        let by = || OTHER.to_owned();
+        match self {
+            Self::Overtaken(at) if at == write => {
+                let author = Author::Person(by());
+                let said = Message { author, text: "wait, this too".to_owned() };
+                Some(Event::Said(Arc::new(said)))
+            }
+            Self::Interrupted(at) if at == write => Some(Event::Interrupted { by: by() }),
+            Self::Cancelled(at) if at == write => {
+                Some(Event::Cancelled { by: by(), reason: "simulated".to_owned() })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The journal as one process sees it.
 #[derive(Debug)]
 pub(crate) struct Mortal {
     inner: Memory,
+    sandboxes: Fake,
     death: Death,
     progress: Mutex<Progress>,
 }
@@ -36,8 +71,8 @@ struct Progress {
 }
 
 impl Mortal {
-    pub(crate) fn new(inner: Memory, death: Death) -> Self {
-        Self { inner, death, progress: Mutex::default() }
+    pub(crate) fn new(inner: Memory, sandboxes: Fake, death: Death) -> Self {
+        Self { inner, sandboxes, death, progress: Mutex::default() }
     }
 
     pub(crate) fn writes(&self) -> u64 {
@@ -79,11 +114,13 @@ impl Journal for Mortal {
             }
             write
         };
-        if self.death == Death::Overtaken(write) {
-            let author = Author::Person("person:other".to_owned());
-            let said = Message { author, text: "wait, this too".to_owned() };
-            let said = vec![Event::Said(Arc::new(said))];
-            self.inner.append(session, after, at_ms, said, Summary::default()).await?;
+        if let Some(event) = self.death.foreign(write) {
+            self.inner.append(session, after, at_ms, vec![event], Summary::default()).await?;
+        }
+        if let Death::Lost(at, disk) = self.death
+            && at == write
+        {
+            self.sandboxes.lose(&Engine::sandbox_id(session, SANDBOX), disk);
         }
         let appended = self.inner.append(session, after, at_ms, events, summary).await;
         if self.death == Death::After(write) {

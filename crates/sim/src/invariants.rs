@@ -1,10 +1,10 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Outcome, Phase, Record, Seq, Work};
+use outrigger_agent::{Event, Failure, Outcome, Phase, Record, Seq, Work};
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{World, states};
+use crate::world::{World, fold};
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,19 +40,41 @@ pub enum Violation {
         /// With them.
         crashed: String,
     },
+    /// The session waits although an effect is not settled.
+    #[error("effect {0} was never settled")]
+    Unsettled(Seq),
+    /// A tool call of a reply has no result in the conversation, or several.
+    #[error("call `{call}` has {results} results")]
+    Results {
+        /// The provider's id of the call.
+        call: String,
+        /// How many results it has.
+        results: usize,
+    },
+    /// An effect was started although a person had stopped the turn or ended the session.
+    #[error("effect {0} was started after a person had stopped it")]
+    StartedAfterStop(Seq),
+    /// A turn that a person stopped did not end as stopped, or the session does not wait as it should.
+    #[error("a person had stopped it, and it waits as {0}")]
+    StopUnheard(String),
+    /// A sandbox began another life and the model was not told of the loss of the one before.
+    #[error("the model was not told of the loss of {0}")]
+    Untold(String),
     /// An effect was begun again although nobody had died.
     #[error("effect {0} was begun again although nobody had died")]
     Repeated(Seq),
+    /// No sandbox could be made although none was lost: such a run shows nothing.
+    #[error("no sandbox could be made: {0}")]
+    NoSandbox(String),
     /// The engine stopped with an error that no crash explains.
     #[error("the engine stopped: {0}")]
     Engine(String),
 }
 
 /// Checks a run.
-pub(crate) async fn check(world: &World) -> Result<(), Violation> {
-    let records = world.records().await;
-    ledger(&records)?;
-    budget(&records)?;
+pub(crate) async fn check(world: &World, records: &[Record]) -> Result<(), Violation> {
+    ledger(records)?;
+    budget(records)?;
     nothing_twice(world)?;
     if !world.verify().await {
         return Err(Violation::Broken);
@@ -88,12 +110,15 @@ fn ledger(records: &[Record]) -> Result<(), Violation> {
 }
 
 /// Checks a run in which nobody died: what was done is known, and is not done again.
-pub(crate) async fn check_undisturbed(world: &World) -> Result<(), Violation> {
-    for record in world.records().await {
-        match record.event {
+pub(crate) fn check_undisturbed(records: &[Record]) -> Result<(), Violation> {
+    for record in records {
+        match &record.event {
             Event::Started { effect, attempt: 2.., .. }
             | Event::Settled { effect, outcome: Outcome::Unknown { .. }, .. } => {
-                return Err(Violation::Repeated(effect));
+                return Err(Violation::Repeated(*effect));
+            }
+            Event::Settled { outcome: Outcome::Failed(Failure::Sandbox { detail }), .. } => {
+                return Err(Violation::NoSandbox(detail.clone()));
             }
             _ => {}
         }
@@ -102,27 +127,26 @@ pub(crate) async fn check_undisturbed(world: &World) -> Result<(), Violation> {
 }
 
 fn budget(records: &[Record]) -> Result<(), Violation> {
-    for (record, state) in records.iter().zip(states(records).iter().skip(1)) {
-        let Event::Started { effect, .. } = &record.event else { continue };
-        let started = |work: &Work| {
-            let open = state.effect(*effect)?;
-            (open.work == *work && matches!(open.phase, Phase::Started { .. })).then_some(())
-        };
+    let mut overspent = None;
+    fold(records, |record, state| {
+        let Event::Started { effect, .. } = &record.event else { return };
+        let asks = state.effect(*effect).is_some_and(|open| {
+            open.work == Work::AskModel && matches!(open.phase, Phase::Started { .. })
+        });
         let reserved = state.reserved_for(*effect);
-        let fits = state.spent().plus(reserved).fits(state.budget());
-        if started(&Work::AskModel).is_some() && !fits {
-            return Err(Violation::Overspent(*effect));
+        if asks && !state.spent().plus(reserved).fits(state.budget()) {
+            overspent.get_or_insert(*effect);
         }
-    }
-    Ok(())
+    });
+    overspent.map_or(Ok(()), |effect| Err(Violation::Overspent(effect)))
 }
 
 fn nothing_twice(world: &World) -> Result<(), Violation> {
     let mut seen = BTreeSet::new();
-    for start in world.sandboxes.starts() {
-        let name = format!("{start:?}");
+    let starts = world.sandboxes.starts();
+    for start in &starts {
         if !seen.insert(start) {
-            return Err(Violation::StartedTwice(name));
+            return Err(Violation::StartedTwice(format!("{start:?}")));
         }
     }
     let id = outrigger_engine::Engine::sandbox_id(&world.session, crate::world::SANDBOX);

@@ -16,6 +16,7 @@ pub mod limits;
 mod model;
 mod scenario;
 mod shape;
+mod stopped;
 mod world;
 
 pub use invariants::Violation;

@@ -12,6 +12,14 @@ pub(crate) const COMMAND_MS_MAX: u64 = 400;
 pub(crate) const REPLY_MS_MAX: u64 = 300;
 /// Moments between writes at which each seed kills the harness.
 pub(crate) const MOMENTS: u64 = 3;
+/// Writes at which somebody stops the turn of each seed, and at which somebody ends its session.
+pub(crate) const STOPS: u64 = 2;
+/// Writes, moments between writes, and deaths of the harness, at each of which each
+/// seed loses its sandbox: once with its disk and once without.
+pub(crate) const LOSSES: u64 = 1;
+/// When a seed's first turn is over at the latest, counted from its beginning, as far
+/// as moments are chosen.
+pub(crate) const MOMENT_MS_MAX: u64 = 1_500;
 
 /// All measurements together.
 pub const BENCH_MS_MAX: u64 = 115_000;

@@ -1,13 +1,16 @@
 //! One seed: a calm run, then the same run killed at every write and at some
-//! moments between writes, and overtaken by somebody else at every write.
+//! moments between writes, overtaken by somebody else at every write, and, at a few
+//! places, stopped, ended, or bereft of its sandbox.
 
 use std::time::Duration;
+
+use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
 use crate::invariants::{check, check_undisturbed};
 use crate::shape::shape;
-use crate::world::{Ended, World, few_tokens};
-use crate::{Violation, limits};
+use crate::world::{Ended, Fate, World, few_tokens};
+use crate::{Violation, limits, stopped};
 
 /// What a seed came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,7 +43,7 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
         plans.push(Kill::Write(Death::After(write)));
     }
     let mut rng = fastrand::Rng::with_seed(!seed);
-    plans.extend((0..limits::MOMENTS).map(|_| Kill::Moment(rng.u64(1..1_500))));
+    plans.extend((0..limits::MOMENTS).map(|_| Kill::Moment(rng.u64(1..limits::MOMENT_MS_MAX))));
     for plan in plans {
         // A second kill right after the first start: recovery is killed as well.
         for kills in [vec![plan], vec![plan, Kill::Write(Death::After(0))]] {
@@ -54,20 +57,68 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
             }
         }
     }
-    for write in 0..calm.writes {
-        let overtaken = Kill::Write(Death::Overtaken(write));
-        // What is said changes what follows, so there is no shape to compare with.
-        let ran = run(seed, &[overtaken]).await;
-        ran.map_err(|violation| (format!("{overtaken:?}"), violation))?;
+    // What these change changes what follows, so there is no shape to compare with.
+    let overtaken = (0..calm.writes).map(|write| vec![Kill::Write(Death::Overtaken(write))]);
+    for plan in overtaken.chain(stops(&mut rng, calm.writes)).chain(losses(&mut rng, calm.writes)) {
+        let ran = run(seed, &plan).await;
+        report.kills += ran.map_err(|violation| (format!("{plan:?}"), violation))?.kills;
         report.runs += 1;
     }
     Ok(report)
 }
 
+/// Somebody stops the turn, or ends the session.
+fn stops(rng: &mut fastrand::Rng, writes: u64) -> Vec<Vec<Kill>> {
+    let mut plans = Vec::new();
+    for _ in 0..limits::STOPS.min(writes) {
+        plans.push(vec![Kill::Write(Death::Interrupted(rng.u64(..writes)))]);
+        plans.push(vec![Kill::Write(Death::Cancelled(rng.u64(..writes)))]);
+    }
+    plans
+}
+
+/// The sandbox is lost: at a write, at any moment, and while nobody is there.
+fn losses(rng: &mut fastrand::Rng, writes: u64) -> Vec<Vec<Kill>> {
+    let mut plans = Vec::new();
+    for _ in 0..limits::LOSSES.min(writes) {
+        for disk in [Disk::Kept, Disk::Dropped] {
+            plans.push(vec![Kill::Write(Death::Lost(rng.u64(..writes), disk))]);
+            plans.push(vec![Kill::Loss(rng.u64(1..limits::MOMENT_MS_MAX), disk)]);
+            let death = Kill::Write(Death::After(rng.u64(..writes)));
+            plans.push(vec![death, Kill::LostMeanwhile(disk)]);
+        }
+    }
+    plans
+}
+
+/// What befalls one life; the lives after the last live on.
 #[derive(Debug, Clone, Copy)]
 enum Kill {
     Write(Death),
+    /// It is killed after so many milliseconds.
     Moment(u64),
+    /// Its sandbox is lost after so many milliseconds.
+    Loss(u64, Disk),
+    /// Its sandbox was lost before it began.
+    LostMeanwhile(Disk),
+}
+
+impl Kill {
+    fn fate(self) -> Fate {
+        let fate = Fate::default();
+        match self {
+            Self::Write(death) => Fate { death, ..fate },
+            Self::Moment(ms) => Fate { killed_after: Some(Duration::from_millis(ms)), ..fate },
+            Self::Loss(ms, disk) => {
+                Fate { lost_after: Some((Duration::from_millis(ms), disk)), ..fate }
+            }
+            Self::LostMeanwhile(disk) => Fate { lost_before: Some(disk), ..fate },
+        }
+    }
+
+    fn loses(self) -> bool {
+        matches!(self, Self::Write(Death::Lost(..)) | Self::Loss(..) | Self::LostMeanwhile(_))
+    }
 }
 
 struct Run {
@@ -78,28 +129,26 @@ struct Run {
 
 /// Lives as many lives as it takes until the session waits.
 async fn run(seed: u64, kills: &[Kill]) -> Result<Run, Violation> {
-    let stopped = |error: outrigger_engine::Error| {
+    let failed = |error: outrigger_engine::Error| {
         Violation::Engine(outrigger_engine::workspace::explain(&error))
     };
-    let world = World::begin(seed).await.map_err(stopped)?;
+    let world = World::begin(seed).await.map_err(failed)?;
     let mut plan = kills.iter();
     let (mut writes, mut killed) = (0, 0);
     for _ in 0..limits::STARTS_MAX {
-        let (death, moment) = match plan.next() {
-            None => (Death::Never, None),
-            Some(Kill::Write(death)) => (*death, None),
-            Some(Kill::Moment(ms)) => (Death::Never, Some(Duration::from_millis(*ms))),
-        };
-        let (ended, wrote) = world.live(death, moment).await.map_err(stopped)?;
+        let fate = plan.next().map_or_else(Fate::default, |kill| kill.fate());
+        let (ended, wrote) = world.live(fate).await.map_err(failed)?;
         writes += wrote;
         match ended {
             Ended::Killed => killed += 1,
-            Ended::Parked => {
-                check(&world).await?;
-                if killed == 0 {
-                    check_undisturbed(&world).await?;
+            Ended::Parked(park) => {
+                let records = world.records().await;
+                check(&world, &records).await?;
+                stopped::check(&records, &park)?;
+                if killed == 0 && !kills.iter().any(|kill| kill.loses()) {
+                    check_undisturbed(&records)?;
                 }
-                return Ok(Run { shape: shape(&world.records().await), writes, kills: killed });
+                return Ok(Run { shape: shape(&records), writes, kills: killed });
             }
         }
     }

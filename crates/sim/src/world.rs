@@ -1,13 +1,13 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Amounts, Author, Event, Message, ModelSpec, Record, Seq, SessionId, Spec, State, TurnLimits,
-    Workspace,
+    Amounts, Author, Event, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
+    TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
-use outrigger_sandbox::fake::Fake;
+use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,11 +40,24 @@ pub(crate) struct World {
     clock: Arc<dyn Clock>,
 }
 
+/// What befalls one life of a harness.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Fate {
+    /// What happens at a write.
+    pub(crate) death: Death,
+    /// When it is killed, between writes.
+    pub(crate) killed_after: Option<Duration>,
+    /// The sandbox is lost before it begins.
+    pub(crate) lost_before: Option<Disk>,
+    /// When the sandbox is lost, between writes.
+    pub(crate) lost_after: Option<(Duration, Disk)>,
+}
+
 /// How a harness ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The session waits.
-    Parked,
+    Parked(Park),
     /// It was killed.
     Killed,
 }
@@ -63,7 +76,7 @@ impl World {
         let archive =
             archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
         let workspace = Workspace { archive, bytes: 0, files: 1, source: "simulated".to_owned() };
-        let engine = world.engine(Arc::new(Mortal::new(world.journal.clone(), Death::Never)));
+        let engine = world.engine(world.mortal(Death::Never));
         let task =
             Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
         engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
@@ -83,17 +96,25 @@ impl World {
         })
     }
 
-    /// Lives one life of a harness. `moment` kills it between writes.
-    pub(crate) async fn live(
-        &self,
-        death: Death,
-        moment: Option<Duration>,
-    ) -> Result<(Ended, u64), Error> {
-        let journal = Arc::new(Mortal::new(self.journal.clone(), death));
+    /// Lives one life of a harness.
+    pub(crate) async fn live(&self, fate: Fate) -> Result<(Ended, u64), Error> {
+        if let Some(disk) = fate.lost_before {
+            self.lose(disk);
+        }
+        let journal = self.mortal(fate.death);
         let engine = self.engine(Arc::clone(&journal));
         let poke = Notify::new();
-        let driving = engine.drive(&self.session, &poke);
-        let ended = match moment {
+        let driving = async {
+            let mut driving = std::pin::pin!(engine.drive(&self.session, &poke));
+            if let Some((moment, disk)) = fate.lost_after {
+                match tokio::time::timeout(moment, &mut driving).await {
+                    Ok(ended) => return ended,
+                    Err(_) => self.lose(disk),
+                }
+            }
+            driving.await
+        };
+        let ended = match fate.killed_after {
             None => Some(driving.await),
             // Dropping the future is what a SIGKILL leaves: nothing further happens.
             Some(moment) => tokio::time::timeout(moment, driving).await.ok(),
@@ -102,9 +123,17 @@ impl World {
         match ended {
             None => Ok((Ended::Killed, writes)),
             Some(_) if journal.is_dead() => Ok((Ended::Killed, writes)),
-            Some(Ok(_)) => Ok((Ended::Parked, writes)),
+            Some(Ok(park)) => Ok((Ended::Parked(park), writes)),
             Some(Err(error)) => Err(error),
         }
+    }
+
+    fn lose(&self, disk: Disk) {
+        self.sandboxes.lose(&Engine::sandbox_id(&self.session, SANDBOX), disk);
+    }
+
+    fn mortal(&self, death: Death) -> Arc<Mortal> {
+        Arc::new(Mortal::new(self.journal.clone(), self.sandboxes.clone(), death))
     }
 
     /// Everything that was journalled.
@@ -121,14 +150,14 @@ impl World {
     }
 }
 
-/// The state of every prefix, the empty one first.
-pub(crate) fn states(records: &[Record]) -> Vec<State> {
-    let mut states = vec![State::default()];
+/// Folds a journal, and shows each record with the state that it leads to.
+pub(crate) fn fold(records: &[Record], mut each: impl FnMut(&Record, &State)) -> State {
+    let mut state = State::default();
     for record in records {
-        let next = states.last().cloned().unwrap_or_default().apply(record);
-        states.push(next);
+        state = state.apply(record);
+        each(record, &state);
     }
-    states
+    state
 }
 
 /// The tokens that a seed's session may spend, if they are few: a lost attempt

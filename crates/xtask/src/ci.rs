@@ -146,7 +146,7 @@ mod tests {
             layers: cargo xtask layers
             tests: cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
-            simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 1000
+            simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
         .assert_eq(&typed(true));
         assert!(typed(false).contains("tests: cargo test --workspace --lib --bins --tests"));

@@ -13,4 +13,4 @@ pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 /// Largest text file that is searched for machine paths and hosts.
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Seeds that `ci` runs the simulation over.
-pub(crate) const CI_SEEDS_DEFAULT: u32 = 1_000;
+pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;

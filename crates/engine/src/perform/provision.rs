@@ -1,6 +1,8 @@
 //! Makes a session's sandbox, with its starting content.
 
-use outrigger_agent::{Amounts, Failure, Outcome, Phase, Product, SandboxReady, Seq, SessionId, State, Workspace};
+use outrigger_agent::{
+    Amounts, Failure, Outcome, Phase, Product, SandboxReady, Seq, SessionId, State, Workspace,
+};
 use outrigger_sandbox::{Error, Sandbox};
 use std::sync::Arc;
 

@@ -48,7 +48,9 @@ impl Engine {
                     (attempt.not_done(reason), attempt.notice(reason), None)
                 }
                 // Not reached is not lost: the next call may reach it.
-                Err(Missing::Unreached(error)) => (attempt.not_done(&error.to_string()), None, None),
+                Err(Missing::Unreached(error)) => {
+                    (attempt.not_done(&error.to_string()), None, None)
+                }
             };
             let spent = Amounts { steps: 1, tokens: 0 };
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
@@ -120,7 +122,9 @@ impl Attempt {
         match self.found {
             Found::Fresh => Outcome::Done(Product::Output(ToolOutput {
                 status: Status::Error,
-                text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
+                text: format!(
+                    "Not run: the sandbox was not there before it ({reason}). Call again."
+                ),
                 exit_code: None,
                 hidden_bytes: 0,
             })),

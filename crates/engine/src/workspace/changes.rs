@@ -44,7 +44,8 @@ pub struct Base(BTreeMap<String, Known>);
 struct Known {
     kind: EntryKind,
     executable: bool,
-    digest: Digest,
+    /// `None` for a file that is too large to be compared.
+    digest: Option<Digest>,
 }
 
 impl Base {
@@ -68,7 +69,8 @@ impl Base {
                     }
                 }
             }
-            base.insert(path, Known { kind, executable, digest: Digest(hasher.finalize().into()) });
+            let digest = Some(Digest(hasher.finalize().into()));
+            base.insert(path, Known { kind, executable, digest });
             Ok(())
         })?;
         Ok(Self(base))
@@ -103,13 +105,15 @@ fn each(
 /// Compares a workspace with what it was filled with.
 ///
 /// `archive` is opened twice: once for the digests, once for the contents of what
-/// changed, so that only changes are held in memory.
+/// changed, so that only changes are held in memory. `keep` is asked about new paths:
+/// what a build leaves behind is not what was changed.
 ///
 /// # Errors
 /// A damaged archive, changes above [`limits::CHANGED_BYTES_MAX`], or the sandbox's.
 pub async fn changes(
     sandbox: &dyn Sandbox,
     archive: impl AsyncFn() -> Result<Box<dyn Read + Send>, Error>,
+    keep: impl Fn(&str) -> bool,
 ) -> Result<Changes, Error> {
     let base = blocking(archive().await?, Base::read).await?;
     let now = manifest(sandbox).await?;
@@ -119,7 +123,8 @@ pub async fn changes(
             paths.push(path.clone());
         }
     }
-    paths.extend(now.keys().filter(|path| !base.0.contains_key(*path)).cloned());
+    let is_new = |path: &&String| !base.0.contains_key(*path) && keep(path);
+    paths.extend(now.keys().filter(is_new).cloned());
     paths.sort();
     let wanted = paths.iter().filter(|path| base.0.contains_key(*path)).cloned().collect();
     let mut before = blocking(archive().await?, |archive| contents(archive, wanted)).await?;

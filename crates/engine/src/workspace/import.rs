@@ -75,9 +75,10 @@ pub async fn import(
     let entries = stream::unfold(receive, |mut receive| async {
         receive.recv().await.map(|entry| (entry, receive))
     });
-    let copying = entries
-        .map(Ok::<Entry, Error>)
-        .try_for_each_concurrent(limits::COPIES_MAX, |entry| write(sandbox, entry, &history.attempt));
+    let copying =
+        entries.map(Ok::<Entry, Error>).try_for_each_concurrent(limits::COPIES_MAX, |entry| {
+            write(sandbox, entry, &history.attempt)
+        });
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
     let mark = Body::File { contents: mark.into_bytes(), executable: false };
@@ -180,5 +181,6 @@ fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<F
 fn id(path: &str, attempt: &str, index: usize) -> ExecId {
     let Digest(digest) = Digest(sha2::Sha256::digest(path).into());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    ExecId::new(format!("import.{attempt}.{}.{index}", &hex[..32])).expect("an attempt's numbers, hexadecimal digits and dots are plain")
+    ExecId::new(format!("import.{attempt}.{}.{index}", &hex[..32]))
+        .expect("an attempt's numbers, hexadecimal digits and dots are plain")
 }

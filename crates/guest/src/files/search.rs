@@ -187,7 +187,7 @@ fn describe(place: &Place, found: Found, until: Until) -> Result<Described, File
         kind: found.kind,
         executable: false,
         bytes: 0,
-        digest: text::digest(b""),
+        digest: Some(text::digest(b"")),
         target: None,
     };
     match found.kind {
@@ -197,10 +197,13 @@ fn describe(place: &Place, found: Found, until: Until) -> Result<Described, File
             };
             entry.executable = executable(&stat);
             entry.bytes = u64::try_from(stat.st_size).unwrap_or(0);
-            let Some(digest) = digest_of(place, &file, entry.bytes, until)? else {
-                return Ok(Described::Late);
+            entry.digest = match digest_of(place, &file, entry.bytes, until) {
+                Ok(Some(digest)) => Some(digest),
+                Ok(None) => return Ok(Described::Late),
+                // One huge file must not hide all others.
+                Err(error) if error.kind == FileErrorKind::TooLarge => None,
+                Err(error) => return Err(error),
             };
-            entry.digest = digest;
         }
         EntryKind::Link => {
             let target = unless_gone(place.unlocking(|| {
@@ -209,7 +212,7 @@ fn describe(place: &Place, found: Found, until: Until) -> Result<Described, File
             }))?;
             let Some(target) = target else { return Ok(Described::Gone) };
             let target = target.to_string_lossy().into_owned();
-            entry.digest = text::digest(target.as_bytes());
+            entry.digest = Some(text::digest(target.as_bytes()));
             entry.target = Some(target);
         }
         EntryKind::Directory => {

@@ -105,7 +105,10 @@ impl Finish<'_> {
         }
         let blobs = &self.store.blobs;
         let open = async || blobs.open(&content.archive).await.map_err(workspace::Error::Blob);
-        let changes = workspace::changes(&*sandbox, open).await;
+        let archive = open().await.map_err(|error| failed(&error))?;
+        let ignored = tokio::task::spawn_blocking(move || repository::Ignored::read(archive)).await;
+        let ignored = ignored.map_err(|panic| failed(&panic))?.map_err(|error| failed(&error))?;
+        let changes = workspace::changes(&*sandbox, open, |path| !ignored.covers(path)).await;
         changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
     }
 

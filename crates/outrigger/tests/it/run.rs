@@ -403,3 +403,16 @@ fn the_command_that_is_shown_applies_the_patch_in_a_part_of_a_repository() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(fs::read_to_string(part.join("a")).unwrap(), "b\n");
 }
+
+#[test]
+fn what_a_build_leaves_behind_is_no_change() {
+    let world = World::new();
+    let files: [(&str, &[u8]); 2] = [(".gitignore", b"target/\n"), ("a", b"a\n")];
+    let dir = world.dir("plain", &files);
+    let build =
+        "mkdir target; truncate -s 2T target/huge; echo o > target/o; echo b > a; echo n > n";
+    let ran = run_in(&world, &dir, &[Turn(&[shell(build)])], &["--apply"]).expect(0);
+    let patch = fs::read_to_string(ran.json()["patch"].as_str().unwrap()).unwrap();
+    assert!(patch.contains("b/a\n") && patch.contains("b/n\n") && !patch.contains("target"));
+    assert!(!dir.join("target").exists());
+}

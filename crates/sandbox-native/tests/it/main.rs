@@ -7,8 +7,10 @@
 
 mod commands;
 mod conformance;
+mod descriptors;
 mod isolation;
 mod limits;
 mod lives;
+mod mounts;
 mod rootless;
 mod support;

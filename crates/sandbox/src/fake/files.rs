@@ -266,7 +266,7 @@ fn manifest(
             Node::Link { target } => Some(target.clone()),
             Node::File { .. } | Node::Directory | Node::Device => None,
         };
-        Some(ManifestEntry { path, kind, executable, bytes, digest, target })
+        Some(ManifestEntry { path, kind, executable, bytes, digest: Some(digest), target })
     });
     let page = entries.filter(|entry| after.is_none_or(|after| entry.path.as_str() > after));
     let (entries, more) = some(page, max, limits::ENTRIES_MAX);

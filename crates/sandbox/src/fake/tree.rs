@@ -10,7 +10,7 @@ use crate::{EntryKind, FileError, FileErrorKind, ListEntry, limits, text};
 /// Where relative paths start.
 pub(super) const WORKSPACE: &str = "/workspace";
 /// Beneath these the sandbox's user may write.
-const WRITABLE: [&str; 2] = [WORKSPACE, "/tmp"];
+const WRITABLE: [&str; 3] = [WORKSPACE, "/tmp", "/home/agent"];
 
 /// What a path stands for.
 #[derive(Debug, Clone)]
@@ -184,7 +184,7 @@ impl Tree {
         if WRITABLE.iter().any(inside) {
             return Ok(());
         }
-        let detail = "the sandbox's user may write beneath /workspace and /tmp only";
+        let detail = "the sandbox's user may write beneath /workspace, /tmp and /home/agent only";
         Err(place.error(FileErrorKind::PermissionDenied, detail))
     }
 

@@ -1,0 +1,98 @@
+//! Every mount of a sandbox with its options, as the kernel tells them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::support::*;
+use expect_test::expect;
+
+/// Options that take something away. Others, such as `relatime`, are the host's.
+const PROTECTING: [&str; 5] = ["ro", "rw", "nosuid", "nodev", "noexec"];
+
+/// Mounts of which each host has some, and what every one of them must be.
+const OF_SOME_HOSTS: [(&str, &str); 4] = [
+    ("programs", "ro nosuid nodev"),
+    ("etc", "ro nosuid nodev"),
+    ("hidden file of proc", "ro nosuid noexec"),
+    ("hidden directory of proc", "rw nosuid nodev tmpfs size=0k"),
+];
+
+#[tokio::test]
+async fn every_mount_is_as_narrow_as_it_can_be() {
+    let extra = tempfile::Builder::new().prefix("outrigger-extra-").tempdir().unwrap();
+    let world = world_with(|config| config.read_only = vec![extra.path().to_owned()]).await;
+    let sandbox = world.sandbox("one").await;
+    let seen = says(&*sandbox, "cat /proc/self/mountinfo").await;
+    let mut always = BTreeSet::new();
+    let mut kinds = BTreeSet::new();
+    for (point, options) in seen.lines().map(|line| read(line, extra.path())) {
+        match OF_SOME_HOSTS.iter().find(|(kind, _)| *kind == point) {
+            Some((kind, expected)) => {
+                assert_eq!(&options, expected, "{kind} in {seen}");
+                kinds.insert(*kind);
+            }
+            None => drop(always.insert(format!("{point}: {options}\n"))),
+        }
+    }
+    for kind in ["programs", "etc", "hidden file of proc"] {
+        assert!(kinds.contains(kind), "no {kind} in {seen}");
+    }
+    expect![[r#"
+        /: ro nosuid nodev tmpfs size=4096k
+        /dev/full: rw nosuid noexec
+        /dev/null: rw nosuid noexec
+        /dev/pts: rw nosuid noexec devpts
+        /dev/random: rw nosuid noexec
+        /dev/shm: rw nosuid nodev tmpfs size=1048576k
+        /dev/tty: rw nosuid noexec
+        /dev/urandom: rw nosuid noexec
+        /dev/zero: rw nosuid noexec
+        /home/agent: rw nosuid nodev
+        /proc/bus: ro nosuid nodev noexec proc
+        /proc/fs: ro nosuid nodev noexec proc
+        /proc/irq: ro nosuid nodev noexec proc
+        /proc/sys: ro nosuid nodev noexec proc
+        /proc: rw nosuid nodev noexec proc
+        /tmp: rw nosuid nodev
+        /var/outrigger/output: ro nosuid nodev noexec
+        /var/tmp: rw nosuid nodev
+        /workspace: rw nosuid nodev
+        what the configuration adds: ro nosuid nodev
+    "#]]
+    .assert_eq(&always.into_iter().collect::<String>());
+}
+
+/// Where a mount is, or of which kind, and what protects it; see proc(5).
+fn read(line: &str, extra: &Path) -> (String, String) {
+    let (left, right) = line.split_once(" - ").unwrap();
+    let mut left = left.split(' ').skip(4);
+    let (point, options) = (left.next().unwrap(), left.next().unwrap());
+    let mut right = right.split(' ');
+    let (kind, superblock) = (right.next().unwrap(), right.nth(1).unwrap());
+    let mut options: Vec<&str> =
+        options.split(',').filter(|option| PROTECTING.contains(option)).collect();
+    // Of the host's file systems neither type nor size is ours.
+    if kind == "tmpfs" || kind == "devpts" || kind == "proc" {
+        options.push(kind);
+        options.extend(superblock.split(',').filter(|option| option.starts_with("size=")));
+    }
+    (place(Path::new(point), extra, kind), options.join(" "))
+}
+
+fn place(point: &Path, extra: &Path, kind: &str) -> String {
+    let tools = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+    let read_only = ["sys", "irq", "bus", "fs"].map(|name| Path::new("/proc").join(name));
+    let in_proc = point.parent() == Some(Path::new("/proc"));
+    if point == extra {
+        return "what the configuration adds".to_owned();
+    }
+    match kind {
+        _ if tools.iter().any(|tools| point.starts_with(tools)) => "programs".to_owned(),
+        _ if point.starts_with("/etc") => "etc".to_owned(),
+        "tmpfs" if in_proc => "hidden directory of proc".to_owned(),
+        kind if in_proc && kind != "proc" && !read_only.iter().any(|path| path == point) => {
+            "hidden file of proc".to_owned()
+        }
+        _ => point.display().to_string(),
+    }
+}
