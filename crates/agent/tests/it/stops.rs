@@ -1,7 +1,7 @@
 //! Interruption and cancellation: what runs is stopped, nothing else starts.
 
 use expect_test::expect;
-use outrigger_agent::{Event, Next, Outcome, Park, Recover};
+use outrigger_agent::{Event, Failure, ModelFault, Next, Outcome, Park, Recover};
 
 use crate::bench::Bench;
 use crate::build::{answer, call, done, output, reply, said, sandbox, spec};
@@ -148,4 +148,22 @@ fn after_a_crash_what_is_being_stopped_is_not_done_again() {
         };
         assert_eq!(*spent, reserved, "the lost attempt stays charged");
     }
+}
+
+#[test]
+fn an_interrupt_is_not_forgotten_over_a_failure() {
+    let mut bench = Bench::with_task(spec());
+    let ids = bench.flying();
+    bench.log();
+    bench.append(interrupted());
+    let (fault, detail) = (ModelFault::Unavailable, "gone".to_owned());
+    bench.settle_this(ids[0], Outcome::Failed(Failure::Model { fault, detail }));
+    assert_eq!(bench.park(), Park::Message);
+    expect![[r#"
+        interrupted
+        settled ask_model: Model { fault: Unavailable, detail: "gone" }
+        ended Interrupted
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
 }
