@@ -293,7 +293,7 @@ async fn write_file_makes_and_replaces() {
     let arguments = json!({"file_path": "/etc/passwd", "content": "x"});
     check(&mut world, "write_file", arguments, expect![[r#"
         error
-        permission_denied: /etc/passwd: the sandbox's user may write beneath /workspace and /tmp only.
+        permission_denied: /etc/passwd: the sandbox's user may write beneath /workspace, /tmp and /home/agent only.
     "#]]).await;
     check(
         &mut world,
