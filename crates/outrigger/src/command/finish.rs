@@ -68,8 +68,9 @@ impl Finish<'_> {
             }
             screen.note(Tone::Detail, format!("apply it with: {}", apply_by_hand(dir, path)));
         }
-        if answered {
-            // The patch is durable: nothing in the sandbox is needed any more.
+        if answered || state.is_cancelled() {
+            // The patch is durable, or nobody wants one: the sandbox is not needed any
+            // more. Who cancelled deleted it already, unless it was being made just then.
             let id = Engine::sandbox_id(self.session, SANDBOX);
             drop(self.backend.destroy(&id).await);
         }
