@@ -131,6 +131,13 @@ impl Guest {
         match ask {
             Ask::Execute(request) => self.commands.execute(request, caller, &mut self.connections),
             Ask::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
+            Ask::Input { .. } => {
+                self.connections.reply(caller, Reply::Taken(Err(lacking("a terminal"))));
+            }
+            Ask::Freeze => {
+                self.connections.reply(caller, Reply::Frozen(Err(lacking("freezing"))));
+            }
+            Ask::Thaw => self.connections.reply(caller, Reply::Thawed(Ok(()))),
             Ask::Forget => self.commands.forget(caller),
             Ask::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
@@ -140,4 +147,9 @@ impl Guest {
             }
         }
     }
+}
+
+fn lacking(what: &str) -> outrigger_sandbox::Error {
+    let reason = "this guest has no means for it".to_owned();
+    outrigger_sandbox::Error::Unsupported { what: what.to_owned(), reason }
 }

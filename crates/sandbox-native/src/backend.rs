@@ -4,9 +4,7 @@
 //! started as a fresh program, without environment and descriptors.
 
 mod launch;
-mod link;
 mod native;
-mod sandbox;
 
 pub use launch::Launch;
 pub use native::{Config, Native};

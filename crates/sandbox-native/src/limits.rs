@@ -25,15 +25,8 @@ pub const GUEST_START_MS_MAX: u64 = 10_000;
 pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
 /// Between two of them.
 pub const ATTACH_PAUSE_MS: u64 = 20;
-/// From a new connection to a guest until its greeting.
-pub const GUEST_HELLO_MS_MAX: u64 = 10_000;
-/// What a guest has to answer beyond the time that the request itself may take.
-/// After it the life of the sandbox counts as lost.
-pub const GUEST_SLACK_MS: u64 = 10_000;
 /// Living sandboxes of one spawner.
 pub const SANDBOXES_MAX: usize = 4_000;
-/// Frames that wait for the guest to read them.
-pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
 /// Processes that a guest may have beside those of its commands.
 pub const GUEST_PROCESSES: u32 = 16;
 /// Memory that a guest may have beside the limit of its commands, in bytes.

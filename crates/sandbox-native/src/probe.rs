@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use outrigger_sandbox::{Capabilities, Error, Isolation, Layer, NetworkMode};
+use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode};
 
 use crate::cgroup;
 use crate::spawner::all_ids_mapped;
@@ -61,6 +61,10 @@ pub fn probe() -> Result<Capabilities, Error> {
         network: vec![NetworkMode::None],
         resource_limits: places.limiting(),
         reattach: true,
+        suspend: Vec::new(),
+        snapshots: false,
+        disk_limit: DiskLimit::None,
+        terminal: false,
         layers: layers(isolation, &places),
     })
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use outrigger_sandbox::{Error, Generation, Isolation, SandboxId, Spec};
+use outrigger_sandbox::{Error, Generation, Isolation, Listed, SandboxId, Spec};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -21,7 +21,7 @@ use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of version and length.
 const HEADER_BYTES: usize = 8;
 
@@ -51,7 +51,7 @@ pub(crate) enum Answer {
     /// To `Find`: it does not live.
     Absent,
     /// To `List`.
-    Names(Vec<SandboxId>),
+    List(Vec<Listed>),
     /// To `Destroy`.
     Destroyed,
     /// To anything.

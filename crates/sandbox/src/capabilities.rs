@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+use crate::Suspend;
+
 /// How a sandbox is kept apart from its host. Ordered: a later one isolates more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +42,19 @@ pub enum NetworkMode {
     None,
 }
 
+/// How the limit of a sandbox's disk is kept to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskLimit {
+    /// Not at all.
+    None,
+    /// Usage is looked at again and again: a command that passes the limit is killed
+    /// ([`crate::End::DiskFull`]) after what it wrote in between.
+    Watched,
+    /// By the filesystem, to the block.
+    Exact,
+}
+
 /// One layer of the isolation: whether it is active here and what its absence means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
@@ -65,6 +80,14 @@ pub struct Capabilities {
     pub resource_limits: bool,
     /// Whether running commands survive the end of the process that asked for them.
     pub reattach: bool,
+    /// Ways to suspend, shallowest first.
+    pub suspend: Vec<Suspend>,
+    /// Whether disks can be kept, and sandboxes made from what was kept.
+    pub snapshots: bool,
+    /// How the limit of a disk is kept to.
+    pub disk_limit: DiskLimit,
+    /// Whether commands can have a terminal.
+    pub terminal: bool,
     /// Layers of the isolation, for `doctor` and the journal.
     pub layers: Vec<Layer>,
 }

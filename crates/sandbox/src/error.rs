@@ -98,6 +98,28 @@ pub enum Error {
         /// What is known.
         reason: String,
     },
+    /// What was asked for needs the sandbox to rest, and something runs in it.
+    #[error("the sandbox is busy: {reason}")]
+    Busy {
+        /// What runs.
+        reason: String,
+    },
+    /// There is no sandbox, snapshot or template of that name.
+    #[error("there is no {what} `{name}`")]
+    Absent {
+        /// Which kind of thing.
+        what: String,
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A suspended disk, or a snapshot, is not as it was left. Nothing was started over it.
+    #[error("the disk of `{name}` was changed while nothing ran in it: {detail}")]
+    Altered {
+        /// The sandbox or snapshot.
+        name: String,
+        /// What differs, and what can be done.
+        detail: String,
+    },
     /// The backend lacks this, and its capabilities say so.
     #[error("{what} is not supported here: {reason}")]
     Unsupported {

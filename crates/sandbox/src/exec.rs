@@ -52,6 +52,29 @@ pub struct Execute {
     /// [`limits::SPILL_BYTES_MAX`]) is kept in a file inside the sandbox that
     /// commands and file operations can read; [`Executed::spill`] names it.
     pub spill_after_bytes: Option<u64>,
+    /// A terminal for the command's standard streams. All output is then merged, in
+    /// the terminal's own form, and standard input stays open: after `stdin` come
+    /// the bytes of [`crate::Sandbox::input`].
+    pub terminal: Option<TerminalSize>,
+}
+
+/// Size of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters of a line.
+    pub columns: u16,
+}
+
+/// What is given to a running command with a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// Bytes as if typed, at most [`limits::INPUT_BYTES_MAX`]. Answered when the
+    /// terminal took them, so that a command that does not read slows its typist.
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// The window changed.
+    Size(TerminalSize),
 }
 
 impl Execute {
@@ -69,6 +92,7 @@ impl Execute {
             stderr_bytes_max: limits::OUTPUT_BYTES_DEFAULT,
             streams: Streams::Separate,
             spill_after_bytes: None,
+            terminal: None,
         }
     }
 }
@@ -86,6 +110,8 @@ pub enum End {
     Deadline,
     /// [`crate::Sandbox::kill`] was called for it.
     Killed,
+    /// The limit of the sandbox's disk was passed and its tree was killed.
+    DiskFull,
 }
 
 /// The outcome of a command.
@@ -122,7 +148,7 @@ impl Executed {
             End::Exited(code) => Some(code),
             End::Signalled(signal) => Some(128 + signal),
             End::OutOfMemory => Some(137),
-            End::Deadline | End::Killed => None,
+            End::Deadline | End::Killed | End::DiskFull => None,
         }
     }
 }

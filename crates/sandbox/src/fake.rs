@@ -19,8 +19,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Backend, Capabilities, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation,
-    Isolation, Layer, NetworkMode, OutputSink, Sandbox, SandboxId, Spec,
+    Backend, Began, Capabilities, DiskLimit, Error, ExecId, Execute, Executed, FileOp, FileReply,
+    Generation, Input, Isolation, Layer, Listed, NetworkMode, Origin, OutputSink, Sandbox,
+    SandboxId, Snapshot, SnapshotId, Snapshots, Spec, State, Suspend,
 };
 
 mod files;
@@ -67,9 +68,11 @@ struct Shared {
     changed: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct World {
+    began: Instant,
     boxes: BTreeMap<SandboxId, Place>,
+    snapshots: BTreeMap<SnapshotId, (Snapshot, Tree)>,
     lives: u64,
     starts: Vec<Start>,
 }
@@ -79,6 +82,10 @@ struct World {
 struct Place {
     tree: Tree,
     life: Option<Life>,
+    suspended: Option<Suspend>,
+    origin: Origin,
+    made_at_ms: u64,
+    used_at_ms: u64,
 }
 
 impl Shared {
@@ -108,9 +115,20 @@ impl Fake {
             network: vec![NetworkMode::None],
             resource_limits: false,
             reattach: true,
+            suspend: vec![Suspend::Frozen, Suspend::Cold],
+            snapshots: true,
+            disk_limit: DiskLimit::None,
+            terminal: false,
             layers: vec![layer],
         };
-        let shared = Shared { capabilities, world: Mutex::default(), changed: Notify::new() };
+        let world = World {
+            began: Instant::now(),
+            boxes: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            lives: 0,
+            starts: Vec::new(),
+        };
+        let shared = Shared { capabilities, world: Mutex::new(world), changed: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -128,6 +146,7 @@ impl Fake {
         if let Some(place) = world.boxes.get_mut(id) {
             place.catch_up();
             place.life = None;
+            place.suspended = None;
             if disk == Disk::Dropped {
                 place.tree = Tree::new();
             }
@@ -153,9 +172,14 @@ impl Fake {
         place.tree.file(path).ok().map(<[u8]>::to_vec)
     }
 
-    fn handle(&self, id: &SandboxId, generation: &Generation) -> Arc<dyn Sandbox> {
+    fn handle(
+        &self,
+        id: &SandboxId,
+        generation: &Generation,
+        began: Began,
+    ) -> Arc<dyn Sandbox> {
         let (id, generation) = (id.clone(), generation.clone());
-        Arc::new(Handle { shared: self.shared.clone(), id, generation })
+        Arc::new(Handle { shared: self.shared.clone(), id, generation, began })
     }
 }
 
@@ -164,6 +188,39 @@ impl Place {
         if let Some(life) = &mut self.life {
             life.advance(&mut self.tree, Instant::now());
         }
+    }
+
+    /// Demands that no command runs.
+    fn rest(&mut self) -> Result<(), Error> {
+        self.catch_up();
+        match self.life.as_ref().map_or(0, Life::running) {
+            0 => Ok(()),
+            running => Err(Error::Busy { reason: format!("{running} commands run") }),
+        }
+    }
+
+    fn listed(&self, id: &SandboxId) -> Listed {
+        let state = match (&self.life, self.suspended) {
+            (None, _) => State::Dead,
+            (Some(_), None) => State::Running,
+            (Some(_), Some(Suspend::Frozen)) => State::Frozen,
+            (Some(_), Some(Suspend::Cold)) => State::Cold,
+        };
+        Listed {
+            id: id.clone(),
+            state,
+            generation: self.life.as_ref().map(|life| life.generation.clone()),
+            origin: self.origin.clone(),
+            made_at_ms: self.made_at_ms,
+            used_at_ms: self.used_at_ms,
+        }
+    }
+}
+
+impl World {
+    /// Since it began; the fake knows no other time.
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -181,25 +238,65 @@ impl Backend for Fake {
             });
         }
         let mut world = self.shared.world();
-        let World { boxes, lives, .. } = &mut *world;
-        let fresh = || Place { tree: Tree::new(), life: None };
-        let place = boxes.entry(id.clone()).or_insert_with(fresh);
+        let now_ms = world.now_ms();
+        let World { boxes, lives, snapshots, .. } = &mut *world;
+        let mut began = if boxes.contains_key(id) { Began::Restarted } else { Began::Made };
+        if began == Began::Made {
+            let tree = match &spec.origin {
+                Origin::Template(_) => Tree::new(),
+                Origin::Snapshot(name) => match snapshots.get(name) {
+                    Some((_, tree)) => tree.clone(),
+                    None => return Err(absent("snapshot", name.as_str())),
+                },
+            };
+            let origin = spec.origin.clone();
+            let (made_at_ms, used_at_ms) = (now_ms, now_ms);
+            let place =
+                Place { tree, life: None, suspended: None, origin, made_at_ms, used_at_ms };
+            boxes.insert(id.clone(), place);
+        }
+        let place = boxes.get_mut(id).expect("it was there or was just put there");
+        place.used_at_ms = now_ms;
+        match (&place.life, place.suspended.take()) {
+            (Some(_), Some(Suspend::Cold)) => began = Began::Resumed,
+            (Some(_), Some(Suspend::Frozen) | None) => began = Began::Attached,
+            (None, _) => {}
+        }
         let life = place.life.get_or_insert_with(|| {
             *lives += 1;
             let name = format!("fake-{lives}");
             Life::new(Generation::new(name).expect("a word and a number are a valid name"))
         });
-        Ok(self.handle(id, &life.generation))
+        Ok(self.handle(id, &life.generation, began))
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
         let world = self.shared.world();
-        let life = world.boxes.get(id).and_then(|place| place.life.as_ref());
-        Ok(life.map(|life| self.handle(id, &life.generation)))
+        let place = world.boxes.get(id).filter(|place| place.suspended != Some(Suspend::Cold));
+        let life = place.and_then(|place| place.life.as_ref());
+        Ok(life.map(|life| self.handle(id, &life.generation, Began::Attached)))
     }
 
-    async fn list(&self) -> Result<Vec<SandboxId>, Error> {
-        Ok(self.shared.world().boxes.keys().cloned().collect())
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        let world = self.shared.world();
+        Ok(world.boxes.iter().map(|(id, place)| place.listed(id)).collect())
+    }
+
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        let mut world = self.shared.world();
+        let now_ms = world.now_ms();
+        let place = world.boxes.get_mut(id).ok_or_else(|| absent("sandbox", id.as_str()))?;
+        if place.life.is_none() {
+            return Err(absent("living sandbox", id.as_str()));
+        }
+        place.rest()?;
+        place.suspended = place.suspended.max(Some(how));
+        place.used_at_ms = now_ms;
+        Ok(())
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Ok(self)
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
@@ -209,12 +306,46 @@ impl Backend for Fake {
     }
 }
 
+#[async_trait]
+impl Snapshots for Fake {
+    async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
+        let mut world = self.shared.world();
+        let taken_at_ms = world.now_ms();
+        if let Some((snapshot, _)) = world.snapshots.get(name) {
+            return Ok(snapshot.clone());
+        }
+        let place = world.boxes.get_mut(sandbox);
+        let place = place.ok_or_else(|| absent("sandbox", sandbox.as_str()))?;
+        place.rest()?;
+        let tree = place.tree.clone();
+        let (name, sandbox) = (name.clone(), sandbox.clone());
+        let snapshot = Snapshot { name: name.clone(), sandbox, taken_at_ms, layers: 1 };
+        world.snapshots.insert(name, (snapshot.clone(), tree));
+        Ok(snapshot)
+    }
+
+    async fn list(&self) -> Result<Vec<Snapshot>, Error> {
+        let world = self.shared.world();
+        Ok(world.snapshots.values().map(|(snapshot, _)| snapshot.clone()).collect())
+    }
+
+    async fn remove(&self, name: &SnapshotId) -> Result<(), Error> {
+        self.shared.world().snapshots.remove(name);
+        Ok(())
+    }
+}
+
+fn absent(what: &str, name: &str) -> Error {
+    Error::Absent { what: what.to_owned(), name: name.to_owned() }
+}
+
 /// A sandbox as its user holds it: a name and a life, looked up on each call.
 #[derive(Debug)]
 struct Handle {
     shared: Arc<Shared>,
     id: SandboxId,
     generation: Generation,
+    began: Began,
 }
 
 impl Handle {
@@ -227,6 +358,10 @@ impl Handle {
         let World { boxes, starts, .. } = &mut *world;
         let lost = || Error::Lost { reason: "the fake sandbox is gone".to_owned() };
         let place = boxes.get_mut(&self.id).ok_or_else(lost)?;
+        if place.suspended == Some(Suspend::Cold) {
+            return Err(lost());
+        }
+        place.suspended = None;
         let life = place.life.as_mut().filter(|life| life.generation == self.generation);
         let life = life.ok_or_else(lost)?;
         life.advance(&mut place.tree, Instant::now());
@@ -272,8 +407,24 @@ impl Sandbox for Handle {
         &self.generation
     }
 
+    fn began(&self) -> Began {
+        self.began
+    }
+
     fn is_alive(&self) -> bool {
-        self.with(|_, _, _| ()).is_ok()
+        let world = self.shared.world();
+        let place = world.boxes.get(&self.id);
+        place.is_some_and(|place| {
+            place.suspended != Some(Suspend::Cold)
+                && place.life.as_ref().is_some_and(|life| life.generation == self.generation)
+        })
+    }
+
+    async fn input(&self, _: &ExecId, _: Input) -> Result<(), Error> {
+        Err(Error::Unsupported {
+            what: "a terminal".to_owned(),
+            reason: "the fake backend runs no real programs".to_owned(),
+        })
     }
 
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {

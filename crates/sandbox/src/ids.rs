@@ -90,3 +90,8 @@ id! {
     /// resume keep it; a reboot, a restore or a lost host makes a new one.
     Generation, "generation"
 }
+
+id! {
+    /// Names a snapshot among all of a backend. Chosen by the caller.
+    SnapshotId, "snapshot id"
+}

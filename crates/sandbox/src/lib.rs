@@ -12,6 +12,8 @@
 
 mod capabilities;
 #[cfg(feature = "port")]
+pub mod client;
+#[cfg(feature = "port")]
 pub mod conformance;
 mod error;
 mod exec;
@@ -19,6 +21,7 @@ mod exec;
 pub mod fake;
 mod files;
 mod ids;
+mod life;
 pub mod limits;
 #[cfg(feature = "port")]
 mod port;
@@ -26,13 +29,14 @@ mod request;
 pub mod text;
 pub mod wire;
 
-pub use capabilities::{Capabilities, Isolation, Layer, NetworkMode};
+pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
 pub use error::{Error, FileError, FileErrorKind};
-pub use exec::{Command, End, Execute, Executed, Output, Streams};
+pub use exec::{Command, End, Execute, Executed, Input, Output, Streams, TerminalSize};
 pub use files::{
     Digest, Edited, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines, ListEntry,
     ManifestEntry, Occurrences, Precondition, WriteMode,
 };
-pub use ids::{ExecId, Generation, SandboxId};
+pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
+pub use life::{Began, Lifetime, Listed, Origin, Snapshot, Spec, State, Suspend};
 #[cfg(feature = "port")]
-pub use port::{Backend, OutputSink, Sandbox, Spec};
+pub use port::{Backend, OutputSink, Sandbox, Snapshots};

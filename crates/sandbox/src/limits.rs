@@ -23,6 +23,8 @@ pub const DRAIN_MS_MAX: u64 = 200;
 pub const ARGV_BYTES_MAX: usize = 2 << 20;
 /// Standard input of one command.
 pub const STDIN_BYTES_MAX: usize = 16 << 20;
+/// One input for a command's terminal.
+pub const INPUT_BYTES_MAX: usize = 64 << 10;
 /// Finished commands and changing file operations that a guest remembers, oldest forgotten first.
 pub const FINISHED_EXECS_MAX: usize = 4_096;
 /// Kept output of all finished commands together; beyond it the oldest output is dropped first.
@@ -64,3 +66,12 @@ pub const LINKS_MAX: u32 = 40;
 pub const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
 /// From the start of a conformance case until it counts as hanging.
 pub const CASE_MS_MAX: u64 = 60_000;
+/// From a new connection to a guest until its greeting.
+pub const HELLO_MS_MAX: u64 = 10_000;
+/// What a guest has to answer beyond the time that the request itself may take.
+/// After it the life of the sandbox counts as lost.
+pub const GUEST_SLACK_MS: u64 = 10_000;
+/// Frames that wait for a guest to read them.
+pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
+/// Idle time and age that a sandbox can be given: ten years.
+pub const LIFETIME_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;

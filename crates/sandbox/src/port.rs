@@ -1,42 +1,13 @@
 //! The ports that a backend implements.
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{
-    Capabilities, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Isolation,
-    Output, SandboxId,
+    Began, Capabilities, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    Listed, Output, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
 };
-
-/// What a sandbox is made from. Mounts, devices, privileges and host network are
-/// not expressible.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spec {
-    /// Name of the root filesystem, known to the backend.
-    pub template: String,
-    /// The least isolation that the caller accepts; less is [`Error::Unavailable`].
-    pub isolation_min: Isolation,
-    /// Memory of all processes together, in bytes.
-    pub memory_bytes_max: u64,
-    /// Processes and threads at once.
-    pub pids_max: u32,
-    /// CPU, in thousandths of a core.
-    pub cpu_millis_max: u32,
-}
-
-impl Default for Spec {
-    fn default() -> Self {
-        Self {
-            template: "host-tools".to_owned(),
-            isolation_min: Isolation::RootlessSingle,
-            memory_bytes_max: 2 << 30,
-            pids_max: 512,
-            cpu_millis_max: 2_000,
-        }
-    }
-}
 
 /// Receives output while a command runs. Called in order, from one task; must not block.
 pub trait OutputSink: Send + Sync {
@@ -57,19 +28,49 @@ pub trait Backend: Send + Sync + Debug {
     /// What this backend offers on this host. Probed once, when it was opened.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Makes the sandbox, or attaches to the one of that name that lives already.
-    /// Repeating it is harmless. A sandbox that died is made anew, over what is
-    /// left of its disk, with another [`Generation`].
+    /// Makes the sandbox, or attaches to the one of that name: a frozen one thaws, a
+    /// cold one is resumed in the same [`Generation`], after its disk was verified
+    /// ([`Error::Altered`]). Repeating it is harmless. One that died is made anew,
+    /// over what is left of its disk, with another generation; only a sandbox
+    /// without a disk begins from [`Spec::origin`]. [`Sandbox::began`] tells which.
     async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error>;
 
-    /// The living sandbox of that name, if there is one. Makes nothing.
+    /// The living sandbox of that name, running or frozen, if there is one. Makes
+    /// and resumes nothing.
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error>;
 
-    /// Names of all sandboxes of this backend, living or dead but not destroyed, sorted.
-    async fn list(&self) -> Result<Vec<SandboxId>, Error>;
+    /// All sandboxes of this backend, living or dead but not destroyed, sorted by name.
+    async fn list(&self) -> Result<Vec<Listed>, Error>;
 
-    /// Ends every process of the sandbox and deletes its disk. One that is not there is fine.
+    /// Ends every process of the sandbox and deletes its disk. One that is not there
+    /// is fine. Snapshots of it stay.
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error>;
+
+    /// Suspends a living sandbox, [`Error::Busy`] while a command runs in it. One that
+    /// is suspended at least as deeply already is fine; one that does not live is
+    /// [`Error::Absent`].
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error>;
+
+    /// Snapshots, where the backend has them, else [`Error::Unsupported`].
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error>;
+}
+
+/// Keeps the disks of sandboxes as they were, to restore and fork from: a sandbox
+/// is made from one by [`crate::Origin::Snapshot`].
+#[async_trait]
+pub trait Snapshots: Send + Sync + Debug {
+    /// Keeps the disk of a sandbox, living or not, as it is now. [`Error::Busy`] while
+    /// a command runs in it. The sandbox goes on in the same generation; processes
+    /// that commands left behind may end. A snapshot of that name that is there
+    /// already is the answer, whatever it was taken of: repeating it is harmless.
+    async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error>;
+
+    /// All snapshots, sorted by name.
+    async fn list(&self) -> Result<Vec<Snapshot>, Error>;
+
+    /// Forgets a snapshot. What others stand on stays until they are gone too. One
+    /// that is not there is fine.
+    async fn remove(&self, name: &SnapshotId) -> Result<(), Error>;
 }
 
 /// A living sandbox.
@@ -84,20 +85,28 @@ pub trait Sandbox: Send + Sync + Debug {
     /// Which life of it this is.
     fn generation(&self) -> &Generation;
 
+    /// What the call that gave this handle found.
+    fn began(&self) -> Began;
+
     /// Whether this life goes on, as far as is known here: asks nobody. `false` is
     /// certain, and whatever is asked of this handle from then on is [`Error::Lost`];
-    /// `true` may be out of date.
+    /// `true` may be out of date. A sandbox that went cold is lost to its handles:
+    /// [`Backend::create`] resumes it in the same generation.
     fn is_alive(&self) -> bool;
 
     /// Runs a command, or waits for the one of the same id, or gives the kept
     /// outcome of the one that ended: create-or-attach, never a second run. The
     /// rest of a request whose id is known is ignored. `sink` gets all output
-    /// that was kept and all that follows, from the first byte.
+    /// that was kept and all that follows, from the first byte. A frozen sandbox thaws.
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error>;
 
     /// Kills the whole process tree of a command within [`crate::limits::KILL_MS_MAX`].
     /// One that ended, or never was, is fine; an id that never was is refused from now on with [`crate::End::Killed`].
     async fn kill(&self, id: &ExecId) -> Result<(), Error>;
+
+    /// Gives a running command with a terminal something to read, or its terminal
+    /// another size. A command without one, or that ended, is [`Error::Invalid`].
+    async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error>;
 
     /// Performs a file operation with the rights of the sandbox's user.
     async fn files(&self, op: FileOp) -> Result<FileReply, Error>;

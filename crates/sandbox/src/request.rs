@@ -35,6 +35,11 @@ impl Execute {
             let max = limits::OUTPUT_BYTES_MAX;
             return invalid(format!("an output cap of {cap} bytes; {max} is the most"));
         }
+        if let Some(size) = self.terminal
+            && (size.rows == 0 || size.columns == 0)
+        {
+            return invalid("a terminal without a line or a column".to_owned());
+        }
         Ok(())
     }
 
@@ -68,12 +73,12 @@ fn at_most(what: &str, bytes: usize, max: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ExecId;
+    use crate::{ExecId, TerminalSize};
     use expect_test::expect;
 
     #[test]
     fn every_refusal_names_its_limit() {
-        let changes: [fn(&mut Execute); 9] = [
+        let changes: [fn(&mut Execute); 10] = [
             |request| request.command = Command::Argv(vec![]),
             |request| request.command = Command::Argv(vec![b"a".to_vec(), b"\0".to_vec()]),
             |request| request.command = Command::Argv(vec![vec![b'x'; limits::ARGV_BYTES_MAX]]),
@@ -83,6 +88,7 @@ mod tests {
             |request| request.deadline_ms = limits::DEADLINE_MS_MAX + 1,
             |request| request.stderr_bytes_max = limits::OUTPUT_BYTES_MAX + 1,
             |request| request.cwd = Some("x".repeat(5_000)),
+            |request| request.terminal = Some(TerminalSize { rows: 24, columns: 0 }),
         ];
         let id = ExecId::new("e").unwrap();
         let fine = Execute::new(id, Command::Shell("true".into()));
@@ -103,6 +109,7 @@ mod tests {
             invalid request: a deadline of 86400001 ms; 1 to 86400000 can be asked for
             invalid request: an output cap of 67108865 bytes; 67108864 is the most
             invalid request: the working directory: 5000 bytes; 4096 is the most
+            invalid request: a terminal without a line or a column
         "]]
         .assert_eq(&shown);
     }

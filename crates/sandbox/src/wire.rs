@@ -11,11 +11,11 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, limits};
+use crate::{Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, limits};
 
 /// Version of these messages. Both sides are of one build, so another one is
 /// refused, not negotiated.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes before each message that give its length.
 pub const HEADER_BYTES: usize = 4;
@@ -38,6 +38,18 @@ pub enum Ask {
     Kill(ExecId),
     /// A file operation. Answer: [`Reply::Files`].
     Files(FileOp),
+    /// Input for a command with a terminal. Answer: [`Reply::Taken`].
+    Input {
+        /// The command.
+        id: ExecId,
+        /// What it is given.
+        input: Input,
+    },
+    /// Stop every process that commands left behind, until the next command.
+    /// Answer: [`Reply::Frozen`]; `Busy` while a command runs.
+    Freeze,
+    /// Let them go on. Answer: [`Reply::Thawed`].
+    Thaw,
     /// The host no longer waits for this request, which goes on. No answer.
     Forget,
 }
@@ -87,6 +99,12 @@ pub enum Reply {
     Executed(Result<Executed, Error>),
     /// The tree is gone.
     Killed(Result<(), Error>),
+    /// The terminal took the input.
+    Taken(Result<(), Error>),
+    /// They stopped.
+    Frozen(Result<(), Error>),
+    /// They go on.
+    Thawed(Result<(), Error>),
     /// The answer to a file operation.
     Files(Result<FileReply, Error>),
 }

@@ -107,6 +107,11 @@ fn ending(end: End, timeout_ms: u64) -> (Status, String) {
                           processes at once";
             (Status::Error, format!("[{advice}]"))
         }
+        End::DiskFull => {
+            let advice = "killed with all its processes: the disk of the sandbox is full; \
+                          remove what is not needed, then do it again";
+            (Status::Error, format!("[{advice}]"))
+        }
         End::Deadline => {
             let max = limits::TIMEOUT_MS_MAX;
             let advice = if timeout_ms < max {

@@ -28,6 +28,9 @@ pub(crate) fn failure(tool: ToolName, failed: Error) -> Result<ToolOutput, Error
         }
         Error::Forgotten { .. }
         | Error::Lost { .. }
+        | Error::Busy { .. }
+        | Error::Absent { .. }
+        | Error::Altered { .. }
         | Error::Unavailable { .. }
         | Error::Backend(_) => Err(failed),
     }

@@ -9,11 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outrigger_sandbox::{Backend, Capabilities, Error, Generation, Sandbox, SandboxId, Spec};
+use outrigger_sandbox::client::{Link, Remote};
+use outrigger_sandbox::{
+    Backend, Began, Capabilities, Error, Generation, Listed, Sandbox, SandboxId, Snapshots, Spec,
+    Suspend,
+};
+use tokio::net::UnixStream;
 
 use super::launch::{Launch, Spawner};
-use super::link::Link;
-use super::sandbox::Living;
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -98,7 +101,7 @@ impl Native {
         let generation = match answer {
             Answer::Attached { generation, .. } => generation,
             Answer::Absent => return Ok(None),
-            Answer::Names(_) | Answer::Destroyed | Answer::Failed(_) => return Err(astray()),
+            Answer::List(_) | Answer::Destroyed | Answer::Failed(_) => return Err(astray()),
         };
         let used = {
             let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,15 +113,27 @@ impl Native {
         let link = match used.filter(|link| link.is_open()) {
             Some(link) => link,
             None => {
-                let link = Arc::new(Link::open(socket.ok_or_else(astray)?, &generation).await?);
+                let link = Arc::new(open(socket.ok_or_else(astray)?).await?);
+                if *link.generation() != generation {
+                    return Err(Error::Lost { reason: "its guest is another life".to_owned() });
+                }
                 let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
                 links.retain(|_, (_, link)| link.strong_count() > 0);
                 links.insert(id.clone(), (generation.clone(), Arc::downgrade(&link)));
                 link
             }
         };
-        Ok(Some(Arc::new(Living { id: id.clone(), generation, link })))
+        Ok(Some(Arc::new(Remote::new(id.clone(), Began::Attached, link))))
     }
+}
+
+async fn open(socket: OwnedFd) -> Result<Link, Error> {
+    let failed =
+        |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
+    let socket = std::os::unix::net::UnixStream::from(socket);
+    socket.set_nonblocking(true).map_err(failed)?;
+    let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
+    Link::open(reads, writes).await
 }
 
 /// A spawner that answers another question than was asked is broken.
@@ -183,9 +198,23 @@ impl Backend for Native {
         self.try_find(id).await
     }
 
-    async fn list(&self) -> Result<Vec<SandboxId>, Error> {
+    async fn suspend(&self, _: &SandboxId, how: Suspend) -> Result<(), Error> {
+        Err(Error::Unsupported {
+            what: format!("{how} suspension"),
+            reason: "this backend has none".to_owned(),
+        })
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Err(Error::Unsupported {
+            what: "a snapshot".to_owned(),
+            reason: "this backend has none".to_owned(),
+        })
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
         match self.ask(Request::List).await? {
-            (Answer::Names(names), _) => Ok(names),
+            (Answer::List(all), _) => Ok(all),
             _ => Err(astray()),
         }
     }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::{Error, Generation, Isolation, SandboxId, Spec};
+use outrigger_sandbox::{Error, Generation, Isolation, Listed, Origin, SandboxId, Spec, State};
 use rustix::fs::{Gid, Uid};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -25,9 +25,6 @@ use super::root::{DISK, OUTPUT, Plan};
 use super::{remove, sys};
 use crate::cgroup::{Group, Groups};
 use crate::limits;
-
-/// The only template so far.
-const TEMPLATE: &str = "host-tools";
 
 /// A sandbox whose guest runs.
 #[derive(Debug)]
@@ -195,7 +192,7 @@ impl Sandboxes {
     }
 
     /// Names of all disks.
-    pub(super) fn list(&self) -> Result<Vec<SandboxId>, Error> {
+    pub(super) fn list(&self) -> Result<Vec<Listed>, Error> {
         let entries = match fs::read_dir(self.state.join("sandboxes")) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -205,7 +202,14 @@ impl Sandboxes {
         let mut names: Vec<SandboxId> =
             names.filter_map(|name| SandboxId::new(name).ok()).collect();
         names.sort();
-        Ok(names)
+        Ok(names.into_iter().map(|id| self.listed(id)).collect())
+    }
+
+    fn listed(&self, id: SandboxId) -> Listed {
+        let generation = self.living.get(&id).map(|living| living.generation.clone());
+        let state = if generation.is_some() { State::Running } else { State::Dead };
+        let origin = Origin::default();
+        Listed { id, state, generation, origin, made_at_ms: 0, used_at_ms: 0 }
     }
 
     /// Buries every guest that ended.
@@ -281,10 +285,10 @@ impl Sandboxes {
 
 /// Refuses what can't be made before anything is.
 fn check(spec: &Spec, read_only: &[PathBuf]) -> Result<(), Error> {
-    if spec.template != TEMPLATE {
+    if spec.origin != Origin::default() {
         return Err(Error::Unsupported {
-            what: format!("the template `{}`", spec.template),
-            reason: format!("this backend has only `{TEMPLATE}`"),
+            what: format!("{:?}", spec.origin),
+            reason: "this backend has only the template `host-tools`".to_owned(),
         });
     }
     if spec.memory_bytes_max < (1 << 20) || spec.pids_max == 0 || spec.cpu_millis_max == 0 {

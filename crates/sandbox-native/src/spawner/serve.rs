@@ -122,9 +122,9 @@ impl Spawner {
             },
             Request::List => match self.sandboxes.list() {
                 // One that is on its way out can't be had any more.
-                Ok(mut names) => {
-                    names.retain(|name| self.busy(name).is_ok());
-                    (Answer::Names(names), None)
+                Ok(mut all) => {
+                    all.retain(|listed| self.busy(&listed.id).is_ok());
+                    (Answer::List(all), None)
                 }
                 Err(error) => (Answer::Failed(error), None),
             },

@@ -29,7 +29,8 @@ async fn found(context: &Context) -> Result<Option<String>, String> {
 }
 
 async fn listed(context: &Context) -> Result<Vec<SandboxId>, String> {
-    context.backend.list().await.map_err(|error| format!("list: {error}"))
+    let all = context.backend.list().await.map_err(|error| format!("list: {error}"))?;
+    Ok(all.into_iter().map(|listed| listed.id).collect())
 }
 
 async fn created_again(context: &Context) -> Result<Context, String> {

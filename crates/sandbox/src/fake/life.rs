@@ -63,14 +63,25 @@ impl Life {
             return Ok(false);
         }
         request.check()?;
-        let running = |known: &&Known| matches!(known, Known::Command(run) if run.due().is_some());
-        if self.known.values().filter(running).count() >= limits::RUNNING_EXECS_MAX {
+        if request.terminal.is_some() {
+            return Err(Error::Unsupported {
+                what: "a terminal".to_owned(),
+                reason: "the fake backend runs no real programs".to_owned(),
+            });
+        }
+        if self.running() >= limits::RUNNING_EXECS_MAX {
             let max = limits::RUNNING_EXECS_MAX;
             return Err(Error::Invalid(format!("{max} commands are running already")));
         }
         let run = Run::new(request, tree, now)?;
         self.remember(&request.id, Known::Command(Box::new(run)));
         Ok(true)
+    }
+
+    /// How many commands run.
+    pub(super) fn running(&self) -> usize {
+        let running = |known: &&Known| matches!(known, Known::Command(run) if run.due().is_some());
+        self.known.values().filter(running).count()
     }
 
     /// The command of an id, if it is one that can be watched; its outcome if it never ran.

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Capabilities, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp, FileReply,
-    Generation, Occurrences, OutputSink, Precondition, Sandbox, SandboxId, Spec, Streams,
-    conformance,
+    Backend, Began, Capabilities, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
+    FileReply, Generation, Input, Listed, Occurrences, OutputSink, Precondition, Sandbox,
+    SandboxId, Snapshots, Spec, Streams, Suspend, conformance,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,8 +93,16 @@ impl Backend for Faulty {
         Ok(found.filter(|_| self.fault != Fault::FindsNothing).map(|sound| self.wrap(sound)))
     }
 
-    async fn list(&self) -> Result<Vec<SandboxId>, Error> {
-        if self.fault == Fault::ListsNothing { Ok(Vec::new()) } else { self.fake.list().await }
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        self.fake.suspend(id, how).await
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        self.fake.snapshots()
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        if self.fault == Fault::ListsNothing { Ok(Vec::new()) } else { Backend::list(&self.fake).await }
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
@@ -174,8 +182,16 @@ impl Sandbox for FaultySandbox {
         self.sound.generation()
     }
 
+    fn began(&self) -> Began {
+        self.sound.began()
+    }
+
     fn is_alive(&self) -> bool {
         self.sound.is_alive()
+    }
+
+    async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error> {
+        self.sound.input(id, input).await
     }
 
     async fn execute(

@@ -108,8 +108,8 @@ impl Harness {
     /// Destroys the sandboxes, closes the journal, and sees the spawner to its end.
     pub(crate) async fn close(self) -> Outcome<()> {
         let ids = self.native.list().await.doing("listing the sandboxes")?;
-        for id in ids {
-            self.native.destroy(&id).await.doing("destroying a sandbox")?;
+        for listed in ids {
+            self.native.destroy(&listed.id).await.doing("destroying a sandbox")?;
         }
         self.store.close().await;
         let spawner = self.spawner()?;

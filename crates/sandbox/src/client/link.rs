@@ -6,20 +6,15 @@
 //! waits is told why.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream as StdStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outrigger_sandbox::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
-use outrigger_sandbox::{Error, Generation, limits as door};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc};
 
-use crate::limits;
+use crate::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
+use crate::{Error, Generation, limits};
 
 /// Bytes read from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -50,7 +45,8 @@ const EXCESS: &str = "its guest sent more output than it was asked for";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Link {
+pub struct Link {
+    generation: Generation,
     waiting: Waiting,
     frames: mpsc::Sender<Vec<u8>>,
     next: AtomicU64,
@@ -58,7 +54,7 @@ pub(super) struct Link {
 
 /// A request that waits for its answers; dropping it tells the guest that nobody does.
 #[derive(Debug)]
-pub(super) struct Pending<'a> {
+pub struct Pending<'a> {
     link: &'a Link,
     request: u64,
     /// Bounded in bytes: one answer, and before it the output that was asked for. A
@@ -72,35 +68,48 @@ fn lost(reason: &str) -> Error {
 }
 
 impl Link {
-    /// Takes a connection over and reads the guest's greeting.
-    pub(super) async fn open(socket: OwnedFd, generation: &Generation) -> Result<Self, Error> {
-        let failed =
-            |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
-        let socket = StdStream::from(socket);
-        socket.set_nonblocking(true).map_err(failed)?;
-        let (mut reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
+    /// Takes a connection over and reads the guest's greeting, which says which life
+    /// of the sandbox it is.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if no guest of this version greets within
+    /// [`limits::HELLO_MS_MAX`].
+    pub async fn open(
+        mut reads: impl AsyncRead + Send + Unpin + 'static,
+        writes: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Error> {
         let mut gather = Gather::default();
-        let limit = Duration::from_millis(limits::GUEST_HELLO_MS_MAX);
+        let limit = Duration::from_millis(limits::HELLO_MS_MAX);
         let hello = tokio::time::timeout(limit, greeting(&mut reads, &mut gather)).await;
-        match hello.map_err(|_| lost("its guest does not answer"))?? {
-            FromGuest::Hello { version: wire::VERSION, generation: theirs }
-                if theirs == *generation => {}
+        let generation = match hello.map_err(|_| lost("its guest does not answer"))?? {
+            FromGuest::Hello { version: wire::VERSION, generation } => generation,
             FromGuest::Hello { version, .. } => {
                 return Err(Error::Lost {
-                    reason: format!("its guest speaks version {version} and is another life"),
+                    reason: format!("its guest speaks version {version} of the wire"),
                 });
             }
             FromGuest::Reply { .. } => return Err(lost("its guest did not greet")),
-        }
+        };
         let waiting: Waiting = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let (frames, outbox) = mpsc::channel(limits::GUEST_INBOX_FRAMES_MAX);
-        start(read(reads, gather, Arc::clone(&waiting)));
-        start(write(writes, outbox));
-        Ok(Self { waiting, frames, next: AtomicU64::new(1) })
+        let over = Arc::new(Notify::new());
+        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&over)));
+        start(write(writes, outbox, over));
+        Ok(Self { generation, waiting, frames, next: AtomicU64::new(1) })
+    }
+
+    /// Which life of the sandbox it leads to.
+    #[must_use]
+    pub fn generation(&self) -> &Generation {
+        &self.generation
     }
 
     /// Sends a request.
-    pub(super) async fn ask(&self, ask: Ask) -> Result<Pending<'_>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the connection is over, [`Error::Invalid`] if the request
+    /// does not fit into a frame.
+    pub async fn ask(&self, ask: Ask) -> Result<Pending<'_>, Error> {
         let request = self.next.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = allowance(&ask);
         let frame = wire::encode(&ToGuest { request, ask })
@@ -118,7 +127,8 @@ impl Link {
     }
 
     /// Whether its guest may still be there.
-    pub(super) fn is_open(&self) -> bool {
+    #[must_use]
+    pub fn is_open(&self) -> bool {
         matches!(*locked(&self.waiting), Waiters::Open(_))
     }
 
@@ -132,7 +142,10 @@ impl Link {
 
 impl Pending<'_> {
     /// The next answer.
-    pub(super) async fn next(&mut self) -> Result<Reply, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the connection ended before it came.
+    pub async fn next(&mut self) -> Result<Reply, Error> {
         let reply = self.replies.recv().await.ok_or_else(|| lost(self.link.why()))?;
         self.over = !matches!(reply, Reply::Output { .. });
         Ok(reply)
@@ -154,7 +167,10 @@ impl Drop for Pending<'_> {
     }
 }
 
-async fn greeting(reads: &mut OwnedReadHalf, gather: &mut Gather) -> Result<FromGuest, Error> {
+async fn greeting(
+    reads: &mut (impl AsyncRead + Unpin),
+    gather: &mut Gather,
+) -> Result<FromGuest, Error> {
     let mut piece = [0; 512];
     loop {
         if let Some(message) = gather.take().map_err(|error| lost(&error.to_string()))? {
@@ -176,21 +192,29 @@ fn start(task: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(task);
 }
 
-async fn read(mut reads: OwnedReadHalf, mut gather: Gather, waiting: Waiting) {
+async fn read(
+    mut reads: impl AsyncRead + Unpin,
+    mut gather: Gather,
+    waiting: Waiting,
+    over: Arc<Notify>,
+) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         if let Err(why) = deliver(&mut gather, &waiting) {
             // Dropping the senders ends every wait.
             *locked(&waiting) = Waiters::Over(why);
-            let _ = rustix::net::shutdown(reads.as_ref(), rustix::net::Shutdown::Both);
-            return;
+            break;
         }
         match reads.read(&mut piece).await {
             Ok(length) if length > 0 => gather.push(&piece[..length]),
-            Ok(_) | Err(_) => break,
+            Ok(_) | Err(_) => {
+                *locked(&waiting) = Waiters::Over(ENDED);
+                break;
+            }
         }
     }
-    *locked(&waiting) = Waiters::Over(ENDED);
+    // The other half of the stream goes too, which tells the guest.
+    over.notify_one();
 }
 
 /// Gives every whole answer to whom it is for. An error says why this guest is not
@@ -223,10 +247,15 @@ fn deliver(gather: &mut Gather, waiting: &Waiting) -> Result<(), &'static str> {
 /// was asked for, because a command that is only attached to keeps the caps that it
 /// was started with.
 fn allowance(ask: &Ask) -> (u64, u64) {
-    let more = |bytes: u64| bytes.saturating_add(door::FRAME_BYTES_MAX as u64);
+    let more = |bytes: u64| bytes.saturating_add(limits::FRAME_BYTES_MAX as u64);
     match ask {
         Ask::Execute(request) => (more(request.stdout_bytes_max), more(request.stderr_bytes_max)),
-        Ask::Kill(_) | Ask::Files(_) | Ask::Forget => (0, 0),
+        Ask::Kill(_)
+        | Ask::Files(_)
+        | Ask::Input { .. }
+        | Ask::Freeze
+        | Ask::Thaw
+        | Ask::Forget => (0, 0),
     }
 }
 
@@ -234,19 +263,28 @@ fn locked(waiting: &Waiting) -> MutexGuard<'_, Waiters> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn write(mut writes: OwnedWriteHalf, mut outbox: mpsc::Receiver<Vec<u8>>) {
-    while let Some(frame) = outbox.recv().await {
-        if writes.write_all(&frame).await.is_err() {
-            return;
+async fn write(
+    mut writes: impl AsyncWrite + Unpin,
+    mut outbox: mpsc::Receiver<Vec<u8>>,
+    over: Arc<Notify>,
+) {
+    let sending = async {
+        while let Some(frame) = outbox.recv().await {
+            if writes.write_all(&frame).await.is_err() || writes.flush().await.is_err() {
+                return;
+            }
         }
+    };
+    tokio::select! {
+        () = sending => {}
+        () = over.notified() => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use outrigger_sandbox::{Command, ExecId, Execute};
-    use std::io::Write;
+    use crate::{Command, ExecId, Execute};
 
     fn reply(reply: Reply) -> Vec<u8> {
         wire::encode(&FromGuest::Reply { request: 1, reply }).unwrap()
@@ -258,28 +296,29 @@ mod tests {
 
     /// What a caller of `ask` learns from a guest that greets and sends these frames.
     async fn learns(ask: Ask, frames: Vec<Vec<u8>>) -> String {
-        let (ours, mut theirs) = StdStream::pair().unwrap();
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         let generation = Generation::new("g1").unwrap();
-        let hello = FromGuest::Hello { version: wire::VERSION, generation: generation.clone() };
-        theirs.write_all(&wire::encode(&hello).unwrap()).unwrap();
-        let link = Link::open(OwnedFd::from(ours), &generation).await.unwrap();
+        let hello = FromGuest::Hello { version: wire::VERSION, generation };
+        theirs.write_all(&wire::encode(&hello).unwrap()).await.unwrap();
+        let (reads, writes) = tokio::io::split(ours);
+        let link = Link::open(reads, writes).await.unwrap();
         let mut pending = link.ask(ask).await.unwrap();
-        let guest = std::thread::spawn(move || {
+        let guest = async {
             for frame in frames {
                 // It may be cut off on the way.
-                let _ = theirs.write_all(&frame);
-            }
-            theirs
-        });
-        let answer = loop {
-            match pending.next().await {
-                Ok(Reply::Output { .. }) => {}
-                Ok(other) => break format!("{other:?}"),
-                Err(error) => break error.to_string(),
+                let _ = theirs.write_all(&frame).await;
             }
         };
-        guest.join().unwrap();
-        answer
+        let answer = async {
+            loop {
+                match pending.next().await {
+                    Ok(Reply::Output { .. }) => {}
+                    Ok(other) => break format!("{other:?}"),
+                    Err(error) => break error.to_string(),
+                }
+            }
+        };
+        tokio::join!(guest, answer).1
     }
 
     #[tokio::test]
@@ -291,7 +330,7 @@ mod tests {
             Ask::Execute(request)
         };
         let kill = || Ask::Kill(ExecId::new("e").unwrap());
-        let full = door::FRAME_BYTES_MAX - 64;
+        let full = limits::FRAME_BYTES_MAX - 64;
         let table = [
             (kill(), vec![reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
             (kill(), vec![vec![2, 0, 0, 0, 255, 255]], MALFORMED),

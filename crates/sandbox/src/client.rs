@@ -1,0 +1,12 @@
+//! A sandbox on the other end of a byte stream.
+//!
+//! Owns the host's side of [`crate::wire`]: one [`Link`] to a guest, shared by all who
+//! use its sandbox, and [`Remote`], the port over it. A backend brings the stream
+//! (a socket, a container's standard streams) and nothing else. Whatever comes from
+//! a guest is hostile and checked here.
+
+mod link;
+mod remote;
+
+pub use link::{Link, Pending};
+pub use remote::Remote;

@@ -1,0 +1,166 @@
+//! What a sandbox is made from, how long it is kept, and the states of its life.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use crate::{Generation, Isolation, SandboxId, SnapshotId};
+
+/// What a sandbox is made from. Mounts, devices, privileges and host network are
+/// not expressible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// Where its disk begins.
+    pub origin: Origin,
+    /// The least isolation that the caller accepts; less is [`crate::Error::Unavailable`].
+    pub isolation_min: Isolation,
+    /// Memory of all processes together, in bytes.
+    pub memory_bytes_max: u64,
+    /// Processes and threads at once.
+    pub pids_max: u32,
+    /// CPU, in thousandths of a core.
+    pub cpu_millis_max: u32,
+    /// What is written to its disk, in bytes. How exactly it is kept to says
+    /// [`crate::Capabilities::disk_limit`].
+    pub disk_bytes_max: u64,
+    /// Files, directories and links on its disk.
+    pub disk_inodes_max: u64,
+    /// How long it is kept when nobody asks for it.
+    pub lifetime: Lifetime,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self {
+            origin: Origin::default(),
+            isolation_min: Isolation::RootlessSingle,
+            memory_bytes_max: 2 << 30,
+            pids_max: 512,
+            cpu_millis_max: 2_000,
+            disk_bytes_max: 10 << 30,
+            disk_inodes_max: 1_000_000,
+            lifetime: Lifetime::default(),
+        }
+    }
+}
+
+/// Where the disk of a new sandbox begins. Ignored for one that has a disk already.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A root filesystem by name, known to the backend, with an empty workspace.
+    Template(String),
+    /// A snapshot: all that it holds, and the template that it stands on.
+    Snapshot(SnapshotId),
+}
+
+impl Default for Origin {
+    fn default() -> Self {
+        Self::Template("host-tools".to_owned())
+    }
+}
+
+/// How long a sandbox is kept without anybody asking for it. The backend sees to it
+/// by itself, whether those who made it live or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lifetime {
+    /// Without a request or a running command for this long it goes cold, or as deep
+    /// as the backend can. In milliseconds.
+    pub idle_ms_max: Option<u64>,
+    /// This long after it was made it is destroyed, disk and all, whatever runs in it.
+    /// In milliseconds. Never set for one that a record still names: such are deleted
+    /// by whoever keeps the record.
+    pub age_ms_max: Option<u64>,
+}
+
+/// How deeply a sandbox is suspended. Ordered: a later one holds less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suspend {
+    /// Its processes stop and stay in memory; it thaws at the next command.
+    Frozen,
+    /// Nothing of it runs; its disk and the outcomes of its commands are kept.
+    /// Processes that commands left behind end.
+    Cold,
+}
+
+/// Its name, as it is serialised.
+impl fmt::Display for Suspend {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Frozen => "frozen",
+            Self::Cold => "cold",
+        })
+    }
+}
+
+/// What a call that gives a sandbox found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Began {
+    /// It had no disk, and was made from its origin. Another generation.
+    Made,
+    /// It lived.
+    Attached,
+    /// It was cold. The same generation.
+    Resumed,
+    /// It had died and was started again over its disk, which is as it was left, to
+    /// the last write or not. Another generation.
+    Restarted,
+}
+
+/// The state of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its guest runs.
+    Running,
+    /// Suspended, processes kept.
+    Frozen,
+    /// Suspended, nothing runs.
+    Cold,
+    /// It ended without being asked to; its disk is there.
+    Dead,
+}
+
+/// Its name, as it is serialised.
+impl fmt::Display for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Running => "running",
+            Self::Frozen => "frozen",
+            Self::Cold => "cold",
+            Self::Dead => "dead",
+        })
+    }
+}
+
+/// A sandbox in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its name.
+    pub id: SandboxId,
+    /// What it is doing.
+    pub state: State,
+    /// The life that goes on or is suspended.
+    pub generation: Option<Generation>,
+    /// Where its disk began.
+    pub origin: Origin,
+    /// When its disk was made, in milliseconds since 1970.
+    pub made_at_ms: u64,
+    /// When it was last made, attached to, suspended or restarted, in milliseconds
+    /// since 1970. For what has not been used for long, not for what happens now.
+    pub used_at_ms: u64,
+}
+
+/// A disk that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: SnapshotId,
+    /// The sandbox that it was taken of.
+    pub sandbox: SandboxId,
+    /// When, in milliseconds since 1970.
+    pub taken_at_ms: u64,
+    /// Layers that it stands on, itself included; a backend without layers says 1.
+    pub layers: u32,
+}
