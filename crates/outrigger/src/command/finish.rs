@@ -90,7 +90,7 @@ impl Finish<'_> {
             return Ok(None);
         }
         let listed = self.backend.list().await.map_err(|error| failed(&error))?;
-        if !listed.contains(&id) {
+        if !listed.iter().any(|listed| listed.id == id) {
             return Ok(None);
         }
         // One that died is started over its disk, which is all that is needed here.
