@@ -86,7 +86,9 @@ async fn guests_end_with_their_spawner_and_another_one_finds_their_disks() {
     let lost = sandbox.execute(shell("sleep 60"), &()).await;
     assert!(matches!(lost, Err(Error::Lost { .. })), "{lost:?}");
     let world = &sandbox.world;
-    assert_eq!(world.native.list().await.unwrap(), [sandbox_id("one")]);
+    let all = world.native.list().await.unwrap();
+    let names: Vec<_> = all.into_iter().map(|listed| listed.id).collect();
+    assert_eq!(names, [sandbox_id("one")]);
     assert!(world.native.find(&sandbox_id("one")).await.unwrap().is_none());
     let anew = world.sandbox("one").await;
     assert_ne!(anew.generation(), sandbox.generation());

@@ -87,8 +87,8 @@ impl Drop for World {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let Ok(native) = Native::open(config(&state)).await else { return };
-                for id in native.list().await.unwrap_or_default() {
-                    let _ = native.destroy(&id).await;
+                for listed in native.list().await.unwrap_or_default() {
+                    let _ = native.destroy(&listed.id).await;
                 }
             });
         });
