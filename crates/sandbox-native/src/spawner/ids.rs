@@ -50,6 +50,14 @@ impl Lease {
         }
     }
 
+    /// The id outside of the group of terminals (`tty` of `/etc/group`), where it is mapped.
+    pub(crate) fn tty_group(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some(first + 5),
+            Self::Single => None,
+        }
+    }
+
     /// The line for `uid_map` and `gid_map`; see user_namespaces(7).
     pub(crate) fn map(&self) -> String {
         match self {

@@ -8,20 +8,19 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::{Error, Generation, Isolation, Listed, Origin, SandboxId, Spec, State};
-use rustix::fs::{Gid, Uid};
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     sendmsg, socketpair,
 };
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::birth::{Born, give_birth};
+use super::birth::{Born, Order, give_birth};
 use super::ids::Lease;
-use super::root::{DISK, OUTPUT, Plan};
+use super::root::{self, Base, Plan, Prepared};
 use super::{remove, sys};
 use crate::cgroup::{Group, Groups};
 use crate::limits;
@@ -43,6 +42,8 @@ pub(super) struct Sandboxes {
     program: OwnedFd,
     pub(super) isolation: Isolation,
     groups: Groups,
+    /// What the last root was made with; a new list of paths takes its place.
+    prepared: Option<Prepared>,
     pub(super) living: BTreeMap<SandboxId, Living>,
 }
 
@@ -93,7 +94,7 @@ impl Sandboxes {
         isolation: Isolation,
         groups: Groups,
     ) -> Self {
-        Self { state, program, isolation, groups, living: BTreeMap::new() }
+        Self { state, program, isolation, groups, prepared: None, living: BTreeMap::new() }
     }
 
     fn disk(&self, id: &SandboxId) -> PathBuf {
@@ -135,11 +136,34 @@ impl Sandboxes {
             .map_err(|error| backend("cannot make the cgroups", &error))?;
         let generation = generation().map_err(|error| backend("no randomness", &error))?;
         let staging = self.state.join("mnt");
-        let upper = disk.join("upper");
-        let tty_group = matches!(lease, Lease::Range { .. }).then(|| lease.guest() + 5);
-        let plan =
-            Plan { staging: &staging, upper: &upper, read_only, owner: lease.guest(), tty_group };
-        match give_birth(&self.program, plan, &lease, &group, &generation, spec.pids_max) {
+        let (upper, work) = (disk.join("upper"), disk.join("work"));
+        let prepared = match self.prepared.take().filter(|last| last.read_only() == read_only) {
+            Some(last) => last,
+            None => Prepared::new(&staging, read_only)
+                .map_err(|error| backend("cannot prepare the root", &error))?,
+        };
+        let prepared = self.prepared.insert(prepared);
+        let plan = Plan {
+            prepared,
+            staging: &staging,
+            base: Base::HostTools,
+            upper: &upper,
+            work: &work,
+            lowers: &[],
+            owner: lease.guest(),
+            agent: lease.agent(),
+            tty_group: lease.tty_group(),
+        };
+        let order = Order {
+            program: &self.program,
+            plan,
+            lease: &lease,
+            group: &group,
+            generation: &generation,
+            pids_max: spec.pids_max,
+            kept: None,
+        };
+        match give_birth(order) {
             Ok(born) => {
                 let living = Living { born, generation, group, _lease: lease };
                 let attached = living.connect();
@@ -164,18 +188,7 @@ impl Sandboxes {
             | Isolation::RootlessSingle
             | Isolation::RootlessRange => Lease::Single,
         };
-        let upper = disk.join("upper");
-        private(&upper)?;
-        let parts = DISK.iter().map(|&(part, _, mode)| (part, mode, lease.agent()));
-        for (part, mode, owner) in parts.chain([(OUTPUT, 0o755, lease.guest())]) {
-            let path = upper.join(part);
-            match fs::create_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                result => result?,
-            }
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
-            rustix::fs::chown(&path, Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)))?;
-        }
+        root::make_disk(&disk.join("upper"), lease.guest(), lease.agent())?;
         Ok(lease)
     }
 
