@@ -3,6 +3,7 @@
 pub(crate) mod child;
 pub(crate) mod commands;
 pub(crate) mod group;
+pub(crate) mod kept;
 pub(crate) mod output;
 pub(crate) mod running;
 pub(crate) mod table;

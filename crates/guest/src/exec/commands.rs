@@ -13,6 +13,7 @@ use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
 use crate::connection::Connections;
 use crate::exec::child::Launcher;
 use crate::exec::group::{Cgroups, Group};
+use crate::exec::kept;
 use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
 use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, never_ran};
@@ -38,11 +39,11 @@ impl Commands {
     pub(crate) fn new(
         launcher: Launcher,
         cgroups: Cgroups,
-        spills: Spills,
+        (table, spills): (Table, Spills),
         memory: MemoryEvents,
     ) -> Self {
         Self {
-            table: Table::default(),
+            table,
             launcher,
             cgroups,
             spills,
@@ -134,6 +135,26 @@ impl Commands {
             }
         }
         out.reply(caller, Reply::Killed(Ok(())));
+    }
+
+    /// Whether any command runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Kills the trees of all commands that run.
+    pub(crate) fn kill_all(&mut self, why: End) {
+        let now = Instant::now();
+        for id in self.running.values() {
+            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+                running.kill(why, now);
+            }
+        }
+    }
+
+    /// Writes what the next life is to know. Nothing may run.
+    pub(crate) fn hand_over(&self, to: OwnedFd) -> std::io::Result<()> {
+        kept::write(&self.table, &self.spills, to)
     }
 
     /// Stops telling a caller.
