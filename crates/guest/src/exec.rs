@@ -2,6 +2,7 @@
 
 pub(crate) mod child;
 pub(crate) mod commands;
+mod freezer;
 pub(crate) mod group;
 pub(crate) mod kept;
 pub(crate) mod output;
@@ -10,5 +11,5 @@ pub(crate) mod table;
 mod tree;
 
 pub(crate) use commands::Commands;
-pub(crate) use group::Cgroups;
+pub(crate) use group::{Cgroups, Given};
 pub(crate) use output::Spills;

@@ -47,3 +47,8 @@ pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
 pub(crate) const KEPT_TABLE_BYTES_MAX: usize = 256 << 20;
 /// Kept output, or names that are forgotten, in one record of it.
 pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
+/// From one look at processes that are being stopped to the next.
+pub(crate) const FREEZE_POLL_MS: u64 = 1;
+/// What stopping them may take. One that the kernel can't stop (it waits for a disk)
+/// must not hold the caller.
+pub(crate) const FREEZE_MS_MAX: u64 = 2_000;

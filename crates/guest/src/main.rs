@@ -30,7 +30,7 @@ use exec::child::{self, Launcher};
 use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
 use exec::table::Table;
-use exec::{Cgroups, Commands, Spills};
+use exec::{Cgroups, Commands, Given, Spills};
 use options::Options;
 use rustix::fs::{Mode, OFlags};
 use serve::{Control, Door, Guest};
@@ -84,10 +84,10 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
         null,
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
     };
-    let cgroups = match (options.cgroup2, options.freezer) {
-        (Some(dir), _) => Cgroups::Unified(dir),
-        (None, Some(dir)) => Cgroups::Freezer(dir),
-        (None, None) => Cgroups::Absent,
+    let given = match (options.cgroup2, options.freezer) {
+        (Some(dir), _) => Given::Unified(dir),
+        (None, Some(dir)) => Given::Freezer(dir),
+        (None, None) => Given::Absent,
     };
     let memory = MemoryEvents::new(options.memory_events);
     let mut spills = Spills::new(options.output);
@@ -95,7 +95,7 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
         Some(kept) => kept::read(File::from(kept), &mut spills)?,
         None => Table::default(),
     };
-    let commands = Commands::new(launcher, cgroups, (table, spills), memory);
+    let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
     let mut connections = connection::Connections::new(options.generation);
     let door = match options.control {
         Some(control) => {

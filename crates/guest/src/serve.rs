@@ -189,7 +189,7 @@ impl Guest {
             control.tell(Tell::Busy);
             return Ok(true);
         }
-        if self.commands.hand_over(to).is_err() {
+        if self.commands.hand_over(to, &mut self.connections).is_err() {
             control.tell(Tell::Failed);
             return Ok(true);
         }
@@ -229,10 +229,8 @@ impl Guest {
             Ask::Input { .. } => {
                 self.connections.reply(caller, Reply::Taken(Err(lacking("a terminal"))));
             }
-            Ask::Freeze => {
-                self.connections.reply(caller, Reply::Frozen(Err(lacking("freezing"))));
-            }
-            Ask::Thaw => self.connections.reply(caller, Reply::Thawed(Ok(()))),
+            Ask::Freeze => self.commands.freeze(caller, &mut self.connections),
+            Ask::Thaw => self.commands.thaw(caller, &mut self.connections),
             Ask::Forget => self.commands.forget(caller),
             Ask::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);

@@ -8,5 +8,6 @@
 )]
 
 mod control;
+mod freeze;
 mod harness;
 mod hostile;
