@@ -8,6 +8,7 @@ pub(crate) mod kept;
 pub(crate) mod output;
 pub(crate) mod running;
 pub(crate) mod table;
+mod terminal;
 mod tree;
 
 pub(crate) use commands::Commands;

@@ -52,3 +52,9 @@ pub(crate) const FREEZE_POLL_MS: u64 = 1;
 /// What stopping them may take. One that the kernel can't stop (it waits for a disk)
 /// must not hold the caller.
 pub(crate) const FREEZE_MS_MAX: u64 = 2_000;
+/// Stack of the thread that opens a terminal.
+pub(crate) const TERMINAL_STACK_BYTES: usize = 64 << 10;
+/// Input that waits for one command to read, beside what it was started with.
+pub(crate) const INPUT_WAITING_BYTES_MAX: usize = 1 << 20;
+/// Pieces of such input.
+pub(crate) const INPUTS_WAITING_MAX: usize = 256;

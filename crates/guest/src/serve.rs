@@ -156,7 +156,7 @@ impl Guest {
                     self.perform(number, request);
                 }
             }
-            Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe),
+            Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe, &mut self.connections),
             Token::Drain => self.commands.drain(),
         }
         Ok(true)
@@ -226,8 +226,8 @@ impl Guest {
         match ask {
             Ask::Execute(request) => self.commands.execute(request, caller, &mut self.connections),
             Ask::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
-            Ask::Input { .. } => {
-                self.connections.reply(caller, Reply::Taken(Err(lacking("a terminal"))));
+            Ask::Input { id, input } => {
+                self.commands.input(&id, input, caller, &mut self.connections);
             }
             Ask::Freeze => self.commands.freeze(caller, &mut self.connections),
             Ask::Thaw => self.commands.thaw(caller, &mut self.connections),
@@ -240,9 +240,4 @@ impl Guest {
             }
         }
     }
-}
-
-fn lacking(what: &str) -> outrigger_sandbox::Error {
-    let reason = "this guest has no means for it".to_owned();
-    outrigger_sandbox::Error::Unsupported { what: what.to_owned(), reason }
 }

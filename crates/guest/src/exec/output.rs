@@ -73,9 +73,9 @@ enum Spill {
 
 impl Output {
     pub(crate) fn new(request: &Execute) -> Self {
-        let stderr = match request.streams {
-            Streams::Separate => request.stderr_bytes_max,
-            Streams::Merged => 0,
+        let stderr = match (request.streams, request.terminal) {
+            (Streams::Separate, None) => request.stderr_bytes_max,
+            (Streams::Merged, _) | (_, Some(_)) => 0,
         };
         Self {
             stdout: Kept::with_cap(request.stdout_bytes_max),

@@ -11,3 +11,4 @@ mod control;
 mod freeze;
 mod harness;
 mod hostile;
+mod terminal;
