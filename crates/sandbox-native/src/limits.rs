@@ -89,5 +89,12 @@ pub const SURVEY_BYTES: u64 = 32 << 20;
 pub const SURVEY_INODES: u64 = 4_096;
 /// Surveys that find a sandbox above its limit and growing before it is killed.
 pub const SURVEY_STRIKES_MAX: u32 = 4;
-/// Growth between two surveys that counts, in bytes, and in inodes.
-pub const SURVEY_GROWTH: u64 = 64;
+/// Growth between two surveys that counts, in bytes.
+pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
+/// The same in inodes.
+pub const SURVEY_GROWTH_INODES: u64 = 64;
+/// Sandboxes above their limit that one survey tells of.
+pub const SURVEY_FOUND_MAX: usize = 128;
+/// Files with several names whose second name is made again when layers are made one;
+/// those beyond it become files of their own.
+pub const FLATTEN_LINKS_MAX: usize = 100_000;

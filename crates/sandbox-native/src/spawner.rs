@@ -25,6 +25,7 @@ mod ids;
 mod layers;
 mod live;
 mod origin;
+mod pool;
 mod record;
 mod remove;
 mod root;
@@ -40,6 +41,7 @@ mod sys;
 mod task;
 mod verify;
 mod waits;
+mod walk;
 
 use std::io;
 

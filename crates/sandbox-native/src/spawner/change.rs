@@ -49,6 +49,8 @@ pub(super) enum Want {
 pub(super) struct Make {
     pub(super) spec: Spec,
     pub(super) read_only: Vec<PathBuf>,
+    /// How many more like it are kept ready.
+    pub(super) warm: u32,
 }
 
 /// A change that goes on.
@@ -200,7 +202,11 @@ impl Spawner {
             if matches!(stage, Stage::Ending) {
                 change.lived = spawner.sandboxes.living.get(id).map(|living| Lived {
                     generation: living.generation.clone(),
-                    make: Make { spec: living.spec.clone(), read_only: living.read_only.clone() },
+                    make: Make {
+                        spec: living.spec.clone(),
+                        read_only: living.read_only.clone(),
+                        warm: 0,
+                    },
                 });
             }
             spawner.sandboxes.bury(id);
@@ -357,7 +363,7 @@ impl Spawner {
         self.verify(id, checks, Then::Begin(start), make)
     }
 
-    fn fresh() -> Result<Generation, Error> {
+    pub(super) fn fresh() -> Result<Generation, Error> {
         super::generation().map_err(|error| backend("no randomness", &error))
     }
 
@@ -373,6 +379,10 @@ impl Spawner {
             made_at_ms: now_ms(),
             lifetime: make.spec.lifetime,
         };
+        self.expect_more(make, about.layers.clone());
+        if let Some(adopted) = self.adopt(id, make, &about) {
+            return adopted.and_then(|()| self.attached(id, Began::Made, false));
+        }
         // From here on nothing that it stands on is collected.
         self.sandboxes
             .note(id, about, Outlasts::Process)
@@ -686,7 +696,7 @@ fn astray() -> Error {
 
 /// The origin is checked when a disk is made, everything else before anything is.
 pub(super) fn check(make: &Make) -> Result<(), Error> {
-    let Make { spec, read_only } = make;
+    let Make { spec, read_only, .. } = make;
     if spec.memory_bytes_max < (1 << 20) || spec.pids_max == 0 || spec.cpu_millis_max == 0 {
         return Err(Error::Invalid(
             "a limit of the sandbox is too small to run anything".to_owned(),

@@ -18,6 +18,7 @@ use outrigger_sandbox::{
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
 use super::about::{About, now_ms};
+use super::backend;
 use super::birth::{Order, give_birth};
 use super::cold::{self, Cold};
 use super::ids::Lease;
@@ -30,7 +31,6 @@ use super::snapshots::{self, Kept};
 use super::store::{Place, Store, private};
 use super::survey::Usage;
 use super::waits::Waits;
-use super::backend;
 use crate::cgroup::Groups;
 use crate::limits;
 
@@ -125,7 +125,7 @@ impl Sandboxes {
                 sandboxes.load(id)?;
             }
         }
-        sandboxes.discard_unused_layers()?;
+        sandboxes.discard_unused_layers([])?;
         Ok(sandboxes)
     }
 
@@ -318,6 +318,13 @@ impl Sandboxes {
         let spec = living.spec.clone();
         living.bury(&mut self.waits);
         Some(spec)
+    }
+
+    /// Frees the range of a sandbox whose disk goes.
+    pub(super) fn release(&mut self, lease: &Lease) {
+        if let Some(number) = lease.number() {
+            self.ranges.remove(&number);
+        }
     }
 
     /// Takes a disk out of sight, so that its name is free. Gives where it is now.
