@@ -5,7 +5,7 @@
 //! long as its sandbox lives. A disk keeps the range that owns its files.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -69,9 +69,9 @@ impl Lease {
     /// Takes the range that a disk has, or a free one for a new disk, and notes it there.
     pub(crate) fn take(note: &Path) -> io::Result<Self> {
         fs::create_dir_all(LOCKS)?;
-        if let Ok(text) = fs::read_to_string(note) {
-            let number =
-                text.trim().parse::<u32>().ok().filter(|number| *number < limits::ID_RANGES);
+        if let Ok(text) = fs::read_link(note) {
+            let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
+            let number = number.filter(|number| *number < limits::ID_RANGES);
             let number =
                 number.ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
             let busy = || {
@@ -87,7 +87,9 @@ impl Lease {
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
             if let Some(lease) = Self::lock(number)? {
-                write_whole(note, &number.to_string())?;
+                // A link is there whole or not at all, without a wait for the disk: half
+                // a note would keep this one from ever being used again.
+                std::os::unix::fs::symlink(number.to_string(), note)?;
                 return Ok(lease);
             }
         }
@@ -106,20 +108,6 @@ impl Lease {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// Writes a file that is there whole or not at all, over a loss of power too: half a
-/// note would keep a disk from ever being used again.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    match path.parent() {
-        Some(dir) => fs::File::open(dir)?.sync_all(),
-        None => Ok(()),
     }
 }
 

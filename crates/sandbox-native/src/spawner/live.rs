@@ -137,7 +137,7 @@ impl Sandboxes {
         let generation = generation().map_err(|error| backend("no randomness", &error))?;
         let staging = self.state.join("mnt");
         let (upper, work) = (disk.join("upper"), disk.join("work"));
-        let prepared = match self.prepared.take().filter(|last| last.read_only() == read_only) {
+        let prepared = match self.prepared.take().filter(|last| last.serves(read_only)) {
             Some(last) => last,
             None => Prepared::new(&staging, read_only)
                 .map_err(|error| backend("cannot prepare the root", &error))?,
