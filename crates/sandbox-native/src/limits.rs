@@ -33,6 +33,12 @@ pub const GUEST_PROCESSES: u32 = 16;
 pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
 /// The skeleton of a sandbox's root: directories, links and a few small files.
 pub const ROOT_BYTES_MAX: u64 = 4 << 20;
+/// Files of `/etc` up to this size are copied to the skeleton, larger ones bound.
+pub const SKELETON_FILE_BYTES_MAX: u64 = 256 << 10;
+/// From one look at whether the host's files are still those of the skeleton to the next.
+pub const SKELETON_LOOK_MS: u64 = 1_000;
+/// Maps from one range of ids to another that a spawner keeps.
+pub const ID_MAPS_MAX: usize = 64;
 /// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 

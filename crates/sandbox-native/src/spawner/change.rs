@@ -18,6 +18,7 @@ use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, Snapshot, S
 use super::about::{About, now_ms};
 use super::backend;
 use super::cold::{self, Cold};
+use super::layers::Layer;
 use super::live::Said;
 use super::origin::Stack;
 use super::record::Outlasts;
@@ -86,6 +87,8 @@ enum Stage {
     Measuring(Task, Key),
     /// A process compares its disk with how it was left.
     Verifying(Task, Key, Vec<Check>, Then),
+    /// A process makes one layer of those that it stands on.
+    Flattening(Task, Key, Layer),
     /// A process deletes its disk.
     Deleting(Task, Key),
 }
@@ -298,6 +301,10 @@ impl Spawner {
             Stage::Verifying(task, key, checks, then) => {
                 let result = spawner.finish(task, key)?;
                 spawner.verified(id, change, verify::told(&checks, &result), then)
+            }
+            Stage::Flattening(task, key, layer) => {
+                spawner.sandboxes.waits.remove(key, task.ended());
+                spawner.flattened(id, change, &layer, task.finish())
             }
             Stage::Deleting(task, key) => {
                 let what = "the sandbox is gone, but its disk could not be deleted whole; \
@@ -627,28 +634,51 @@ impl Spawner {
         self.sandboxes
             .seal(id, &about, found.tree)
             .map_err(|error| backend("cannot seal the disk", &error))?;
-        let layers = self.sandboxes.about(id)?.layers.clone();
-        self.kept(id, name, change, layers)
+        let about = self.sandboxes.about(id)?.clone();
+        if about.layers.len() < limits::LAYERS_FLATTEN {
+            return self.kept(id, name, change);
+        }
+        match self.sandboxes.flatten(id, &about) {
+            Ok((task, layer)) => {
+                let key = self.await_task(id, &task)?;
+                Ok(Next::Wait(Stage::Flattening(task, key, layer)))
+            }
+            // A high stack serves too, up to its limit.
+            Err(_) => self.kept(id, name, change),
+        }
+    }
+
+    fn flattened(
+        &mut self,
+        id: &SandboxId,
+        change: &Change,
+        layer: &Layer,
+        result: io::Result<Vec<u8>>,
+    ) -> Step {
+        let Want::Snapshot(name) = &change.want else { return Err(astray()) };
+        let about = self.sandboxes.about(id)?.clone();
+        let _ = self.sandboxes.flattened(id, about, layer, result);
+        let kept = self.kept(id, name, change);
+        // Either the many or the one that failed.
+        self.collect();
+        kept
     }
 
     /// The stack is as it stays: it gets its name, and its life goes on.
-    fn kept(
-        &mut self,
-        id: &SandboxId,
-        name: &SnapshotId,
-        change: &Change,
-        layers: Vec<super::layers::Layer>,
-    ) -> Step {
-        let template = self.sandboxes.about(id)?.template.clone();
-        let kept_layers = layers.clone();
-        let kept =
-            Kept { sandbox: id.clone(), template: template.clone(), layers, taken_at_ms: now_ms() };
+    fn kept(&mut self, id: &SandboxId, name: &SnapshotId, change: &Change) -> Step {
+        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+        let kept = Kept {
+            sandbox: id.clone(),
+            template: template.clone(),
+            layers: layers.clone(),
+            taken_at_ms: now_ms(),
+        };
         let told: Snapshot = kept.describe(name);
         self.sandboxes
             .keep(name, kept)
             .map_err(|error| backend("cannot keep the snapshot", &error))?;
         if let Some(lived) = &change.lived {
-            let (lowers, _) = self.sandboxes.store.stack(&kept_layers)?;
+            let (lowers, _) = self.sandboxes.store.stack(&layers)?;
             let generation = lived.generation.clone();
             let start = Start { began: Began::Resumed, generation, lowers, template };
             // If it can't go on it is cold, and whoever asks for it learns why.
