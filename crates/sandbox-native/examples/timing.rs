@@ -27,6 +27,7 @@ async fn main() {
         launch: Launch { program, args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
+        warm: 0,
     };
     let native = Native::open(config).await.expect("the backend opens");
     let spec = Spec::default();

@@ -39,7 +39,6 @@ pub(super) enum Base {
     /// Programs and libraries of the host, read-only; of the disk some parts are seen.
     HostTools,
     /// The disk, which is laid over the layers of an image, is the whole root.
-    #[cfg_attr(not(test), expect(dead_code, reason = "templates of images are asked for next"))]
     Image,
 }
 
