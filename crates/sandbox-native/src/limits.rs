@@ -33,6 +33,12 @@ pub const GUEST_PROCESSES: u32 = 16;
 pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
 /// The skeleton of a sandbox's root: directories, links and a few small files.
 pub const ROOT_BYTES_MAX: u64 = 4 << 20;
+/// Files of `/etc` up to this size are copied to the skeleton, larger ones bound.
+pub const SKELETON_FILE_BYTES_MAX: u64 = 256 << 10;
+/// From one look at whether the host's files are still those of the skeleton to the next.
+pub const SKELETON_LOOK_MS: u64 = 1_000;
+/// Maps from one range of ids to another that a spawner keeps.
+pub const ID_MAPS_MAX: usize = 64;
 /// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 
@@ -89,5 +95,12 @@ pub const SURVEY_BYTES: u64 = 32 << 20;
 pub const SURVEY_INODES: u64 = 4_096;
 /// Surveys that find a sandbox above its limit and growing before it is killed.
 pub const SURVEY_STRIKES_MAX: u32 = 4;
-/// Growth between two surveys that counts, in bytes, and in inodes.
-pub const SURVEY_GROWTH: u64 = 64;
+/// Growth between two surveys that counts, in bytes.
+pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
+/// The same in inodes.
+pub const SURVEY_GROWTH_INODES: u64 = 64;
+/// Sandboxes above their limit that one survey tells of.
+pub const SURVEY_FOUND_MAX: usize = 128;
+/// Files with several names whose second name is made again when layers are made one;
+/// those beyond it become files of their own.
+pub const FLATTEN_LINKS_MAX: usize = 100_000;

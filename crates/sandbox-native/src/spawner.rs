@@ -19,12 +19,15 @@ mod about;
 mod birth;
 mod change;
 mod cold;
+mod copy;
 mod expiry;
 mod fingerprint;
+mod flatten;
 mod ids;
 mod layers;
 mod live;
 mod origin;
+mod pool;
 mod record;
 mod remove;
 mod root;
@@ -40,6 +43,7 @@ mod sys;
 mod task;
 mod verify;
 mod waits;
+mod walk;
 
 use std::io;
 

@@ -33,6 +33,9 @@ pub struct Config {
     /// Paths of the host that are seen inside at the same place, read-only, beside
     /// the host's programs and libraries. Absolute; absent ones are passed over.
     pub read_only: Vec<PathBuf>,
+    /// How many sandboxes like the last one that was made from a template are kept
+    /// ready, so that the next is there at once; at most [`limits::WARM_MAX`].
+    pub warm: u32,
 }
 
 /// The native backend on one state directory.
@@ -40,6 +43,7 @@ pub struct Config {
 pub struct Native {
     spawner: Arc<Spawner>,
     read_only: Vec<PathBuf>,
+    warm: u32,
     capabilities: Capabilities,
     /// Links in use, so that all who use a sandbox share one.
     links: Mutex<HashMap<SandboxId, (Generation, Weak<Link>)>>,
@@ -58,9 +62,9 @@ impl Native {
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let Config { state_dir: state, launch, guest, read_only } = config;
+        let Config { state_dir: state, launch, guest, read_only, warm } = config;
         let spawner = Arc::new(Spawner { state, launch, guest });
-        Ok(Self { spawner, read_only, capabilities, links: Mutex::default() })
+        Ok(Self { spawner, read_only, warm, capabilities, links: Mutex::default() })
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
@@ -86,7 +90,8 @@ impl Native {
 
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
         let read_only = self.read_only.clone();
-        let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
+        let request =
+            Request::Create { id: id.clone(), spec: spec.clone(), read_only, warm: self.warm };
         let (answer, socket) = self.ask(request).await?;
         let Found::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
             return Err(astray());

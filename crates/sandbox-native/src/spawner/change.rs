@@ -18,6 +18,7 @@ use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, Snapshot, S
 use super::about::{About, now_ms};
 use super::backend;
 use super::cold::{self, Cold};
+use super::layers::Layer;
 use super::live::Said;
 use super::origin::Stack;
 use super::record::Outlasts;
@@ -49,6 +50,8 @@ pub(super) enum Want {
 pub(super) struct Make {
     pub(super) spec: Spec,
     pub(super) read_only: Vec<PathBuf>,
+    /// How many more like it are kept ready.
+    pub(super) warm: u32,
 }
 
 /// A change that goes on.
@@ -84,6 +87,8 @@ enum Stage {
     Measuring(Task, Key),
     /// A process compares its disk with how it was left.
     Verifying(Task, Key, Vec<Check>, Then),
+    /// A process makes one layer of those that it stands on.
+    Flattening(Task, Key, Layer),
     /// A process deletes its disk.
     Deleting(Task, Key),
 }
@@ -200,7 +205,11 @@ impl Spawner {
             if matches!(stage, Stage::Ending) {
                 change.lived = spawner.sandboxes.living.get(id).map(|living| Lived {
                     generation: living.generation.clone(),
-                    make: Make { spec: living.spec.clone(), read_only: living.read_only.clone() },
+                    make: Make {
+                        spec: living.spec.clone(),
+                        read_only: living.read_only.clone(),
+                        warm: 0,
+                    },
                 });
             }
             spawner.sandboxes.bury(id);
@@ -293,6 +302,10 @@ impl Spawner {
                 let result = spawner.finish(task, key)?;
                 spawner.verified(id, change, verify::told(&checks, &result), then)
             }
+            Stage::Flattening(task, key, layer) => {
+                spawner.sandboxes.waits.remove(key, task.ended());
+                spawner.flattened(id, change, &layer, task.finish())
+            }
             Stage::Deleting(task, key) => {
                 let what = "the sandbox is gone, but its disk could not be deleted whole; \
                                 what is left of it is in `trash` of the state directory";
@@ -357,7 +370,7 @@ impl Spawner {
         self.verify(id, checks, Then::Begin(start), make)
     }
 
-    fn fresh() -> Result<Generation, Error> {
+    pub(super) fn fresh() -> Result<Generation, Error> {
         super::generation().map_err(|error| backend("no randomness", &error))
     }
 
@@ -373,6 +386,10 @@ impl Spawner {
             made_at_ms: now_ms(),
             lifetime: make.spec.lifetime,
         };
+        self.expect_more(make, about.layers.clone());
+        if let Some(adopted) = self.adopt(id, make, &about) {
+            return adopted.and_then(|()| self.attached(id, Began::Made, false));
+        }
         // From here on nothing that it stands on is collected.
         self.sandboxes
             .note(id, about, Outlasts::Process)
@@ -617,28 +634,52 @@ impl Spawner {
         self.sandboxes
             .seal(id, &about, found.tree)
             .map_err(|error| backend("cannot seal the disk", &error))?;
-        let layers = self.sandboxes.about(id)?.layers.clone();
-        self.kept(id, name, change, layers)
+        let about = self.sandboxes.about(id)?.clone();
+        if about.layers.len() < limits::LAYERS_FLATTEN {
+            return self.kept(id, name, change);
+        }
+        match self.sandboxes.flatten(id, &about) {
+            Ok((task, layer)) => {
+                let key = self.await_task(id, &task)?;
+                Ok(Next::Wait(Stage::Flattening(task, key, layer)))
+            }
+            // A high stack serves too, up to its limit.
+            Err(_) => self.kept(id, name, change),
+        }
+    }
+
+    fn flattened(
+        &mut self,
+        id: &SandboxId,
+        change: &Change,
+        layer: &Layer,
+        result: io::Result<Vec<u8>>,
+    ) -> Step {
+        let Want::Snapshot(name) = &change.want else { return Err(astray()) };
+        let about = self.sandboxes.about(id)?.clone();
+        // The many layers serve as well as the one that could not be made.
+        let _ = self.sandboxes.flattened(id, about, layer, result);
+        let kept = self.kept(id, name, change);
+        // Either the many or the one that failed.
+        self.collect();
+        kept
     }
 
     /// The stack is as it stays: it gets its name, and its life goes on.
-    fn kept(
-        &mut self,
-        id: &SandboxId,
-        name: &SnapshotId,
-        change: &Change,
-        layers: Vec<super::layers::Layer>,
-    ) -> Step {
-        let template = self.sandboxes.about(id)?.template.clone();
-        let kept_layers = layers.clone();
-        let kept =
-            Kept { sandbox: id.clone(), template: template.clone(), layers, taken_at_ms: now_ms() };
+    fn kept(&mut self, id: &SandboxId, name: &SnapshotId, change: &Change) -> Step {
+        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+        let kept = Kept {
+            sandbox: id.clone(),
+            template: template.clone(),
+            layers: layers.clone(),
+            taken_at_ms: now_ms(),
+        };
         let told: Snapshot = kept.describe(name);
         self.sandboxes
             .keep(name, kept)
             .map_err(|error| backend("cannot keep the snapshot", &error))?;
         if let Some(lived) = &change.lived {
-            let (lowers, _) = self.sandboxes.store.stack(&kept_layers)?;
+            let (lowers, _) = self.sandboxes.store.stack(&layers)?;
             let generation = lived.generation.clone();
             let start = Start { began: Began::Resumed, generation, lowers, template };
             // If it can't go on it is cold, and whoever asks for it learns why.
@@ -686,7 +727,7 @@ fn astray() -> Error {
 
 /// The origin is checked when a disk is made, everything else before anything is.
 pub(super) fn check(make: &Make) -> Result<(), Error> {
-    let Make { spec, read_only } = make;
+    let Make { spec, read_only, .. } = make;
     if spec.memory_bytes_max < (1 << 20) || spec.pids_max == 0 || spec.cpu_millis_max == 0 {
         return Err(Error::Invalid(
             "a limit of the sandbox is too small to run anything".to_owned(),

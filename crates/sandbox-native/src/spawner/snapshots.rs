@@ -79,8 +79,12 @@ impl Sandboxes {
     }
 
     /// Moves every layer that nothing stands on to the trash. Says whether there was one.
-    pub(super) fn discard_unused_layers(&self) -> io::Result<bool> {
-        let mut used: BTreeSet<&Layer> = BTreeSet::new();
+    /// `held` are those that are used in other ways.
+    pub(super) fn discard_unused_layers<'a>(
+        &'a self,
+        held: impl IntoIterator<Item = &'a Layer>,
+    ) -> io::Result<bool> {
+        let mut used: BTreeSet<&Layer> = held.into_iter().collect();
         for disk in self.disks.values() {
             // One whose record is damaged may stand on any.
             let Some(about) = &disk.about else { return Ok(false) };

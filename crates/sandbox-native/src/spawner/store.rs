@@ -125,6 +125,10 @@ pub(super) fn private(path: &Path) -> io::Result<()> {
 pub(super) struct Place(PathBuf);
 
 impl Place {
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Self(dir)
+    }
+
     pub(super) fn dir(&self) -> &Path {
         &self.0
     }
