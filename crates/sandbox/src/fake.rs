@@ -39,7 +39,7 @@ use tree::Tree;
 pub enum Disk {
     /// The next life finds them.
     Kept,
-    /// The next life begins with an empty workspace.
+    /// It is gone, and the next life begins from its origin.
     Dropped,
 }
 
@@ -74,6 +74,8 @@ struct World {
     boxes: BTreeMap<SandboxId, Place>,
     snapshots: BTreeMap<SnapshotId, (Snapshot, Tree)>,
     lives: u64,
+    /// When the last disk was made: no two are made at the same time.
+    made_at_ms: u64,
     starts: Vec<Start>,
 }
 
@@ -126,6 +128,7 @@ impl Fake {
             boxes: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             lives: 0,
+            made_at_ms: 0,
             starts: Vec::new(),
         };
         let shared = Shared { capabilities, world: Mutex::new(world), changed: Notify::new() };
@@ -143,13 +146,14 @@ impl Fake {
     /// One that does not live is fine.
     pub fn lose(&self, id: &SandboxId, disk: Disk) {
         let mut world = self.shared.world();
-        if let Some(place) = world.boxes.get_mut(id) {
-            place.catch_up();
-            place.life = None;
-            place.suspended = None;
-            if disk == Disk::Dropped {
-                place.tree = Tree::new();
+        match (disk, world.boxes.get_mut(id)) {
+            (Disk::Dropped, _) => drop(world.boxes.remove(id)),
+            (Disk::Kept, Some(place)) => {
+                place.catch_up();
+                place.life = None;
+                place.suspended = None;
             }
+            (Disk::Kept, None) => {}
         }
         drop(world);
         self.shared.changed.notify_waiters();
@@ -172,12 +176,7 @@ impl Fake {
         place.tree.file(path).ok().map(<[u8]>::to_vec)
     }
 
-    fn handle(
-        &self,
-        id: &SandboxId,
-        generation: &Generation,
-        began: Began,
-    ) -> Arc<dyn Sandbox> {
+    fn handle(&self, id: &SandboxId, generation: &Generation, began: Began) -> Arc<dyn Sandbox> {
         let (id, generation) = (id.clone(), generation.clone());
         Arc::new(Handle { shared: self.shared.clone(), id, generation, began })
     }
@@ -239,7 +238,7 @@ impl Backend for Fake {
         }
         let mut world = self.shared.world();
         let now_ms = world.now_ms();
-        let World { boxes, lives, snapshots, .. } = &mut *world;
+        let World { boxes, lives, snapshots, made_at_ms: made, .. } = &mut *world;
         let mut began = if boxes.contains_key(id) { Began::Restarted } else { Began::Made };
         if began == Began::Made {
             let tree = match &spec.origin {
@@ -250,9 +249,9 @@ impl Backend for Fake {
                 },
             };
             let origin = spec.origin.clone();
-            let (made_at_ms, used_at_ms) = (now_ms, now_ms);
-            let place =
-                Place { tree, life: None, suspended: None, origin, made_at_ms, used_at_ms };
+            *made = now_ms.max(*made + 1);
+            let (made_at_ms, used_at_ms) = (*made, now_ms);
+            let place = Place { tree, life: None, suspended: None, origin, made_at_ms, used_at_ms };
             boxes.insert(id.clone(), place);
         }
         let place = boxes.get_mut(id).expect("it was there or was just put there");
