@@ -20,7 +20,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::birth::{Born, Order, give_birth};
 use super::ids::Lease;
-use super::root::{self, Base, Plan, Prepared};
+use super::root::{Base, Plan, Prepared};
 use super::{remove, sys};
 use crate::cgroup::{Group, Groups};
 use crate::limits;
@@ -188,7 +188,6 @@ impl Sandboxes {
             | Isolation::RootlessSingle
             | Isolation::RootlessRange => Lease::Single,
         };
-        root::make_disk(&disk.join("upper"), lease.guest(), lease.agent())?;
         Ok(lease)
     }
 
