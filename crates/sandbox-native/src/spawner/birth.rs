@@ -37,6 +37,8 @@ pub(super) struct Order<'a> {
     pub(super) generation: &'a Generation,
     /// Processes of the commands together.
     pub(super) pids_max: u32,
+    /// Largest file that a command can make, in bytes.
+    pub(super) file_bytes_max: u64,
     /// The table of commands of an earlier life, a file open for reading.
     pub(super) kept: Option<&'a OwnedFd>,
 }
@@ -59,7 +61,7 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Makes a guest.
 pub(super) fn give_birth(order: Order<'_>) -> io::Result<Born> {
-    let Order { program, plan, lease, group, generation, pids_max, kept } = order;
+    let Order { program, plan, lease, group, generation, pids_max, file_bytes_max, kept } = order;
     let root = plan.ready()?;
     let (control, theirs) = pair()?;
     let mut handles = group.handles()?;
@@ -72,6 +74,7 @@ pub(super) fn give_birth(order: Order<'_>) -> io::Result<Born> {
             root: &root,
             generation,
             pids_max,
+            file_bytes_max,
             kept: kept.map(AsFd::as_fd),
             inside: lease.inside(),
         }),

@@ -4,6 +4,7 @@
 //! spawner made them: a range is held by a lock on a file of the host's, for as
 //! long as its sandbox lives. A disk keeps the range that owns its files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -66,14 +67,21 @@ impl Lease {
         }
     }
 
-    /// Takes the range that a disk has, or a free one for a new disk, and notes it there.
-    pub(crate) fn take(note: &Path) -> io::Result<Self> {
+    /// Which range it is.
+    pub(crate) fn number(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some((first - limits::ID_FIRST) / limits::IDS_PER_SANDBOX),
+            Self::Single => None,
+        }
+    }
+
+    /// Takes the range that a disk has, or a free one for a new disk, and notes it
+    /// there. `others` are those of disks on which nothing may live now.
+    pub(crate) fn take(note: &Path, others: &BTreeSet<u32>) -> io::Result<Self> {
         fs::create_dir_all(LOCKS)?;
-        if let Ok(text) = fs::read_link(note) {
-            let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
-            let number = number.filter(|number| *number < limits::ID_RANGES);
-            let number =
-                number.ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
+        if fs::symlink_metadata(note).is_ok() {
+            let number = noted(note)
+                .ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
             let busy = || {
                 io::Error::other(
                     "another living sandbox of this host uses the id range of this disk; destroy one of them",
@@ -86,6 +94,9 @@ impl Lease {
         let start = u32::from_ne_bytes(seed) % limits::ID_RANGES;
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
+            if others.contains(&number) {
+                continue;
+            }
             if let Some(lease) = Self::lock(number)? {
                 // A link is there whole or not at all, without a wait for the disk: half
                 // a note would keep this one from ever being used again.
@@ -109,6 +120,12 @@ impl Lease {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The range that a disk has, if it has one.
+pub(crate) fn noted(note: &Path) -> Option<u32> {
+    let number = fs::read_link(note).ok()?.to_str()?.parse().ok()?;
+    (number < limits::ID_RANGES).then_some(number)
 }
 
 /// Whether every range is mapped where this process lives: inside a container with

@@ -38,7 +38,6 @@ pub(super) enum Base {
     /// Programs and libraries of the host, read-only; of the disk some parts are seen.
     HostTools,
     /// The disk, which is laid over the layers of an image, is the whole root.
-    #[cfg_attr(not(test), expect(dead_code, reason = "templates of images are asked for next"))]
     Image,
 }
 
@@ -125,6 +124,12 @@ impl Ready<'_> {
         tree.complete()?;
         rustix::process::umask(umask);
         Ok((path, tree))
+    }
+
+    /// Mounts the tree as its sandbox would see it, in a namespace of its own, and gives
+    /// where. To be called by a process with one thread, which ends soon.
+    pub(super) fn merged(&self) -> io::Result<PathBuf> {
+        self.own_tree().map(|(path, _)| path)
     }
 
     fn enter_tools(&self) -> io::Result<OwnedFd> {

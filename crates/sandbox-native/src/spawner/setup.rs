@@ -50,6 +50,8 @@ pub(super) struct Child<'a> {
     pub(super) root: &'a Ready<'a>,
     pub(super) generation: &'a Generation,
     pub(super) pids_max: u32,
+    /// Largest file that a command can make, in bytes.
+    pub(super) file_bytes_max: u64,
     /// The table of commands of an earlier life.
     pub(super) kept: Option<BorrowedFd<'a>>,
     /// The guest's id inside.
@@ -122,6 +124,7 @@ fn execute(child: Child<'_>, output: &OwnedFd, report: BorrowedFd<'_>) -> io::Re
     let mut args = vec!["outrigger-guest".to_owned()];
     args.extend(["--generation".to_owned(), child.generation.to_string()]);
     args.extend(["--pids".to_owned(), child.pids_max.to_string()]);
+    args.extend(["--file-bytes".to_owned(), child.file_bytes_max.to_string()]);
     let mut moved = Vec::new();
     for (fd, number, name) in given {
         let Some(fd) = fd else { continue };
