@@ -11,7 +11,6 @@ mod rest;
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;

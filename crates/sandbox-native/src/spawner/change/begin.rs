@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
 
 use super::{Change, Make, Next, Stage, Start, Step, Then, Want, astray};
-use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
