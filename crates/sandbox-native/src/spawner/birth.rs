@@ -22,10 +22,9 @@ use super::sys::{self, Fork};
 use crate::cgroup::{Group, Handles};
 use crate::limits;
 
-/// Namespaces that a process is born into; mount, cgroup and user follow when it is
-/// ready for them.
-const NAMESPACES: libc::c_int =
-    libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+/// Namespaces that a process is born into; it takes the others when it is ready for
+/// them, that of the network while the spawner makes its disk.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
 /// What is to be born.
 #[derive(Debug)]
@@ -66,23 +65,22 @@ pub(super) fn give_birth(order: Order<'_>) -> io::Result<Born> {
     let root = plan.ready()?;
     let (control, theirs) = pair()?;
     let mut handles = group.handles()?;
-    let child = |handles| Child {
-        control: theirs,
-        program: program.as_fd(),
-        handles,
-        root,
-        generation,
-        pids_max,
-        file_bytes_max,
-        kept: kept.map(AsFd::as_fd),
-        inside: lease.inside(),
-    };
     let (pid, pidfd) = match fork(&mut handles)? {
         Fork::Parent { pid, pidfd } => (pid, pidfd),
-        Fork::Child => setup::run(child(handles)),
+        Fork::Child => setup::run(Child {
+            control: theirs,
+            program: program.as_fd(),
+            handles,
+            root: &root,
+            generation,
+            pids_max,
+            file_bytes_max,
+            kept: kept.map(AsFd::as_fd),
+            inside: lease.inside(),
+        }),
     };
-    drop((child, handles));
-    match attend(pid, &control, lease) {
+    drop((theirs, handles));
+    match root.make_disk().and_then(|()| attend(pid, &control, lease)) {
         Ok(()) => Ok(Born { pid, pidfd, control }),
         Err(error) => {
             let _ = pidfd_send_signal(&pidfd, Signal::KILL);
@@ -112,6 +110,7 @@ fn fork(handles: &mut Handles) -> io::Result<Fork> {
 const UNKNOWN: [i32; 4] = [libc::ENOSYS, libc::E2BIG, libc::EINVAL, libc::EPERM];
 
 fn attend(pid: i32, control: &OwnedFd, lease: &Lease) -> io::Result<()> {
+    send(control, GO, SendFlags::NOSIGNAL)?;
     expect(control, MAP)?;
     let map = lease.map();
     // Root of a namespace may map many ids; with one, giving up groups stays forbidden.

@@ -26,11 +26,10 @@ use std::rc::Rc;
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-use self::disk::{DISK, OUTPUT, Tree};
+use self::disk::{DISK, OUTPUT, Tree, make_disk};
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
 
-pub(super) use self::disk::make_disk;
 pub(super) use self::prepared::Prepared;
 
 /// What a sandbox stands on.
@@ -61,8 +60,7 @@ pub(super) struct Plan<'a> {
     pub(super) staging: &'a Path,
     /// What is below the disk.
     pub(super) base: Base,
-    /// The sandbox's own tree, made by [`make_disk`] where it stands on nothing, else
-    /// at least an empty directory of `owner`.
+    /// The sandbox's own tree, made if it is missing; the directory above it is there.
     pub(super) upper: &'a Path,
     /// The overlay's own directory, beside `upper`; used only where the tree stands
     /// on something, and made if it is missing.
@@ -98,6 +96,13 @@ impl<'a> Plan<'a> {
 }
 
 impl Ready<'_> {
+    /// Makes what is missing of the sandbox's own tree. To be called before
+    /// [`Ready::enter`], and while nothing of the sandbox runs.
+    pub(super) fn make_disk(&self) -> io::Result<()> {
+        let Plan { upper, lowers, owner, agent, .. } = self.plan;
+        make_disk(upper, owner, agent, self.plan.base == Base::HostTools && lowers.is_empty())
+    }
+
     /// Builds the root, enters it and leaves the host's behind. Gives the directory for
     /// whole outputs, through which files can be made. To be called by a process with
     /// one thread, in the spawner's mount namespace and a pid namespace of its own.

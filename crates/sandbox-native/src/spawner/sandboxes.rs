@@ -26,7 +26,7 @@ use super::layers::Layer;
 use super::live::Living;
 use super::origin::base_of;
 use super::record::{self, Outlasts};
-use super::root::{self, Base, Lower, Plan, Prepared};
+use super::root::{Base, Lower, Plan, Prepared};
 use super::snapshots::{self, Kept};
 use super::store::{Place, Store, private};
 use super::survey::Usage;
@@ -297,7 +297,7 @@ impl Sandboxes {
         };
         self.ranges.extend(lease.number());
         if lowers.is_empty() && base == Base::HostTools {
-            root::make_disk(&place.upper(), lease.guest(), lease.agent())?;
+            // Made at its birth, while its process takes time for other things.
             return Ok((lease, lowers));
         }
         make_upper(place, lease.guest())?;

@@ -18,7 +18,7 @@ use super::root::Ready;
 use super::sys;
 use crate::cgroup::Handles;
 
-/// From spawner to child: the ids are mapped.
+/// From spawner to child: the disk is made, and later, the ids are mapped.
 pub(super) const GO: &[u8] = b"g";
 /// From child to spawner: the user namespace is there, map it.
 pub(super) const MAP: &[u8] = b"m";
@@ -47,7 +47,7 @@ pub(super) struct Child<'a> {
     pub(super) control: OwnedFd,
     pub(super) program: BorrowedFd<'a>,
     pub(super) handles: Handles,
-    pub(super) root: Ready<'a>,
+    pub(super) root: &'a Ready<'a>,
     pub(super) generation: &'a Generation,
     pub(super) pids_max: u32,
     /// Largest file that a command can make, in bytes.
@@ -88,11 +88,14 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     // First, so that all that follows is charged to the sandbox, and while this
     // process has one thread: then the kernel need not stop all others' forks.
     child.handles.join()?;
+    // SAFETY: this process was just forked from one with a single thread.
+    doing("make a network namespace", unsafe { sys::unshare(libc::CLONE_NEWNET) })?;
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
+    await_go(&child.control)?;
     let output = child.root.enter()?;
     // The groups that were entered above become the root of the namespace.
-    // SAFETY: this process was just forked from one with a single thread.
+    // SAFETY: as above.
     doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
     // SAFETY: as above.
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;

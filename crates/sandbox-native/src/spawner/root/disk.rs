@@ -88,14 +88,17 @@ impl Tree {
     }
 }
 
-/// Makes the directories of a new tree, with their owners; what is there stays as it
-/// is. Only for a tree that stands on nothing: one with lowers gets them at its birth.
-pub(crate) fn make_disk(upper: &Path, owner: u32, agent: u32) -> io::Result<()> {
+/// Makes a new tree, with the parts or empty: one that is laid over others gets what
+/// they lack at its birth. Of a tree that is there, what is missing is made.
+pub(super) fn make_disk(upper: &Path, owner: u32, agent: u32, parts: bool) -> io::Result<()> {
     let umask = rustix::process::umask(Mode::empty());
     let made = match make(CWD, upper, 0o755, owner) {
-        Ok(()) => fill(upper, owner, agent),
+        Ok(()) if parts => fill(upper, owner, agent),
+        Ok(()) | Err(Errno::EXIST) if !parts => Ok(()),
         // It may have been left half made.
-        Err(Errno::EXIST) => Tree::open(upper, owner, agent).and_then(|tree| tree.complete()),
+        Ok(()) | Err(Errno::EXIST) => {
+            Tree::open(upper, owner, agent).and_then(|tree| tree.complete())
+        }
         Err(error) => doing("make", upper, Err(error)),
     };
     rustix::process::umask(umask);

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, chown, symlink};
 
 use super::*;
 
@@ -23,12 +23,9 @@ impl World {
     fn new() -> Self {
         assert!(rustix::process::geteuid().is_root(), "this test mounts: run it as root");
         let dir = tempfile::tempdir().unwrap();
-        for name in ["staging", "one", "one/upper"] {
+        for name in ["staging", "one"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        fs::set_permissions(dir.path().join("one/upper"), fs::Permissions::from_mode(0o755))
-            .unwrap();
-        chown(dir.path().join("one/upper"), Some(FIRST), Some(FIRST)).unwrap();
         Self { dir, lowers: Vec::new() }
     }
 
@@ -65,10 +62,8 @@ impl World {
                     agent: FIRST + AGENT,
                     tty_group: Some(FIRST + 5),
                 };
-                if plan.lowers.is_empty() {
-                    make_disk(plan.upper, plan.owner, plan.agent)?;
-                }
                 let ready = plan.ready()?;
+                ready.make_disk()?;
                 ready.enter().map(|_| look())
             }));
             let said = match seen {
