@@ -7,4 +7,5 @@ mod launch;
 mod native;
 
 pub use launch::Launch;
+pub(crate) use native::blocking;
 pub use native::{Config, Native};

@@ -17,11 +17,12 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of version and length.
 const HEADER_BYTES: usize = 8;
 
@@ -41,6 +42,8 @@ pub(crate) enum Request {
     List,
     /// End and delete.
     Destroy(SandboxId),
+    /// About templates and their layers; a layer comes as a descriptor.
+    Image(ImageRequest),
 }
 
 /// An answer.
@@ -54,6 +57,8 @@ pub(crate) enum Answer {
     List(Vec<Listed>),
     /// To `Destroy`.
     Destroyed,
+    /// To `Image`.
+    Image(ImageAnswer),
     /// To anything.
     Failed(Error),
 }

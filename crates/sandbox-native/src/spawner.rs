@@ -8,11 +8,15 @@
 //! What it keeps in the state directory:
 //! - `spawner.lock`, held while it lives, so that there is one; `spawner.sock`;
 //! - `sandboxes/<id>/range`, the first of its user ids; `sandboxes/<id>/upper/`, its disk;
+//! - `layers/<digest>/tree/`, an unpacked layer of an image; `templates/<name>`, a list of
+//!   them; `incoming/`, layers that are being unpacked;
 //! - `trash/`, disks that are being deleted; `mnt/`, an empty directory to mount on.
 
 mod birth;
 mod deleter;
 mod ids;
+mod images;
+mod layer;
 mod live;
 mod remove;
 mod root;
@@ -20,6 +24,8 @@ mod serve;
 mod setup;
 mod start;
 mod sys;
+mod template;
+mod unpack;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

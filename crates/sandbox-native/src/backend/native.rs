@@ -17,6 +17,7 @@ use outrigger_sandbox::{
 use tokio::net::UnixStream;
 
 use super::launch::{Launch, Spawner};
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -68,6 +69,25 @@ impl Native {
         blocking(move || spawner.ask(&request)).await
     }
 
+    /// Where everything is.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.spawner.state
+    }
+
+    /// Asks about templates and layers, which may take long.
+    pub(crate) async fn ask_image(
+        &self,
+        request: ImageRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<ImageAnswer, Error> {
+        let spawner = Arc::clone(&self.spawner);
+        let request = Request::Image(request);
+        match blocking(move || spawner.ask_with(&request, file.as_ref())).await? {
+            (Answer::Image(answer), _) => Ok(answer),
+            _ => Err(astray()),
+        }
+    }
+
     async fn ask_if_there(
         &self,
         request: Request,
@@ -101,7 +121,9 @@ impl Native {
         let generation = match answer {
             Answer::Attached { generation, .. } => generation,
             Answer::Absent => return Ok(None),
-            Answer::List(_) | Answer::Destroyed | Answer::Failed(_) => return Err(astray()),
+            Answer::List(_) | Answer::Destroyed | Answer::Image(_) | Answer::Failed(_) => {
+                return Err(astray());
+            }
         };
         let used = {
             let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +168,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(limits::ATTACH_PAUSE_MS)).await;
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;

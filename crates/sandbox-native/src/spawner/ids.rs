@@ -103,7 +103,7 @@ impl Lease {
 
 /// Writes a file that is there whole or not at all, over a loss of power too: half a
 /// note would keep a disk from ever being used again.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let mut file = fs::File::create(&temporary)?;
     file.write_all(text.as_bytes())?;

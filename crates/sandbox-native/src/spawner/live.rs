@@ -277,6 +277,11 @@ impl Sandboxes {
         self.state.join("spawner.sock").exists()
     }
 
+    /// Where everything is.
+    pub(super) fn state(&self) -> &Path {
+        &self.state
+    }
+
     /// Where the socket is.
     pub(super) fn socket(&self) -> PathBuf {
         self.state.join("spawner.sock")

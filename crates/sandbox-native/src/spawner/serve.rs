@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{Error, SandboxId};
 
 use super::deleter::Deleter;
+use super::images::Job;
 use super::live::{Living, Sandboxes};
 use super::sys;
 use crate::limits;
@@ -22,6 +23,8 @@ pub(super) struct Spawner {
     pub(super) listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
     pub(super) destroying: Vec<Destroying>,
+    /// Work on images.
+    pub(super) jobs: Vec<Job>,
     /// Deletes what an earlier spawner had no time to.
     pub(super) cleaner: Option<Deleter>,
     /// Held while this lives, so that there is one.
@@ -60,6 +63,7 @@ impl Spawner {
                     Stage::Done(_) => {}
                 }
             }
+            fds.extend(self.jobs.iter().map(|job| sys::pollfd(job.ended())));
             fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(cleaner.ended())));
             match sys::poll(&mut fds, limits::SPAWNER_TICK_MS) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
@@ -67,12 +71,14 @@ impl Spawner {
             }
             let idle = self.sandboxes.living.is_empty()
                 && self.destroying.is_empty()
+                && self.jobs.is_empty()
                 && self.cleaner.is_none();
             if fds.iter().any(|fd| fd.revents != 0) || !idle {
                 active = Instant::now();
             }
             self.sandboxes.bury_dead();
             self.destroy_on();
+            self.finish_jobs();
             if let Some(cleaner) = self.cleaner.take_if(|cleaner| readable(cleaner.ended())) {
                 // What it could not delete stays in the trash for the next spawner.
                 cleaner.finish();
@@ -99,8 +105,8 @@ impl Spawner {
         {
             return;
         }
-        let request = match protocol::receive::<Request>(&peer) {
-            Ok((request, _)) => request,
+        let (request, file) = match protocol::receive::<Request>(&peer) {
+            Ok(received) => received,
             Err(error) => {
                 // An engine of another version sees by the answer's header that this is one.
                 let answer = Answer::Failed(Error::Invalid(error.to_string()));
@@ -129,6 +135,7 @@ impl Spawner {
                 Err(error) => (Answer::Failed(error), None),
             },
             Request::Destroy(id) => return self.destroy(id, peer),
+            Request::Image(request) => return self.image(request, file, peer),
         };
         use std::os::fd::AsFd;
         // A peer that is gone asks again when it is back.
@@ -212,7 +219,7 @@ fn deleted(whole: bool) -> Answer {
     Answer::Failed(Error::Backend(what.to_owned()))
 }
 
-fn readable(fd: &OwnedFd) -> bool {
+pub(super) fn readable(fd: &OwnedFd) -> bool {
     let mut fds = [sys::pollfd(fd)];
     sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
 }

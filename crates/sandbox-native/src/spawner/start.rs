@@ -18,7 +18,7 @@ use super::deleter::Deleter;
 use super::live::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
-use super::{BUSY, READY, ids};
+use super::{BUSY, READY, ids, template};
 use crate::cgroup;
 
 /// Numbers that what is kept is moved above while the rest is closed.
@@ -108,6 +108,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let name = format!("outrigger-{:x}-{:x}", found.dev(), found.ino());
     let groups = cgroup::Groups::open(cgroup::find(), &name);
     let sandboxes = Sandboxes::new(state.to_owned(), program, isolation, groups);
+    template::sweep(state)?;
     // What an earlier spawner had no time to delete. In a child, because it may be much.
     let cleaner = Some(Deleter::start(|| sandboxes.empty_trash())?);
     let socket = state.join("spawner.sock");
@@ -118,7 +119,14 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let number = dir.as_raw_fd();
     let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
     listener.set_nonblocking(true)?;
-    Ok(Some(Spawner { listener, sandboxes, destroying: Vec::new(), cleaner, _lock: lock }))
+    Ok(Some(Spawner {
+        listener,
+        sandboxes,
+        destroying: Vec::new(),
+        jobs: Vec::new(),
+        cleaner,
+        _lock: lock,
+    }))
 }
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root

@@ -8,9 +8,11 @@
 mod commands;
 mod conformance;
 mod descriptors;
+mod images;
 mod isolation;
 mod limits;
 mod lives;
 mod mounts;
+mod registry;
 mod rootless;
 mod support;
