@@ -46,6 +46,7 @@ pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Nativ
         launch,
         guest: outrigger_guest::PROGRAM,
         read_only: config.read_only.clone(),
+        warm: 0,
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
 }

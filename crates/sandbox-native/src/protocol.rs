@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use outrigger_sandbox::{Error, Generation, Isolation, Listed, SandboxId, Spec};
+use outrigger_sandbox::{
+    Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
+};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -35,13 +37,23 @@ pub(crate) enum Request {
         spec: Spec,
         /// Host paths beside the built-in ones, bound read-only.
         read_only: Vec<PathBuf>,
+        /// How many more like it are kept ready.
+        warm: u32,
     },
     /// Attach if it lives.
     Find(SandboxId),
-    /// Names of all.
+    /// All of them.
     List,
     /// End and delete.
     Destroy(SandboxId),
+    /// Have nothing of it run, its life kept.
+    Suspend(SandboxId),
+    /// Keep its disk under a name.
+    Snapshot { id: SandboxId, name: SnapshotId },
+    /// All of them.
+    Snapshots,
+    /// Forget a snapshot.
+    Forget(SnapshotId),
     /// About templates and their layers; a layer comes as a descriptor.
     Image(ImageRequest),
 }
@@ -50,13 +62,17 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// To `Create` and `Find`, with a connection to its guest.
-    Attached { generation: Generation, isolation: Isolation },
+    Attached { generation: Generation, isolation: Isolation, began: Began, frozen: bool },
     /// To `Find`: it does not live.
-    Absent,
+    Absent { cold: bool },
     /// To `List`.
     List(Vec<Listed>),
-    /// To `Destroy`.
-    Destroyed,
+    /// To `Destroy`, `Suspend` and `Forget`.
+    Done,
+    /// To `Snapshot`.
+    Snapshot(Snapshot),
+    /// To `Snapshots`.
+    Snapshots(Vec<Snapshot>),
     /// To `Image`.
     Image(ImageAnswer),
     /// To anything.

@@ -44,6 +44,7 @@ struct Plan<'a> {
     report: c_int,
     join: c_int,
     pids_max: u64,
+    file_bytes_max: u64,
     filter: &'a [seccompiler::sock_filter],
 }
 
@@ -63,6 +64,7 @@ pub(crate) struct Started {
 pub(crate) struct Launcher {
     pub(crate) filter: Option<CommandFilter>,
     pub(crate) pids_max: u64,
+    pub(crate) file_bytes_max: u64,
     pub(crate) null: OwnedFd,
     pub(crate) shell: &'static str,
 }
@@ -136,6 +138,7 @@ impl Launcher {
             report: report_end.as_raw_fd(),
             join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             pids_max: self.pids_max,
+            file_bytes_max: self.file_bytes_max,
             filter: self.filter.as_ref().map_or(&[], CommandFilter::program),
             argv,
         };
@@ -309,8 +312,7 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         libc::umask(0o022);
         let processes = libc::rlimit { rlim_cur: plan.pids_max, rlim_max: plan.pids_max };
         libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
-        let bytes =
-            libc::rlimit { rlim_cur: limits::FILE_BYTES_MAX, rlim_max: limits::FILE_BYTES_MAX };
+        let bytes = libc::rlimit { rlim_cur: plan.file_bytes_max, rlim_max: plan.file_bytes_max };
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const bytes);
         if libc::geteuid() != id {
             check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;

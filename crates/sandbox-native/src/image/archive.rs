@@ -12,7 +12,7 @@ use outrigger_sandbox::Error;
 use serde::Deserialize;
 
 use super::install::scratch;
-use super::manifest::{self, Document, Image, Layer, invalid};
+use super::manifest::{self, Configured, Document, Image, Layer, invalid};
 use super::stream::{Bounded, Decoded, Slice};
 use super::tar::{self, Kind};
 use super::{Digest, Hashing};
@@ -89,7 +89,6 @@ impl Archive {
 /// The archive itself if it can be read where it is, else a copy of its content.
 fn plain(mut file: File, state: &Path) -> io::Result<File> {
     let regular = file.metadata()?.is_file();
-    let mut magic = [0; 4];
     if regular {
         let length = file.metadata()?.len();
         let decoded = Decoded::new(Slice::new(&file, 0, length))?;
@@ -108,7 +107,6 @@ fn plain(mut file: File, state: &Path) -> io::Result<File> {
     }
     copy.flush()?;
     copy.rewind()?;
-    magic.fill(0);
     // Now it is a file that can be read twice, and may be compressed.
     plain(copy, state)
 }
@@ -232,7 +230,7 @@ impl Opened {
         };
         let absent = |name: &str| invalid(format_args!("the archive does not hold `{name:.200}`"));
         let place = self.find(saved.config.as_bytes()).ok_or_else(|| absent(&saved.config))?;
-        let (diffs, env, workdir) = manifest::configuration(&self.document(place)?)?;
+        let Configured { diffs, env, workdir } = manifest::configuration(&self.document(place)?)?;
         if diffs.len() != saved.layers.len() {
             return Err(invalid("its manifest and its configuration name different layers"));
         }

@@ -151,7 +151,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Error> {
 
 /// Puts a manifest and its configuration together.
 pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Result<Image, Error> {
-    let (diffs, env, workdir) = configuration(config)?;
+    let Configured { diffs, env, workdir } = configuration(config)?;
     if diffs.len() != manifest.layers.len() {
         return Err(invalid("its manifest and its configuration name different layers"));
     }
@@ -171,10 +171,17 @@ pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Resul
     Ok(Image { manifest: Some(digest), layers, env, workdir })
 }
 
-/// The layers, the environment and the working directory of a configuration.
-pub(super) fn configuration(
-    config: &[u8],
-) -> Result<(Vec<Digest>, Vec<String>, Option<String>), Error> {
+/// What is taken of a configuration.
+#[derive(Debug)]
+pub(super) struct Configured {
+    /// Digests of the layers' tar streams, the lowest first.
+    pub(super) diffs: Vec<Digest>,
+    pub(super) env: Vec<String>,
+    pub(super) workdir: Option<String>,
+}
+
+/// Reads a configuration.
+pub(super) fn configuration(config: &[u8]) -> Result<Configured, Error> {
     let config: Config = serde_json::from_slice(config)
         .map_err(|error| invalid(format_args!("its configuration can't be read: {error}")))?;
     let os = config.os.as_deref().unwrap_or("linux");
@@ -192,5 +199,5 @@ pub(super) fn configuration(
     let workdir = run.workdir.filter(|dir| dir.starts_with('/'));
     let env = run.env.unwrap_or_default();
     let env = env.into_iter().filter(|pair| pair.contains('=') && !pair.contains('\0')).collect();
-    Ok((diffs, env, workdir))
+    Ok(Configured { diffs, env, workdir })
 }

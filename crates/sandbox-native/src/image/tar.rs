@@ -76,6 +76,8 @@ struct Extended {
 }
 
 type Block = [u8; BLOCK];
+/// Key and value of an extension.
+type Record<'a> = (&'a [u8], &'a [u8]);
 
 impl<R: Read> Reader<R> {
     pub(crate) fn new(stream: R) -> Self {
@@ -266,7 +268,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// `<length> <key>=<value>\n`, the length counting itself.
-    fn records<'a>(&self, mut data: &'a [u8]) -> Result<Vec<(&'a [u8], &'a [u8])>, Error> {
+    fn records<'a>(&self, mut data: &'a [u8]) -> Result<Vec<Record<'a>>, Error> {
         let mut records = Vec::new();
         while !data.is_empty() {
             let Some(space) = data.iter().take(8).position(|byte| *byte == b' ') else {

@@ -5,11 +5,12 @@
 //! nothing but that directory. The second reads no byte of the layer; it marks what the
 //! first names, syncs, and gives the layer its name, so that one that is seen is whole.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::Error;
@@ -23,8 +24,11 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use super::layer::{self, Owners, Tree};
+use super::layers::{Layer, LayerAbout};
+use super::record::{self, Outlasts};
+use super::store::{Store, private};
 use super::sys::{self, Fork};
-use super::{remove, template};
+use super::{random_name, remove};
 use crate::image::ask::{ImageAnswer, Unpack};
 use crate::image::stream::{Bounded, Decoded, Slice};
 use crate::image::{Digest, Hashing, tar};
@@ -44,47 +48,44 @@ fn backend(what: &str, error: impl Into<io::Error>) -> Error {
 /// Unpacks a layer and gives it its name. To be called in a process of its own with
 /// one thread, which has the rights of the spawner.
 pub(super) fn unpack(
-    state: &Path,
+    store: &Store,
     owners: Owners,
     request: &Unpack,
     blob: &OwnedFd,
 ) -> Result<ImageAnswer, Error> {
-    let name = template::unfinished().map_err(|error| backend("name the layer", error))?;
-    let dir = state.join("incoming").join(&name);
-    let done = unpack_in(state, &dir, owners, request, blob);
-    if done.is_err() {
-        // What stays is deleted by the next spawner.
-        let _ = discard(&state.join("incoming"), &name);
-    }
-    done
+    let name = random_name().map_err(|error| backend("name the layer", error))?;
+    let dir = store.incoming().join(&name);
+    let done = unpack_in(store, &dir, owners, request, blob);
+    // What stays is deleted by the next spawner.
+    let _ = delete(store, &name);
+    done.map(|left_out| ImageAnswer::Unpacked { left_out })
 }
 
-fn discard(layers: &Path, name: &str) -> io::Result<()> {
-    let layers = fs::File::open(layers)?;
-    remove::remove(layers.as_fd(), &std::ffi::CString::new(name).map_err(io::Error::other)?)
+fn delete(store: &Store, name: &str) -> io::Result<()> {
+    let incoming = fs::File::open(store.incoming())?;
+    remove::remove(incoming.as_fd(), &CString::new(name).map_err(io::Error::other)?)
 }
 
 fn unpack_in(
-    state: &Path,
+    store: &Store,
     dir: &Path,
     owners: Owners,
     request: &Unpack,
     blob: &OwnedFd,
-) -> Result<ImageAnswer, Error> {
+) -> Result<u64, Error> {
     let tree = dir.join("tree");
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    let made = made.and_then(|()| fs::DirBuilder::new().mode(0o755).create(&tree));
+    let made = private(dir).and_then(|()| fs::DirBuilder::new().mode(0o755).create(&tree));
     made.map_err(|error| backend("make the directory of the layer", error))?;
-    let report = apart(state, &tree, owners, request, blob)?;
+    let report = apart(&store.staging(), &tree, owners, request, blob)?;
     mark_opaque(&tree, owners, &report.opaque)
         .map_err(|error| backend("mark what a layer hides", error))?;
-    publish(state, dir, &request.diff).map_err(|error| backend("keep the layer", error))?;
-    Ok(ImageAnswer::Unpacked { left_out: report.skipped })
+    publish(store, dir, owners, &request.diff).map_err(|error| backend("keep the layer", error))?;
+    Ok(report.skipped)
 }
 
 /// Runs the unpacking process and waits for what it says, with a limit.
 fn apart(
-    state: &Path,
+    staging: &Path,
     tree: &Path,
     owners: Owners,
     request: &Unpack,
@@ -101,7 +102,7 @@ fn apart(
     match unsafe { sys::fork(namespaces) }.map_err(|error| backend("start a process", error))? {
         Fork::Child => {
             // A panic must not unwind into what was copied from the spawner.
-            let run = || confined(&state.join("mnt"), tree, owners, request, blob, &writes);
+            let run = || confined(staging, tree, owners, request, blob, &writes);
             let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
             sys::leave(i32::from(!ran.is_ok_and(|sent| sent.is_ok())))
         }
@@ -271,17 +272,18 @@ fn mark_opaque(tree: &Path, owners: Owners, paths: &[Vec<u8>]) -> io::Result<()>
 
 /// Gives a layer its name, when all of it is on disk. Another one of that name has the
 /// same content.
-fn publish(state: &Path, dir: &Path, diff: &Digest) -> io::Result<()> {
-    let layers = state.join("layers");
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&layers)?;
+fn publish(store: &Store, dir: &Path, owners: Owners, diff: &Digest) -> io::Result<()> {
+    let first_id = match owners {
+        Owners::Layer => Some(0),
+        Owners::Caller => None,
+    };
+    let about = LayerAbout { first_id, fingerprint: None };
+    record::write(&dir.join("about"), &about, Outlasts::Power)?;
     rustix::fs::syncfs(fs::File::open(dir)?)?;
-    let named: PathBuf = layers.join(diff.hex());
+    let named = store.layer(&Layer::of_image(diff)?);
     match fs::rename(dir, &named) {
-        Err(error) if named.is_dir() => {
-            let name = dir.file_name().and_then(|name| name.to_str()).ok_or(error)?;
-            discard(&state.join("incoming"), name)?;
-        }
-        done => done?,
+        Err(_) if named.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => fs::File::open(store.layers())?.sync_all(),
     }
-    fs::File::open(&layers)?.sync_all()
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use crate::support::*;
-use outrigger_sandbox::Error;
+use expect_test::expect;
+use outrigger_sandbox::{Backend, Error, Origin, SnapshotId, Spec};
 use outrigger_sandbox_native::{Archive, Digest, Native, Progress, Template};
 use tar::{EntryType, Header};
 
@@ -114,7 +115,7 @@ pub(crate) fn image(layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>) -> Parts {
 }
 
 /// An OCI image layout.
-fn layout(parts: &Parts) -> Vec<u8> {
+pub(crate) fn layout(parts: &Parts) -> Vec<u8> {
     let other = serde_json::json!({
         "mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 2,
         "digest": Digest::of(b"{}"), "platform": { "os": "plan9", "architecture": "mips" },
@@ -235,7 +236,7 @@ async fn a_removed_template_takes_what_nobody_shares() {
     let state = world.state.path().join("state");
     assert_eq!(names(&state.join("layers")), [Digest::of(&layers[0]).hex()]);
     world.native.remove_template("first").await.unwrap();
-    for dir in ["layers", "templates", "incoming", "trash"] {
+    for dir in ["layers", "templates", "incoming"] {
         assert_eq!(names(&state.join(dir)), [""; 0], "{dir}");
     }
 }
@@ -264,7 +265,6 @@ async fn the_same_image_can_come_many_times_at_once() {
 async fn hostile_images_are_refused_and_leave_nothing() {
     let world = world().await;
     let good = layer(&[file("a", "a")]);
-    let parts = image(std::slice::from_ref(&good), gzip);
     let raw = |name: &[u8], kind: EntryType, link: &[u8], size: u64| {
         let mut header = Header::new_gnu();
         let fields = header.as_old_mut();
@@ -337,4 +337,101 @@ async fn a_blob_that_is_not_what_it_is_named_is_refused() {
     let error = import(&world.native, "bad", &layout(&lying)).await.unwrap_err();
     assert!(error.to_string().contains("what is in it does not match"), "{error}");
     assert!(world.native.templates().await.unwrap().is_empty());
+}
+
+fn from(origin: Origin) -> Spec {
+    Spec { origin, ..Spec::default() }
+}
+
+#[tokio::test]
+async fn a_sandbox_runs_in_an_image_and_its_files_stay_its_own() {
+    let world = world().await;
+    import(&world.native, "tools", &layout(&image(&layers(), gzip))).await.unwrap();
+    let spec = from(Origin::Template("tools".to_owned()));
+    let one = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let seen = "cat /etc/motd /opt/old/new /opt/top; ls /opt/old /etc; id -u; stat -c '%u %a' /bin/busybox; echo x > /etc/motd";
+    expect![[r#"
+        from above
+        new
+        top
+        /etc:
+        motd
+
+        /opt/old:
+        new
+        1000
+        0 755
+        /bin/sh: can't create /etc/motd: Permission denied
+        [Exited(1)]"#]]
+    .assert_eq(&says(&*one, seen).await);
+    let done = says(&*one, "echo kept > file; echo kept > ~/file; cat /dev/null").await;
+    assert_eq!(done, "");
+    // Another one of the same layers has none of it.
+    let two = world.native.create(&sandbox_id("two"), &spec).await.unwrap();
+    assert_eq!(says(&*two, "ls /workspace; cat /opt/top").await, "top\n");
+    // Its layers stay for as long as it stands on them.
+    world.native.remove_template("tools").await.unwrap();
+    assert_eq!(names(&world.state.path().join("state/layers")).len(), 3);
+    assert_eq!(says(&*one, "cat file /etc/motd").await, "kept\nfrom above\n");
+    let error = world.native.create(&sandbox_id("three"), &spec).await.unwrap_err();
+    assert!(matches!(error, Error::Absent { .. }), "{error}");
+    // A fork of a snapshot stands on the image too.
+    let snapshot = SnapshotId::new("snap").unwrap();
+    world.native.snapshots().unwrap().take(&sandbox_id("one"), &snapshot).await.unwrap();
+    let fork = from(Origin::Snapshot(snapshot.clone()));
+    let fork = world.native.create(&sandbox_id("fork"), &fork).await.unwrap();
+    assert_eq!(
+        says(&*fork, "cat file /opt/top; echo more >> file; cat file").await,
+        "kept\ntop\nkept\nmore\n"
+    );
+    for name in ["one", "two", "fork"] {
+        world.native.destroy(&sandbox_id(name)).await.unwrap();
+    }
+    world.native.snapshots().unwrap().remove(&snapshot).await.unwrap();
+    // poll: layers that nothing stands on any more go in the background.
+    for _ in 0..1_000 {
+        if names(&world.state.path().join("state/layers")).is_empty() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{:?}", names(&world.state.path().join("state/layers")));
+}
+
+/// Whatever an image has where the root is completed must lead nowhere else.
+#[tokio::test]
+async fn an_image_with_links_in_the_way_is_made_harmless_or_refused() {
+    let world = world().await;
+    let link = EntryType::Symlink;
+    let trap = layer(&[
+        ("proc", link, b"/opt", 0),
+        ("dev", link, b"../../../../tmp", 0),
+        ("workspace", link, b"/etc", 0),
+        ("var", link, b"/opt/old", 0),
+        ("home", link, b"/nowhere", 0),
+    ]);
+    let mut all = layers();
+    all.insert(
+        1,
+        layer(&[
+            ("dev/.wh..wh..opq", EntryType::Regular, b"", 0),
+            ("etc/x", link, b"/proc/1/root", 0),
+        ]),
+    );
+    all.push(trap);
+    import(&world.native, "trap", &layout(&image(&all, gzip))).await.unwrap();
+    let spec = from(Origin::Template("trap".to_owned()));
+    let made = world.native.create(&sandbox_id("one"), &spec).await;
+    let said = match made {
+        Ok(sandbox) => {
+            says(&*sandbox, "cat /proc/self/comm; echo x > /dev/null && echo null").await
+        }
+        Err(error) => error.to_string(),
+    };
+    expect![[r#"
+        cat
+        null
+    "#]]
+    .assert_eq(&said);
+    assert!(!Path::new("/tmp/null").exists());
 }

@@ -15,4 +15,6 @@ mod lives;
 mod mounts;
 mod registry;
 mod rootless;
+mod snapshots;
 mod support;
+mod suspension;

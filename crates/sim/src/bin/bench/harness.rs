@@ -63,6 +63,7 @@ impl Harness {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
+            warm: 0,
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);
         let spec = spec(&*blobs).await?;
