@@ -19,6 +19,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
@@ -53,6 +54,8 @@ pub(crate) enum Request {
     Snapshots,
     /// Forget a snapshot.
     Forget(SnapshotId),
+    /// About templates and their layers; a layer comes as a descriptor.
+    Image(ImageRequest),
 }
 
 /// An answer.
@@ -70,6 +73,8 @@ pub(crate) enum Answer {
     Snapshot(Snapshot),
     /// To `Snapshots`.
     Snapshots(Vec<Snapshot>),
+    /// To `Image`.
+    Image(ImageAnswer),
     /// To anything.
     Failed(Error),
 }

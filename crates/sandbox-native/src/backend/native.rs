@@ -17,6 +17,7 @@ use outrigger_sandbox::{
 use tokio::net::UnixStream;
 
 use super::launch::{Launch, Spawner};
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -70,6 +71,25 @@ impl Native {
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
         let spawner = Arc::clone(&self.spawner);
         blocking(move || spawner.ask(&request)).await
+    }
+
+    /// Where everything is.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.spawner.state
+    }
+
+    /// Asks about templates and layers, which may take long.
+    pub(crate) async fn ask_image(
+        &self,
+        request: ImageRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<ImageAnswer, Error> {
+        let spawner = Arc::clone(&self.spawner);
+        let request = Request::Image(request);
+        match blocking(move || spawner.ask_with(&request, file.as_ref())).await? {
+            (Answer::Image(answer), _) => Ok(answer),
+            _ => Err(astray()),
+        }
     }
 
     /// Asks for something that has no answer but that it is done.
@@ -137,6 +157,7 @@ impl Native {
             | Answer::Done
             | Answer::Snapshot(_)
             | Answer::Snapshots(_)
+            | Answer::Image(_)
             | Answer::Failed(_) => return Err(astray()),
         };
         let used = {
@@ -191,7 +212,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(limits::ATTACH_PAUSE_MS)).await;
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -105,6 +105,8 @@ impl Sandboxes {
         }
         // What was kept ready died with its spawner.
         store.discard(&store.pool())?;
+        // So did what unpacked layers.
+        store.discard(&store.incoming())?;
         let mut sandboxes = Self {
             snapshots: snapshots::load(&store)?,
             store,

@@ -13,6 +13,7 @@ use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId, Spec};
 
 use super::backend;
 use super::change::{Change, Make, Want, check};
+use super::images::Jobs;
 use super::pool::Pool;
 use super::sandboxes::Sandboxes;
 use super::survey::Survey;
@@ -29,6 +30,8 @@ pub(super) struct Spawner {
     pub(super) changes: BTreeMap<SandboxId, Change>,
     pub(super) pool: Pool,
     pub(super) survey: Survey,
+    /// Work on images.
+    pub(super) jobs: Jobs,
     /// Deletes what is in the trash and nobody waits for.
     cleaner: Option<(Task, Key)>,
     /// Something was put there since it was started.
@@ -51,6 +54,7 @@ impl Spawner {
             changes: BTreeMap::new(),
             pool: Pool::default(),
             survey: Survey::new(),
+            jobs: Jobs::default(),
             cleaner: None,
             clean_again: false,
             _lock: lock,
@@ -78,6 +82,7 @@ impl Spawner {
             }
             let idle = self.sandboxes.living.is_empty()
                 && self.changes.is_empty()
+                && self.jobs.is_empty()
                 && self.cleaner.is_none();
             // What is kept ready says nothing of itself.
             if !quiet || !idle {
@@ -113,6 +118,7 @@ impl Spawner {
             Source::Change(id) => self.changed(&id),
             Source::Cleaner => self.cleaned(),
             Source::Ready(generation) => self.unready(&generation),
+            Source::Image(job) => self.finish_job(job),
             Source::Survey => self.surveyed(),
         }
     }
@@ -127,6 +133,7 @@ impl Spawner {
             return;
         }
         match protocol::receive::<Request>(&peer) {
+            Ok((Request::Image(request), file)) => self.image(request, file, peer),
             Ok((request, _)) => self.perform(request, peer),
             Err(error) => {
                 // An engine of another version sees by the answer's header that this is one.
@@ -172,6 +179,8 @@ impl Spawner {
                 Ok(Answer::Snapshots(all.map(|(name, kept)| kept.describe(name)).collect()))
             }
             Request::Forget(name) => self.forget(&name),
+            // Takes a descriptor along, so it never waits here.
+            Request::Image(request) => return self.image(request, None, peer),
         };
         self.answer(&peer, &answer.unwrap_or_else(Answer::Failed), None);
     }
@@ -252,6 +261,6 @@ fn concerns(request: &Request) -> Option<&SandboxId> {
         | Request::Destroy(id)
         | Request::Suspend(id)
         | Request::Snapshot { id, .. } => Some(id),
-        Request::List | Request::Snapshots | Request::Forget(_) => None,
+        Request::List | Request::Snapshots | Request::Forget(_) | Request::Image(_) => None,
     }
 }

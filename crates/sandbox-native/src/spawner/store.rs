@@ -68,6 +68,15 @@ impl Store {
         self.snapshots().join(name.as_str())
     }
 
+    pub(super) fn templates(&self) -> PathBuf {
+        self.state.join("templates")
+    }
+
+    /// Layers of images that are being unpacked.
+    pub(super) fn incoming(&self) -> PathBuf {
+        self.state.join("incoming")
+    }
+
     /// An empty directory to mount on.
     pub(super) fn staging(&self) -> PathBuf {
         self.state.join("mnt")

@@ -182,6 +182,21 @@ pub(super) fn close_between(first: u32, last: u32) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(|_| ())
 }
 
+/// Closes every descriptor but the standard streams and these. Callers never use
+/// another one again, not even to close it.
+pub(super) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for number in kept {
+        if first < number {
+            close_between(first, number - 1)?;
+        }
+        first = number + 1;
+    }
+    close_from(first)
+}
+
 /// Moves a descriptor out of the numbers below `least`.
 pub(super) fn move_above(fd: BorrowedFd<'_>, least: i32) -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
