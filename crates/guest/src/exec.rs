@@ -8,7 +8,8 @@ pub(crate) mod kept;
 pub(crate) mod output;
 pub(crate) mod running;
 pub(crate) mod table;
-mod tree;
+mod terminal;
+pub(crate) mod tree;
 
 pub(crate) use commands::Commands;
 pub(crate) use group::{Cgroups, Given};

@@ -52,3 +52,15 @@ pub(crate) const FREEZE_POLL_MS: u64 = 1;
 /// What stopping them may take. One that the kernel can't stop (it waits for a disk)
 /// must not hold the caller.
 pub(crate) const FREEZE_MS_MAX: u64 = 2_000;
+/// Stack of the thread that opens a terminal.
+pub(crate) const TERMINAL_STACK_BYTES: usize = 64 << 10;
+/// Input that waits for one command to read, beside what it was started with.
+pub(crate) const INPUT_WAITING_BYTES_MAX: usize = 1 << 20;
+/// Pieces of such input.
+pub(crate) const INPUTS_WAITING_MAX: usize = 256;
+/// Stack of the second thread of a bridge.
+pub(crate) const BRIDGE_STACK_BYTES: usize = 64 << 10;
+/// How long a bridge tries to reach a guest that does not listen yet.
+pub(crate) const BRIDGE_CONNECT_MS_MAX: u64 = 10_000;
+/// From one try to the next.
+pub(crate) const BRIDGE_POLL_MS: u64 = 5;

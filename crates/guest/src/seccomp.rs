@@ -42,8 +42,15 @@ const CLONE_NEW: u64 = (libc::CLONE_NEWNS
 /// means nothing, so it is left out of the mask for that call.
 const CLONE_NEW_LEGACY: u64 = CLONE_NEW & !0xff;
 
-/// ioctl(2) requests that push input into a terminal, cut to the 32 bits that the kernel looks at.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// ioctl(2) requests that push input into a terminal, or load a line discipline (a
+/// driver of the kernel, rarely a good one) beneath it. Cut to the 32 bits that the
+/// kernel looks at.
+const TERMINAL_ABUSE: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+
+/// Protocols of the internet families: what the family says, TCP, UDP, ICMP, ICMPv6.
+/// Any other makes the kernel load a module for it.
+const PROTOCOLS: [i32; 5] =
+    [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6];
 
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
@@ -137,7 +144,14 @@ fn denied() -> Rules {
     rules.insert(libc::SYS_clone, namespaces);
 
     let family = |op, value: i32| when(0, Len::Dword, op, value.unsigned_abs().into());
+    let foreign = |own: i32| {
+        let other =
+            PROTOCOLS.map(|protocol| when(2, Len::Dword, Op::Ne, protocol.unsigned_abs().into()));
+        rule([family(Op::Eq, own)].into_iter().chain(other).collect())
+    };
     let sockets = vec![
+        foreign(libc::AF_INET),
+        foreign(libc::AF_INET6),
         rule(vec![
             family(Op::Ne, libc::AF_UNIX),
             family(Op::Ne, libc::AF_INET),
@@ -152,7 +166,7 @@ fn denied() -> Rules {
     rules.insert(libc::SYS_socket, sockets);
     rules.insert(libc::SYS_socketpair, vec![rule(vec![family(Op::Ne, libc::AF_UNIX)])]);
 
-    let terminal = TERMINAL_INPUT.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
+    let terminal = TERMINAL_ABUSE.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
     rules.insert(libc::SYS_ioctl, terminal.into());
     // Another process's limits, the guest's among them.
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, Len::Dword, Op::Ne, 0)])]);

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::{Reply, Stream};
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 
 use crate::connection::Connections;
 use crate::exec::child::Launcher;
@@ -203,8 +203,7 @@ impl Commands {
         for (pid, id) in &self.running {
             if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
                 for (pipe, fd) in running.pipes() {
-                    let events = if pipe == Pipe::Stdin { libc::POLLOUT } else { libc::POLLIN };
-                    add(sys::pollfd(fd, events), Some((*pid, pipe)));
+                    add(fd, Some((*pid, pipe)));
                 }
             }
         }
@@ -224,11 +223,31 @@ impl Commands {
     }
 
     /// A pipe of a command is ready.
-    pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe) {
+    pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe, out: &mut Connections) {
         let Some(id) = self.running.get(&pid) else { return };
         if let Some(Entry { state: State::Running(running), output, .. }) = self.table.entry(id) {
             running.ready(pipe, id, output, &mut self.spills, &mut self.scratch);
+            tell(running.answers(), out);
         }
+    }
+
+    /// Gives a command's terminal something.
+    pub(crate) fn input(
+        &mut self,
+        id: &ExecId,
+        input: Input,
+        caller: Caller,
+        out: &mut Connections,
+    ) {
+        let refusal = match self.table.entry(id) {
+            Some(Entry { state: State::Running(running), .. }) => {
+                running.input(input, caller);
+                return tell(running.answers(), out);
+            }
+            Some(Entry { state: State::Ended(_), .. }) => format!("`{id}` ended"),
+            None => format!("`{id}` names no command"),
+        };
+        out.reply(caller, Reply::Taken(Err(Error::Invalid(refusal))));
     }
 
     /// Reads on the pipes of children that commands left behind.
@@ -292,6 +311,7 @@ impl Commands {
             &mut || memory.grew(),
         );
         entry.state = State::Ended(finished.outcome);
+        tell(finished.answers, out);
         for caller in entry.killers.drain(..) {
             out.reply(caller, Reply::Killed(Ok(())));
         }
@@ -318,6 +338,13 @@ impl Commands {
         if watched.len() < before {
             table.trim();
         }
+    }
+}
+
+/// Answers those who gave input.
+fn tell(answers: impl IntoIterator<Item = (Caller, Result<(), Error>)>, out: &mut Connections) {
+    for (caller, answer) in answers {
+        out.reply(caller, Reply::Taken(answer));
     }
 }
 

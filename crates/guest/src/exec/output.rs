@@ -73,9 +73,9 @@ enum Spill {
 
 impl Output {
     pub(crate) fn new(request: &Execute) -> Self {
-        let stderr = match request.streams {
-            Streams::Separate => request.stderr_bytes_max,
-            Streams::Merged => 0,
+        let stderr = match (request.streams, request.terminal) {
+            (Streams::Separate, None) => request.stderr_bytes_max,
+            (Streams::Merged, _) | (_, Some(_)) => 0,
         };
         Self {
             stdout: Kept::with_cap(request.stdout_bytes_max),
@@ -176,6 +176,12 @@ pub(crate) struct Spills {
 impl Spills {
     pub(crate) fn new(dir: Option<OwnedFd>) -> Self {
         Self { dir, kept: VecDeque::new(), total: 0 }
+    }
+
+    /// The directory by its name, where the guest was not given it.
+    pub(crate) fn place() -> Option<OwnedFd> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(SPILL_DIR, flags, Mode::empty()).ok()
     }
 
     fn create(&self, id: &ExecId) -> Option<File> {

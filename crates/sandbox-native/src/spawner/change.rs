@@ -657,6 +657,7 @@ impl Spawner {
     ) -> Step {
         let Want::Snapshot(name) = &change.want else { return Err(astray()) };
         let about = self.sandboxes.about(id)?.clone();
+        // The many layers serve as well as the one that could not be made.
         let _ = self.sandboxes.flattened(id, about, layer, result);
         let kept = self.kept(id, name, change);
         // Either the many or the one that failed.

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::limits::PATH_BYTES_MAX;
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, Uid, chownat,
-    copy_file_range, fchmod, fchown, fstat, ftruncate, futimens, linkat, mkdirat, mknodat, openat,
-    readlinkat, seek, symlinkat, utimensat,
+    fchmod, fchown, fstat, ftruncate, futimens, linkat, mkdirat, mknodat, openat, readlinkat, seek,
+    sendfile, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -162,11 +162,14 @@ fn file(entry: &Entry<'_>, dir: BorrowedFd<'_>) -> io::Result<()> {
     Ok(futimens(&to, &times(entry.stat))?)
 }
 
+/// By sendfile(2), because the kernel does not share blocks between an overlay and
+/// what is below it.
 fn piece(from: &OwnedFd, to: &OwnedFd, start: u64, end: u64) -> io::Result<()> {
-    let (mut read, mut written) = (start, start);
-    while read < end {
-        let length = usize::try_from(end - read).unwrap_or(usize::MAX);
-        if copy_file_range(from, Some(&mut read), to, Some(&mut written), length)? == 0 {
+    seek(to, SeekFrom::Start(start))?;
+    let mut at = start;
+    while at < end {
+        let length = usize::try_from(end - at).unwrap_or(usize::MAX);
+        if sendfile(to, from, Some(&mut at), length)? == 0 {
             return Err(io::Error::other("a file became shorter while it was copied"));
         }
     }
