@@ -14,3 +14,5 @@ pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Seeds that `ci` runs the simulation over.
 pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;
+/// Seconds that the virtual machine of the attacks has from its start to its end.
+pub(crate) const QEMU_SECONDS_MAX: u64 = 600;

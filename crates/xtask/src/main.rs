@@ -1,8 +1,8 @@
 //! Checks and measurements of the project.
 //!
 //! Owns the command line `cargo xtask`. Links no crate of the project, so that
-//! the checks build in seconds and run while the rest is broken; `sim` and
-//! `bench` are programs of the simulation crate, started as children.
+//! the checks build in seconds and run while the rest is broken; `sim`, `bench` and
+//! `attack` are programs of other crates, started as children.
 
 mod child;
 mod ci;
@@ -10,6 +10,7 @@ mod crate_map;
 mod finding;
 mod layers;
 mod limits;
+mod qemu;
 mod source;
 mod tally;
 mod tidy;
@@ -63,6 +64,16 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// The numbered attacks on sandboxes: `attack [--backend B] [--json] [--only N]`.
+    #[command(disable_help_flag = true)]
+    Attack {
+        /// In a virtual machine with a kernel of Debian's.
+        #[arg(long)]
+        qemu: bool,
+        /// Passed on as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Everything that CI runs, in its order.
     Ci,
 }
@@ -77,6 +88,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Qemu(#[from] qemu::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -141,6 +154,12 @@ fn run(task: Task) -> Result<u8, Error> {
         }
         Task::Sim { args } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+        Task::Attack { qemu: true, .. } => {
+            drop(out);
+            let workspace = Workspace::load()?;
+            Ok(qemu::run(&workspace.target)?)
+        }
+        Task::Attack { args, .. } => Ok(child::code(Child::attack(args).run()?)),
         // Children print between our own lines, so the lock must not be held.
         Task::Ci => {
             drop(out);
