@@ -33,6 +33,7 @@ async fn main() -> ExitCode {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
+        warm: 0,
     };
     let native = Native::open(config).await.expect("the backend opens");
     match mode.as_str() {

@@ -8,9 +8,13 @@
 mod commands;
 mod conformance;
 mod descriptors;
+mod disk_limit;
 mod isolation;
 mod limits;
 mod lives;
 mod mounts;
+mod pool;
 mod rootless;
+mod snapshots;
 mod support;
+mod suspension;
