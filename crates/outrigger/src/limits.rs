@@ -42,3 +42,7 @@ pub(crate) const STATUS_AFTER_MS: u64 = 1_000;
 pub(crate) const STATUS_TICK_MS: u64 = 250;
 /// Files that were not copied and that a person is told of one by one.
 pub(crate) const LEFT_OUT_LINES_MAX: usize = 20;
+/// Files of one copy into or out of a sandbox.
+pub(crate) const COPIED_FILES_MAX: usize = 1_000_000;
+/// Files that are under way at once.
+pub(crate) const COPIES_AT_ONCE_MAX: usize = 16;
