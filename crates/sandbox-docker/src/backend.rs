@@ -16,11 +16,13 @@ use outrigger_sandbox::{
     Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
     Spec, State, Suspend,
 };
-use tokio::sync::Mutex as Turn;
+use tokio::sync::{Mutex as Turn, Notify};
 
+use crate::collect::Collected;
 use crate::config::Config;
 use crate::container::{self, Plan};
 use crate::engine::{Engine, Made};
+use crate::keeper::{self, Due, Dues};
 use crate::live::{self, Doing, Seen};
 use crate::names::{self, Part, Store};
 use crate::sandbox::{Docked, Gate};
@@ -36,19 +38,26 @@ struct Used {
     generation: Generation,
     link: Weak<Link>,
     gate: Arc<Gate>,
-    at_ms: u64,
 }
 
 /// Sandboxes of one owner with one Docker daemon.
 ///
 /// Nothing of it must be kept: another value, in this process or another one, with
-/// the same owner and daemon sees the same sandboxes.
+/// the same owner and daemon sees the same sandboxes. As long as there is one, it sees
+/// to the lifetimes of sandboxes.
 #[derive(Debug)]
-pub struct Docker {
+pub struct Docker(Arc<Inner>);
+
+/// What a backend and its keeper share.
+#[derive(Debug)]
+pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) config: Config,
     capabilities: Capabilities,
     used: Mutex<HashMap<SandboxId, Used>>,
+    dues: Mutex<Dues>,
+    /// That something new is due, or that the backend is gone.
+    pub(crate) news: Arc<Notify>,
     /// One call at a time makes or ends a sandbox, which spares work; between
     /// processes the daemon settles it.
     turns: Mutex<HashMap<SandboxId, Weak<Turn<()>>>>,
@@ -80,8 +89,88 @@ impl Docker {
         let info = engine.info().await?;
         let runtime = config.runtime.as_deref();
         let capabilities = probe::capabilities(&info, &engine.version(), runtime)?;
-        let (used, turns) = Default::default();
-        Ok(Self { engine, config, capabilities, used, turns })
+        let (used, turns, dues, news) = Default::default();
+        let inner = Inner { engine, config, capabilities, used, dues, news, turns };
+        inner.learn_dues().await?;
+        let inner = Arc::new(inner);
+        keeper::start(&inner);
+        Ok(Self(inner))
+    }
+
+    /// Removes what is not needed: sandboxes that `keep` does not name or that are past
+    /// their [`outrigger_sandbox::Lifetime::age_ms_max`], and what crashes left behind.
+    /// Snapshots stay. Harmless while others make sandboxes, if `keep` names those.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if the daemon refuses; what was removed is removed.
+    pub async fn collect(&self, keep: impl Fn(&SandboxId) -> bool) -> Result<Collected, Error> {
+        self.0.collect(keep).await
+    }
+}
+
+impl Drop for Docker {
+    fn drop(&mut self) {
+        self.0.news.notify_one();
+    }
+}
+
+impl Inner {
+    pub(crate) fn dues(&self) -> MutexGuard<'_, Dues> {
+        locked(&self.dues)
+    }
+
+    /// The gate of a sandbox that this process used.
+    pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
+        locked(&self.used).get(id).map(|used| Arc::clone(&used.gate))
+    }
+
+    /// Notes that somebody else may be using a sandbox.
+    pub(crate) fn seen_now(&self, id: &SandboxId) {
+        if let Some(due) = self.dues().get_mut(id) {
+            due.since_ms = now_ms();
+        }
+    }
+
+    /// Learns the lifetimes of what is there.
+    async fn learn_dues(&self) -> Result<(), Error> {
+        let kind = (names::KIND, "disk");
+        let part = |part: Part| (names::PART, part.as_str());
+        let records = self.engine.volumes(&[kind, part(Part::Record)]).await?;
+        let containers = self.engine.containers(&[kind, part(Part::Container)]).await?;
+        let containers = containers.into_iter().filter_map(|container| container.labels);
+        let mut dues = self.dues();
+        for labels in records.into_iter().map(|record| record.labels).chain(containers) {
+            let id = labels.get(names::ID).cloned().map(SandboxId::new);
+            let Some(Ok(id)) = id else { continue };
+            let disk: Option<Disk> = live::said(&labels, names::RECORD);
+            let spec: Option<Spec> = live::said(&labels, names::SPEC);
+            let due = Due {
+                old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
+                idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+                since_ms: now_ms(),
+            };
+            if due.is_any() {
+                dues.insert(id, due);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_due(&self, id: &SandboxId, seen: &Seen) {
+        let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
+        let due = Due { old_at_ms, idle_ms_max, since_ms: now_ms() };
+        if due.is_any() {
+            self.dues().insert(id.clone(), due);
+            self.news.notify_one();
+        }
+    }
+
+    /// Suspends one that is idle.
+    pub(crate) async fn suspend_as_deep_as_it_goes(&self, id: &SandboxId) -> Result<(), Error> {
+        match self.capabilities.suspend.iter().max() {
+            Some(how) => self.suspend(id, *how).await,
+            None => Ok(()),
+        }
     }
 
     /// The turn of this call at a sandbox, among those of this value.
@@ -96,6 +185,15 @@ impl Docker {
         turn
     }
 
+    /// The link that is in use, if there is one.
+    fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
+        locked(&self.used)
+            .get(id)
+            .filter(|used| used.generation == seen.generation)
+            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
+            .filter(|(link, _)| link.is_open())
+    }
+
     /// The handle of a sandbox that runs.
     pub(crate) async fn attach(
         &self,
@@ -103,26 +201,37 @@ impl Docker {
         seen: &Seen,
         began: Began,
     ) -> Result<Arc<Docked>, Error> {
-        let known = locked(&self.used)
-            .get(id)
-            .filter(|used| used.generation == seen.generation)
-            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
-            .filter(|(link, _)| link.is_open());
-        let (link, gate) = match known {
+        let (link, gate) = match self.link(id, seen) {
             Some(known) => known,
             None => {
                 let link = Arc::new(live::connect(&self.engine, id, seen).await?);
                 (link, Arc::new(Gate::new(self.engine.clone(), seen.container.clone())))
             }
         };
+        gate.touch();
         let used = Used {
             generation: seen.generation.clone(),
             link: Arc::downgrade(&link),
             gate: Arc::clone(&gate),
-            at_ms: now_ms(),
         };
         locked(&self.used).insert(id.clone(), used);
+        self.note_due(id, seen);
         Ok(Arc::new(Docked { remote: Remote::new(id.clone(), began, link), gate }))
+    }
+
+    /// The handle of a sandbox that rests, which goes on resting.
+    async fn attach_resting(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        if self.link(id, seen).is_none() && !self.engine.unpause(&seen.container).await? {
+            return Err(live::lost("its container is gone"));
+        }
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        docked.gate.rests(true);
+        match docked.gate.rest(&docked.remote).await {
+            // Somebody runs something in it.
+            Err(Error::Busy { .. }) => docked.gate.rests(false),
+            rested => rested?,
+        }
+        Ok(docked)
     }
 
     /// Lets a paused sandbox go on, whoever paused it, and gives its handle.
@@ -130,8 +239,7 @@ impl Docker {
         if !self.engine.unpause(&seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
-        let seen = Seen { doing: Doing::Running, ..seen.clone() };
-        let docked = self.attach(id, &seen, Began::Attached).await?;
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
         docked.gate.open().await?;
         docked.remote.thaw().await?;
         Ok(docked)
@@ -169,7 +277,7 @@ impl Docker {
             runtime: self.config.runtime.as_deref(),
             generation: &generation,
             began,
-            making: &disk.making,
+            disk: &disk,
             guest: guest::volume(&self.engine, self.config.guest, image).await?,
         };
         let name = names::container(&self.engine.owner, id);
@@ -180,7 +288,15 @@ impl Docker {
         if !self.engine.start(&container).await? {
             return Ok(None);
         }
-        let seen = Seen { container, doing: Doing::Running, generation, began, code: None };
+        let seen = Seen {
+            container,
+            doing: Doing::Running,
+            generation: generation.clone(),
+            began,
+            old_at_ms: disk.record.old_at_ms(),
+            idle_ms_max: spec.lifetime.idle_ms_max,
+            code: None,
+        };
         self.attach(id, &seen, began).await.map(Some)
     }
 
@@ -245,6 +361,7 @@ impl Docker {
         }
         store::remove(&self.engine, &Store::Disk(id.clone())).await?;
         locked(&self.used).remove(id);
+        self.dues().remove(id);
         Ok(())
     }
 
@@ -260,18 +377,19 @@ impl Docker {
     }
 }
 
+/// A container as it is once it goes on.
+fn running(seen: &Seen) -> Seen {
+    Seen { doing: Doing::Running, ..seen.clone() }
+}
+
 /// From one attempt to the next, while others work on the same sandbox.
 async fn pause() {
     tokio::time::sleep(Duration::from_millis(limits::CREATE_PAUSE_MS)).await;
 }
 
-#[async_trait]
-impl Backend for Docker {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
+impl Inner {
     async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        spec.check()?;
         self.enough(spec)?;
         let turn = self.turn(id);
         let _turn = turn.lock().await;
@@ -296,7 +414,7 @@ impl Backend for Docker {
             let Some(seen) = live::look(&self.engine, id).await? else { return Ok(None) };
             let found = match seen.doing {
                 Doing::Running => self.attach(id, &seen, Began::Attached).await,
-                Doing::Paused => self.thaw(id, &seen).await,
+                Doing::Paused => self.attach_resting(id, &seen).await,
                 Doing::Waiting | Doing::Ended => return Ok(None),
             };
             match found {
@@ -342,7 +460,7 @@ impl Backend for Docker {
                 Some((generation, state, began_ms)) => (Some(generation), state, began_ms),
                 None => (None, State::Dead, 0),
             };
-            let used_ms = locked(&self.used).get(&id).map_or(0, |used| used.at_ms);
+            let used_ms = locked(&self.used).get(&id).map_or(0, |used| used.gate.used_ms());
             let made_at_ms = found.record.made_at_ms;
             let used_at_ms = made_at_ms.max(began_ms).max(used_ms);
             let origin = found.record.origin;
@@ -352,10 +470,6 @@ impl Backend for Docker {
         }
         all.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(all)
-    }
-
-    async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
-        self.end(id).await
     }
 
     async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
@@ -380,22 +494,41 @@ impl Backend for Docker {
         }
     }
 
-    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
-        Ok(self)
+    /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
+    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        let docked = self.attach(id, seen, Began::Attached).await?;
+        docked.gate.rest(&docked.remote).await?;
+        Ok(docked)
     }
 }
 
-impl Docker {
-    /// Stops all of a sandbox in which no command runs, else it is [`Error::Busy`].
-    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        let docked = self.attach(id, seen, Began::Attached).await?;
-        match docked.remote.freeze().await {
-            // The guest has no cgroup of its own to freeze, and says so only if no
-            // command runs. The daemon has one.
-            Ok(()) | Err(Error::Unsupported { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        docked.gate.shut().await?;
-        Ok(docked)
+#[async_trait]
+impl Backend for Docker {
+    fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        self.0.create(id, spec).await
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        self.0.find(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        self.0.list().await
+    }
+
+    async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        self.0.end(id).await
+    }
+
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        self.0.suspend(id, how).await
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Ok(&*self.0)
     }
 }

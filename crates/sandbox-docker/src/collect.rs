@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use outrigger_sandbox::{Error, SandboxId};
 
-use crate::backend::{Docker, now_ms};
+use crate::backend::{Inner, now_ms};
 use crate::names::{self, Part, Store};
 use crate::store::{self, Disk};
 use crate::{guest, maker};
@@ -25,14 +25,12 @@ pub struct Collected {
     pub volumes: usize,
 }
 
-impl Docker {
-    /// Removes what is not needed: sandboxes that `keep` does not name or that are past
-    /// their [`outrigger_sandbox::Lifetime::age_ms_max`], and what crashes left behind.
-    /// Snapshots stay. Harmless while others make sandboxes, if `keep` names those.
-    ///
-    /// # Errors
-    /// [`Error::Backend`] if the daemon refuses; what was removed is removed.
-    pub async fn collect(&self, keep: impl Fn(&SandboxId) -> bool) -> Result<Collected, Error> {
+impl Inner {
+    /// See [`crate::Docker::collect`].
+    pub(crate) async fn collect(
+        &self,
+        keep: impl Fn(&SandboxId) -> bool,
+    ) -> Result<Collected, Error> {
         let containers = self.collect_makers().await?;
         let sandboxes = self.collect_sandboxes(keep).await?;
         let volumes = self.collect_volumes().await?;

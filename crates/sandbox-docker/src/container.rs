@@ -14,6 +14,7 @@ use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 use crate::engine::Engine;
 use crate::maker::{Access, Mounted};
 use crate::names::{self, Part, Store};
+use crate::store::{Disk, Found};
 use crate::{guest, limits};
 
 /// The user and group of the guest and of commands.
@@ -44,8 +45,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) runtime: Option<&'a str>,
     pub(crate) generation: &'a Generation,
     pub(crate) began: Began,
-    /// Which making of its disk.
-    pub(crate) making: &'a str,
+    /// Its disk.
+    pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
     pub(crate) guest: String,
 }
@@ -78,11 +79,13 @@ impl Plan<'_> {
     }
 
     fn arguments(&self) -> Vec<String> {
-        let pids = self.spec.pids_max.to_string();
+        // Not how many processes: the kernel counts those of a user over all containers,
+        // and the daemon counts those of one.
+        let file_bytes = self.spec.disk_bytes_max.to_string();
         [
             ["--listen", SOCKET],
             ["--generation", self.generation.as_str()],
-            ["--pids", &pids],
+            ["--file-bytes", &file_bytes],
         ]
         .concat()
         .into_iter()
@@ -98,7 +101,8 @@ impl Plan<'_> {
             (names::GENERATION, self.generation.as_str().to_owned()),
             (names::BEGAN, serde_json::to_string(&self.began).map_err(written)?),
             (names::SPEC, serde_json::to_string(self.spec).map_err(written)?),
-            (names::MAKING, self.making.to_owned()),
+            (names::MAKING, self.disk.making.clone()),
+            (names::RECORD, serde_json::to_string(&self.disk.record).map_err(written)?),
         ];
         labels.extend(more.map(|(name, value)| (name.to_owned(), value)));
         Ok(labels)
@@ -107,7 +111,7 @@ impl Plan<'_> {
     fn mounts(&self, owner: &str) -> Vec<Mounted> {
         let disk = Store::Disk(self.id.clone());
         let parts = names::DISK.iter().map(|(part, target, _)| Mounted {
-            volume: disk.volume(owner, part, self.making),
+            volume: disk.volume(owner, part, &self.disk.making),
             target: (*target).to_owned(),
             access: Access::Write,
         });

@@ -24,6 +24,10 @@ pub(crate) fn status(failure: &Failure) -> Option<u16> {
 
 /// The kind of input or output error below it, if there is one.
 fn kind(failure: &Failure) -> Option<ErrorKind> {
+    if let Failure::IOError { err } = failure {
+        // It passes for its cause, and so does not name it.
+        return Some(err.kind());
+    }
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<std::io::Error>() {

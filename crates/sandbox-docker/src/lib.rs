@@ -19,6 +19,7 @@ mod copy;
 mod engine;
 mod explain;
 mod guest;
+mod keeper;
 mod limits;
 mod live;
 mod maker;

@@ -19,7 +19,7 @@ pub(crate) const CREATE_PAUSE_MS: u64 = 50;
 /// Doubles from look to look.
 pub(crate) const FROZEN_LOOK_MS: u64 = 200;
 /// Longest time between two such looks.
-pub(crate) const FROZEN_LOOK_MS_MAX: u64 = 60_000;
+pub(crate) const FROZEN_LOOK_MS_MAX: u64 = 5_000;
 /// Age after which a container that only makes volumes counts as left behind, where
 /// it can't be seen whether the process that made it lives.
 pub(crate) const MAKER_MS_MAX: u64 = 2 * COPY_MS_MAX;
@@ -43,3 +43,7 @@ pub(crate) const OOM_SCORE: i64 = 500;
 pub(crate) const COPY_PIECES_MAX: usize = 16;
 /// The oldest API of a daemon that is known to work: Docker 20.10, Podman 4.
 pub(crate) const API_MIN: (usize, usize) = (1, 41);
+/// Shortest time between two looks at the lifetimes of sandboxes.
+pub(crate) const KEEPER_PAUSE_MS: u64 = 50;
+/// Longest time between them.
+pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;

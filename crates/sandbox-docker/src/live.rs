@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
 use outrigger_sandbox::client::Link;
-use outrigger_sandbox::{Began, Error, Generation, SandboxId};
+use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
+use serde::de::DeserializeOwned;
 
 use crate::engine::{Engine, Labels};
+use crate::store::Disk;
 use crate::{limits, names, stream};
 
 /// What a container is doing.
@@ -34,6 +36,10 @@ pub(crate) struct Seen {
     pub(crate) generation: Generation,
     /// What its life began as.
     pub(crate) began: Began,
+    /// When it is too old, in milliseconds since 1970.
+    pub(crate) old_at_ms: Option<u64>,
+    /// How long it may be idle, in milliseconds.
+    pub(crate) idle_ms_max: Option<u64>,
     /// The exit code of its guest, once it ended.
     pub(crate) code: Option<i64>,
 }
@@ -52,11 +58,18 @@ pub(crate) fn life(owner: &str, labels: &Labels) -> Option<(Generation, Began)> 
     Some((generation, began))
 }
 
+/// What a label says, as JSON.
+pub(crate) fn said<T: DeserializeOwned>(labels: &Labels, name: &str) -> Option<T> {
+    serde_json::from_str(labels.get(name)?).ok()
+}
+
 fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<Seen, Error> {
     let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
     let (generation, began) = life(&engine.owner, &labels).ok_or_else(|| {
         Error::Backend(format!("the container `{name}` was not made by this backend; remove it"))
     })?;
+    let disk: Option<Disk> = said(&labels, names::RECORD);
+    let spec: Option<Spec> = said(&labels, names::SPEC);
     let state = found.state.unwrap_or_default();
     let doing = match state.status.unwrap_or(Status::EMPTY) {
         Status::CREATED => Doing::Waiting,
@@ -70,7 +83,15 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
         | Status::STOPPING => Doing::Ended,
     };
     let container = found.id.unwrap_or_else(|| name.to_owned());
-    Ok(Seen { container, doing, generation, began, code: state.exit_code })
+    Ok(Seen {
+        container,
+        doing,
+        generation,
+        began,
+        old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
+        idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+        code: state.exit_code,
+    })
 }
 
 /// The container of a sandbox, if there is one.

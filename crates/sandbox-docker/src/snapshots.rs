@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
-use crate::backend::{Docker, now_ms};
+use crate::backend::{Inner, now_ms};
 use crate::live::{self, Doing};
 use crate::names::{self, Part, Store};
 use crate::store::{self, Disk, Found, Kept};
@@ -17,7 +17,7 @@ fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
     Snapshot { name, sandbox, taken_at_ms, layers: 1 }
 }
 
-impl Docker {
+impl Inner {
     /// Copies a disk that nothing writes to.
     async fn keep(
         &self,
@@ -56,7 +56,7 @@ impl Docker {
 }
 
 #[async_trait]
-impl Snapshots for Docker {
+impl Snapshots for Inner {
     async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
         let turn = self.turn(sandbox);
         let _turn = turn.lock().await;

@@ -27,6 +27,13 @@ pub(crate) struct Disk {
     pub(crate) age_ms_max: Option<u64>,
 }
 
+impl Disk {
+    /// When it is to be destroyed, in milliseconds since 1970.
+    pub(crate) fn old_at_ms(&self) -> Option<u64> {
+        self.age_ms_max.map(|age_ms| self.made_at_ms.saturating_add(age_ms))
+    }
+}
+
 /// What the record of a snapshot says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
