@@ -9,7 +9,7 @@ pub(crate) mod output;
 pub(crate) mod running;
 pub(crate) mod table;
 mod terminal;
-mod tree;
+pub(crate) mod tree;
 
 pub(crate) use commands::Commands;
 pub(crate) use group::{Cgroups, Given};

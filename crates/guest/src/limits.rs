@@ -58,3 +58,9 @@ pub(crate) const TERMINAL_STACK_BYTES: usize = 64 << 10;
 pub(crate) const INPUT_WAITING_BYTES_MAX: usize = 1 << 20;
 /// Pieces of such input.
 pub(crate) const INPUTS_WAITING_MAX: usize = 256;
+/// Stack of the second thread of a bridge.
+pub(crate) const BRIDGE_STACK_BYTES: usize = 64 << 10;
+/// How long a bridge tries to reach a guest that does not listen yet.
+pub(crate) const BRIDGE_CONNECT_MS_MAX: u64 = 10_000;
+/// From one try to the next.
+pub(crate) const BRIDGE_POLL_MS: u64 = 5;

@@ -10,11 +10,13 @@
     reason = "system calls without a safe wrapper; each block says why it holds"
 )]
 
+mod bridge;
 mod connection;
 mod control;
 mod exec;
 mod files;
 mod limits;
+mod listen;
 mod options;
 mod seccomp;
 mod serve;
@@ -31,7 +33,7 @@ use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
 use exec::table::Table;
 use exec::{Cgroups, Commands, Given, Spills};
-use options::Options;
+use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
 use serve::{Control, Door, Guest};
 
@@ -41,6 +43,9 @@ const EXIT_SETUP: u8 = 3;
 const EXIT_SERVE: u8 = 4;
 /// What an earlier life handed over is not to be trusted. Nothing was started.
 const EXIT_KEPT: u8 = 5;
+
+/// The guest could not be reached, or no longer.
+const EXIT_BRIDGE: u8 = 6;
 
 /// Why the guest does not come up.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +57,15 @@ enum SetupError {
 }
 
 fn main() -> ExitCode {
-    let Some(options) = Options::parse(std::env::args().skip(1)) else {
-        return ExitCode::from(EXIT_OPTIONS);
+    let options = match Role::parse(std::env::args().skip(1)) {
+        Some(Role::Guest(options)) => *options,
+        Some(Role::Bridge(path)) => {
+            return match bridge::run(&path) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::from(EXIT_BRIDGE),
+            };
+        }
+        None => return ExitCode::from(EXIT_OPTIONS),
     };
     match set_up(options) {
         Ok(guest) => match guest.serve() {
@@ -70,7 +82,7 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
     child::set_limits()?;
     let signals = sys::child_signals()?;
     sys::drop_capabilities()?;
-    if options.control.is_some() {
+    if matches!(options.way, Way::Control(_)) {
         sys::die_with_parent()?;
     }
     let filter = seccomp::install().map_err(io::Error::other)?;
@@ -90,23 +102,29 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
         (None, None) => Given::Absent,
     };
     let memory = MemoryEvents::new(options.memory_events);
-    let mut spills = Spills::new(options.output);
+    let mut spills = Spills::new(options.output.or_else(|| match options.way {
+        Way::Listen(_) => Spills::place(),
+        Way::Control(_) | Way::Stdio => None,
+    }));
     let table = match options.kept {
         Some(kept) => kept::read(File::from(kept), &mut spills)?,
         None => Table::default(),
     };
     let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
-    let mut connections = connection::Connections::new(options.generation);
-    let door = match options.control {
-        Some(control) => {
+    let generation = options.generation.map_or_else(sys::generation, Ok)?;
+    let mut connections = connection::Connections::new(generation);
+    let files = files::Files::new()?;
+    let door = match options.way {
+        Way::Control(control) => {
             // The spawner waits for this before it calls the sandbox made.
             control::tell(control.as_fd(), Tell::Ready)?;
             Door::Control(Control::new(control))
         }
-        None => {
+        Way::Listen(path) => Door::Listen(listen::listen(&path)?),
+        Way::Stdio => {
             connections.open(sys::inherited(0)?, Some(sys::inherited(1)?))?;
             Door::Single
         }
     };
-    Ok(Guest { door, signals, connections, commands, files: files::Files::new()? })
+    Ok(Guest { door, signals, connections, commands, files })
 }

@@ -16,13 +16,15 @@ use crate::exec::Commands;
 use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
-use crate::{control, limits, sys};
+use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
 #[derive(Debug)]
 pub(crate) enum Door {
     /// A socket on which the spawner passes them in; the guest ends with it.
     Control(Control),
+    /// A socket that it listens on; the guest does not end with its connections.
+    Listen(OwnedFd),
     /// One connection that was there from the start; the guest ends with it.
     Single,
 }
@@ -94,7 +96,7 @@ impl Guest {
             self.gather(&mut fds, &mut tokens);
             let told = match &self.door {
                 Door::Control(control) => control.wake(Instant::now()),
-                Door::Single => None,
+                Door::Listen(_) | Door::Single => None,
             };
             let wake = self.commands.wake().into_iter().chain(told).min();
             let timeout = wake.map_or(-1, |wait| {
@@ -129,8 +131,11 @@ impl Guest {
             fds.push(fd);
             tokens.push(token);
         };
-        if let Door::Control(control) = &self.door {
-            add(sys::pollfd(&control.socket, libc::POLLIN), Token::Door);
+        match &self.door {
+            Door::Control(Control { socket, .. }) | Door::Listen(socket) => {
+                add(sys::pollfd(socket, libc::POLLIN), Token::Door);
+            }
+            Door::Single => {}
         }
         self.commands.poll(|fd, pipe| match pipe {
             Some((pid, pipe)) => add(fd, Token::Pipe(pid, pipe)),
@@ -163,7 +168,16 @@ impl Guest {
     }
 
     fn admit(&mut self) -> io::Result<bool> {
-        let Door::Control(control) = &self.door else { return Ok(true) };
+        let control = match &self.door {
+            Door::Control(control) => control,
+            Door::Listen(listener) => {
+                if let Some(fd) = listen::accept(listener) {
+                    self.connections.open(fd, None)?;
+                }
+                return Ok(true);
+            }
+            Door::Single => return Ok(true),
+        };
         match control::receive(control.socket.as_fd())? {
             control::Received::Connection(fd) => self.connections.open(fd, None)?,
             control::Received::HandOver(to) => return self.hand_over(to),

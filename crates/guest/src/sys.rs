@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use outrigger_sandbox::Generation;
+
 /// User and group that commands and file operations run as.
 pub(crate) const AGENT_ID: u32 = 1000;
 
@@ -78,6 +80,14 @@ pub(crate) fn reap() -> Option<Reaped> {
 pub(crate) fn kill(pid: i32, signal: i32) {
     // SAFETY: no memory is passed.
     unsafe { libc::kill(pid, signal) };
+}
+
+/// A name for a life that nobody named.
+pub(crate) fn generation() -> io::Result<Generation> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    let name = bytes.iter().fold(String::from("g"), |name, byte| format!("{name}{byte:02x}"));
+    Generation::new(name).map_err(io::Error::other)
 }
 
 /// Takes over a descriptor that was inherited by number.

@@ -49,7 +49,7 @@ struct Plan<'a> {
     join: c_int,
     /// Whether standard input is a terminal to be taken as its own.
     terminal: bool,
-    pids_max: u64,
+    pids_max: Option<u64>,
     file_bytes_max: u64,
     filter: &'a [seccompiler::sock_filter],
 }
@@ -109,7 +109,7 @@ fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
 #[derive(Debug)]
 pub(crate) struct Launcher {
     pub(crate) filter: Option<CommandFilter>,
-    pub(crate) pids_max: u64,
+    pub(crate) pids_max: Option<u64>,
     pub(crate) file_bytes_max: u64,
     pub(crate) null: OwnedFd,
     pub(crate) shell: &'static str,
@@ -225,6 +225,10 @@ struct CloneArgs {
 /// `CLONE_INTO_CGROUP` of linux/sched.h.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+fn last_errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
 fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> {
     let pointers = |strings: &[CString]| -> Vec<*const c_char> {
         strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
@@ -237,7 +241,13 @@ fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> 
     }
     // SAFETY: no memory is shared and no stack is given, so this is fork(2) with a
     // destination; `args` has the layout of clone_args and outlives the call.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    let mut pid =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    if pid == -1 && birthplace.is_none() && last_errno() == libc::ENOSYS {
+        // Containers often answer so, because their filters can't look at the flags.
+        // SAFETY: as above, with the older call.
+        pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    }
     match pid {
         0 => {
             // SAFETY: this is the child; the plan and both vectors are its own copies, live and complete.
@@ -346,8 +356,10 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         libc::umask(0o022);
-        let processes = libc::rlimit { rlim_cur: plan.pids_max, rlim_max: plan.pids_max };
-        libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
+        if let Some(most) = plan.pids_max {
+            let processes = libc::rlimit { rlim_cur: most, rlim_max: most };
+            libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
+        }
         let bytes = libc::rlimit { rlim_cur: plan.file_bytes_max, rlim_max: plan.file_bytes_max };
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const bytes);
         if libc::geteuid() != id {

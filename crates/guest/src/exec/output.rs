@@ -178,6 +178,12 @@ impl Spills {
         Self { dir, kept: VecDeque::new(), total: 0 }
     }
 
+    /// The directory by its name, where the guest was not given it.
+    pub(crate) fn place() -> Option<OwnedFd> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(SPILL_DIR, flags, Mode::empty()).ok()
+    }
+
     fn create(&self, id: &ExecId) -> Option<File> {
         let dir = self.dir.as_ref()?;
         // A file of an earlier life of the sandbox may have this name.

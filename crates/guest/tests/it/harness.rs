@@ -23,7 +23,7 @@ use rustix::net::{
 /// A root with the host's programs, and the guest as process 1 in it.
 const SCRIPT: &str = r#"
 set -e
-root=$1; program=$2; shift 2
+root=$1; program=$2; wrap=$3; shift 3
 mkdir "$root/root"
 mount -t tmpfs -o mode=755 tmpfs "$root/root"
 cd "$root/root"
@@ -38,7 +38,16 @@ mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 chown 1000:1000 workspace tmp home/agent
 cp "$program" guest
-exec chroot . /guest "$@"
+if [ -n "$wrap" ]; then
+    # As a container has it: a disk for the workspace, one more place, nothing else.
+    rmdir tmp home/agent
+    mount -t tmpfs tmpfs workspace
+    mount -t tmpfs tmpfs var/outrigger
+    mkdir var/outrigger/output
+    chown -R 1000:1000 workspace var/outrigger
+    mount -o remount,ro .
+fi
+exec chroot . $wrap /guest "$@"
 "#;
 
 /// Which hierarchy the guest makes its groups in.
@@ -148,13 +157,72 @@ fn above(fd: impl AsFd) -> OwnedFd {
     rustix::io::fcntl_dupfd_cloexec(fd, 64).unwrap()
 }
 
+/// What makes of a program one of a container's: the user of commands, no rights.
+const UNPRIVILEGED: &str = "setpriv --reuid=1000 --regid=1000 --clear-groups \
+    --bounding-set=-all --inh-caps=-all";
+
+/// A guest that listens at this path, as process 1 of what is like a container.
+pub(crate) const LISTENS_AT: &str = "/var/outrigger/socket";
+
+/// See [`LISTENS_AT`].
+#[derive(Debug)]
+pub(crate) struct Contained {
+    child: Child,
+    _root: tempfile::TempDir,
+}
+
+impl Contained {
+    pub(crate) fn start() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let args = ["--listen", LISTENS_AT].map(str::to_owned);
+        Self { child: launch(root.path(), UNPRIVILEGED, &args, Vec::new()), _root: root }
+    }
+
+    /// Runs something in it from outside, as an attached exec does.
+    pub(crate) fn exec(&self, line: &str) -> Child {
+        let outer = self.child.id();
+        // poll: `unshare` has its one child at once.
+        let inner = (0..2_000).find_map(|_| {
+            let path = format!("/proc/{outer}/task/{outer}/children");
+            let pid: Option<u32> = std::fs::read_to_string(path).unwrap().trim().parse().ok();
+            // Its root is its own when it is the guest.
+            let guest = pid.filter(|pid| {
+                std::fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|words| words.starts_with(b"/guest"))
+            });
+            if guest.is_none() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            guest
+        });
+        let target = inner.expect("a guest").to_string();
+        let script = format!("exec {UNPRIVILEGED} {line}");
+        Command::new("nsenter")
+            .args(["--target", &target, "--all", "--root", "--wd", "sh", "-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // It and the program that it starts are ended together.
+            .process_group(0)
+            .spawn()
+            .expect("nsenter of util-linux")
+    }
+}
+
+impl Drop for Contained {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Starts the program in namespaces of its own.
-pub(crate) fn launch(root: &Path, args: &[String], given: Vec<(OwnedFd, RawFd)>) -> Child {
+fn launch(root: &Path, wrap: &str, args: &[String], given: Vec<(OwnedFd, RawFd)>) -> Child {
     let mut command = Command::new("unshare");
     command
         .args(["--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "sh", "-c", SCRIPT])
         .arg("sh")
         .args([root, &program(root)])
+        .arg(wrap)
         .args(args)
         .stdin(Stdio::null());
     give(&mut command, given);
@@ -187,7 +255,7 @@ impl Guest {
             args.extend(["--kept".to_owned(), "5".to_owned()]);
         }
         args.extend(setup.args);
-        let child = launch(root.path(), &args, given);
+        let child = launch(root.path(), "", &args, given);
         Self { child, control, group: group.map(|(dir, _)| dir), _root: root }
     }
 
@@ -249,6 +317,11 @@ impl Guest {
     pub(crate) fn code(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// Waits for a program, while the tasks of this test go on.
+pub(crate) async fn ended(child: &mut Child) -> Option<i32> {
+    until("an end", async || child.try_wait().unwrap()).await.code()
 }
 
 /// The sandbox at the other end.

@@ -11,4 +11,5 @@ mod control;
 mod freeze;
 mod harness;
 mod hostile;
+mod listen;
 mod terminal;
