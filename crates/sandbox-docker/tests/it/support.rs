@@ -15,7 +15,7 @@ use outrigger_sandbox_docker::{Config, Docker};
 use crate::daemon::{self, Daemon};
 
 /// The image of the tests: a shell and the usual programs.
-const IMAGE: &str = "outrigger-docker-test:busybox";
+pub(crate) const IMAGE: &str = "outrigger-docker-test:busybox";
 /// The program of the image.
 const BUSYBOX: &str = "/bin/busybox";
 
