@@ -51,10 +51,9 @@ impl Config {
             (None, Origin::Template(name)) if name == template => self.default_image.as_ref(),
             (named, _) => named,
         };
-        image.map(String::as_str).ok_or_else(|| Error::Absent {
-            what: "template".to_owned(),
-            name: template.to_owned(),
-        })
+        image
+            .map(String::as_str)
+            .ok_or_else(|| Error::Absent { what: "template".to_owned(), name: template.to_owned() })
     }
 }
 

@@ -141,10 +141,7 @@ impl Plan<'_> {
             oom_score_adj: Some(limits::OOM_SCORE),
             ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
             cap_drop: Some(vec!["ALL".to_owned()]),
-            security_opt: Some(vec![
-                "no-new-privileges".to_owned(),
-                format!("seccomp={SECCOMP}"),
-            ]),
+            security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={SECCOMP}")]),
             privileged: Some(false),
             readonly_rootfs: Some(true),
             network_mode: Some("none".to_owned()),

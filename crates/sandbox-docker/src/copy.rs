@@ -69,12 +69,12 @@ fn digest(archive: impl Read) -> io::Result<String> {
         add(&entry.link_name_bytes().unwrap_or_default());
         let header = entry.header();
         add(&[header.entry_type().as_byte()]);
-        for number in [
-            u64::from(header.mode()? & 0o7777),
-            header.uid()?,
-            header.gid()?,
-            header.size()?,
-        ] {
+        // Daemons lose the set-id bits of files with several names, by giving them an
+        // owner once for each name; see chown(2). Inside they are without effect.
+        let bits = if header.entry_type().is_dir() { 0o7777 } else { 0o1777 };
+        for number in
+            [u64::from(header.mode()? & bits), header.uid()?, header.gid()?, header.size()?]
+        {
             add(&number.to_le_bytes());
         }
         io::copy(&mut entry, &mut HashWriter(&mut sum))?;
@@ -106,9 +106,8 @@ impl io::Write for HashWriter<'_> {
 /// at a time with a container.
 pub(crate) async fn copy(engine: &Engine, from: &str, to: Option<&str>) -> Result<String, Error> {
     let (sender, pieces) = mpsc::channel(limits::COPY_PIECES_MAX);
-    let summing = tokio::task::spawn_blocking(move || {
-        digest(Pieces { pieces, piece: None, read: 0 })
-    });
+    let summing =
+        tokio::task::spawn_blocking(move || digest(Pieces { pieces, piece: None, read: 0 }));
     let client = engine.patient();
     let options = DownloadFromContainerOptions { path: maker::DISK.to_owned() };
     let stream = client.download_from_container(from, Some(options)).then(move |piece| {

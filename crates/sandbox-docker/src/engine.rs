@@ -94,8 +94,7 @@ impl Engine {
     /// Makes a container and does not start it.
     pub(crate) async fn make(&self, name: &str, body: ContainerCreateBody) -> Result<Made, Error> {
         let image = body.image.clone().unwrap_or_default();
-        let options =
-            CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
+        let options = CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
         match self.client.create_container(Some(options), body).await {
             Ok(made) => Ok(Made::Made(made.id)),
             Err(failure) => match explain::status(&failure) {

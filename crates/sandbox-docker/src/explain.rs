@@ -40,10 +40,8 @@ fn kind(failure: &Failure) -> Option<ErrorKind> {
 
 /// Says what was being done when it went wrong.
 pub(crate) fn failed(socket: &str, doing: &str, failure: &Failure) -> Error {
-    let unavailable = |reason: String, advice: &str| Error::Unavailable {
-        reason,
-        advice: advice.to_owned(),
-    };
+    let unavailable =
+        |reason: String, advice: &str| Error::Unavailable { reason, advice: advice.to_owned() };
     match failure {
         Failure::DockerResponseServerError { message, .. } => {
             return Error::Backend(format!("{doing}: Docker says: {}", message.trim()));
@@ -118,15 +116,21 @@ mod tests {
     fn each_failure_says_what_to_do() {
         check(
             &Failure::SocketNotFoundError("/run/d.sock".to_owned()),
-            &expect!["no sandbox can be made here: there is no Docker socket at /run/d.sock; install and start Docker, or name the socket of the one that runs"],
+            &expect![
+                "no sandbox can be made here: there is no Docker socket at /run/d.sock; install and start Docker, or name the socket of the one that runs"
+            ],
         );
         check(
             &io(ErrorKind::PermissionDenied),
-            &expect!["no sandbox can be made here: this user may not use the Docker socket /run/d.sock; add the user to the group that owns the socket, which makes it as powerful as root, or use rootless Docker"],
+            &expect![
+                "no sandbox can be made here: this user may not use the Docker socket /run/d.sock; add the user to the group that owns the socket, which makes it as powerful as root, or use rootless Docker"
+            ],
         );
         check(
             &io(ErrorKind::ConnectionRefused),
-            &expect!["no sandbox can be made here: no Docker daemon listens at /run/d.sock; start it, for example with `systemctl start docker`"],
+            &expect![
+                "no sandbox can be made here: no Docker daemon listens at /run/d.sock; start it, for example with `systemctl start docker`"
+            ],
         );
         check(
             &Failure::DockerResponseServerError { status_code: 500, message: "no room\n".into() },

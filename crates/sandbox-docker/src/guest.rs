@@ -5,10 +5,10 @@
 use outrigger_sandbox::Error;
 use sha2::{Digest as _, Sha256};
 
+use crate::copy;
 use crate::engine::Engine;
 use crate::names::Store;
 use crate::store::{self, Program};
-use crate::copy;
 
 /// Where it is inside, as a directory and as a program.
 pub(crate) const DIR: &str = "/var/outrigger/guest";

@@ -7,9 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bollard::models::{
-    ContainerCreateBody, HostConfig, Mount, MountType, MountVolumeOptions,
-};
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, MountVolumeOptions};
 use outrigger_sandbox::Error;
 
 use crate::engine::{Engine, Made};
@@ -93,7 +91,9 @@ impl Maker {
             labels: Some(labels),
             host_config: Some(HostConfig {
                 network_mode: Some("none".to_owned()),
-                mounts: Some(volumes.into_iter().map(|volume| volume.mount(&engine.owner)).collect()),
+                mounts: Some(
+                    volumes.into_iter().map(|volume| volume.mount(&engine.owner)).collect(),
+                ),
                 ..Default::default()
             }),
             ..Default::default()

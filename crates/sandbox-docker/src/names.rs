@@ -112,12 +112,7 @@ impl Store {
 
     /// The labels of what belongs to it.
     pub(crate) fn labels(&self, owner: &str, part: Part) -> HashMap<String, String> {
-        let labels = [
-            (OWNER, owner),
-            (KIND, self.kind()),
-            (ID, self.id()),
-            (PART, part.as_str()),
-        ];
+        let labels = [(OWNER, owner), (KIND, self.kind()), (ID, self.id()), (PART, part.as_str())];
         labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 }

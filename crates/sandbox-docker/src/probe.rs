@@ -4,9 +4,7 @@
 //! daemon says otherwise, its user ids; a runtime is named only if the daemon has it.
 
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
-use outrigger_sandbox::{
-    Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode, Suspend,
-};
+use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode, Suspend};
 
 /// The name of gVisor's runtime.
 const GVISOR: &str = "runsc";

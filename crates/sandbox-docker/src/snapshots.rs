@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
 use crate::backend::{Inner, now_ms};
+use crate::copy;
 use crate::live::{self, Doing};
 use crate::names::{self, Part, Store};
 use crate::store::{self, Disk, Found, Kept};
-use crate::copy;
 
 fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
     let Kept { sandbox, taken_at_ms, .. } = kept;

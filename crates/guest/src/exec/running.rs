@@ -334,9 +334,9 @@ impl MemoryEvents {
         use rustix::fs::{Mode, OFlags, open};
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let files = ["memory.events", "memory/memory.oom_control"];
-        files.iter().find_map(|file| {
-            open(format!("/sys/fs/cgroup/{file}"), flags, Mode::empty()).ok()
-        })
+        files
+            .iter()
+            .find_map(|file| open(format!("/sys/fs/cgroup/{file}"), flags, Mode::empty()).ok())
     }
 
     /// Whether the count grew since the last question.

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn members_are_descendants_sessions_and_new_orphans_but_not_other_commands() {
-        let process = |pid, parent, session| Process { pid, parent, session, dead: false, stopped: false };
+        let process =
+            |pid, parent, session| Process { pid, parent, session, dead: false, stopped: false };
         let all = [
             process(10, 1, 10),  // the command
             process(11, 10, 10), // its child

@@ -41,8 +41,7 @@ async fn a_command_outlives_the_backend_that_began_it() {
     assert_eq!(begun.await, "");
     drop(first);
     let sandbox = world.docker.find(&sandbox_id("one")).await.unwrap().expect("it lives on");
-    let (executed, _) =
-        tokio::join!(sandbox.execute(request, &()), says(&*sandbox, "touch go"));
+    let (executed, _) = tokio::join!(sandbox.execute(request, &()), says(&*sandbox, "touch go"));
     let executed = executed.unwrap();
     assert_eq!((executed.end, &executed.stdout[..]), (End::Exited(0), &b"ended\n"[..]));
 }

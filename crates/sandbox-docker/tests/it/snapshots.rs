@@ -31,11 +31,13 @@ async fn a_snapshot_that_was_changed_is_refused_and_leaves_nothing() {
 async fn ids_modes_and_links_of_all_kinds_are_kept() {
     let sandbox = single().await;
     let make = "cd /workspace && mkdir d && echo x > d/a && ln d/a d/b && ln -s a d/c && \
-                mkfifo d/p && chmod 6751 d/a && chmod 0 d/p && chmod 1777 d && cp -r d ~ && cp -r d /tmp";
+                echo s > d/s && mkfifo d/p && chmod 751 d/a && chmod 6711 d/s && chmod 0 d/p && \
+                chmod 3770 d && cp -r d ~ && cp -r d /tmp";
     assert_eq!(says(&*sandbox, make).await, "");
-    let show = "stat -c '%n %a %u:%g %F %h' /workspace /workspace/d/* /tmp /tmp/d/* ~ ~/d/* /var/tmp";
+    let show =
+        "stat -c '%n %a %u:%g %F %h' /workspace /workspace/d/* /tmp /tmp/d/* ~ ~/d/* /var/tmp";
     let before = says(&*sandbox, show).await;
-    assert!(before.contains("6751 1000:1000 regular file 2"), "{before}");
+    assert!(before.contains("d/a 751 1000:1000 regular file 2"), "{before}");
     let snapshots = sandbox.world.docker.snapshots().unwrap();
     let taken = snapshots.take(&sandbox_id("one"), &snapshot_id("s")).await.unwrap();
     assert_eq!(taken.layers, 1);
