@@ -145,12 +145,17 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
         0
     };
     for capability in 0..=CAP_LAST {
-        // SAFETY: no memory is passed. A number that this kernel does not know, or a
-        // set that is empty already and may not be changed, is checked below.
+        // SAFETY: no memory is passed.
+        let held = || unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
+        match held() {
+            0 => continue,
+            1 => {}
+            // The kernel knows no such capability, nor any above.
+            _ => break,
+        }
+        // SAFETY: no memory is passed. That it may not be changed is checked below.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        // SAFETY: as above.
-        let held = unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
-        if held == 1 {
+        if held() == 1 {
             return Err(io::Error::other(format!(
                 "capability {capability} stays in the bounding set"
             )));

@@ -5,7 +5,7 @@ mod sandbox;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
-pub(crate) use sandbox::{Create, Exec, Least, Sandbox, Snapshots};
+pub(crate) use sandbox::{Create, Exec, Least, Sandbox, Sandboxes, Snapshots};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -59,8 +59,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sessions(Sessions),
     /// Make and use sandboxes without an agent.
-    #[command(subcommand)]
-    Sandbox(Sandbox),
+    Sandbox(Sandboxes),
     /// Say what this machine offers and what is missing.
     Doctor(Doctor),
 }
@@ -220,8 +219,8 @@ impl Command {
     /// Whether errors are told as JSON as well.
     pub(crate) fn wants_json(&self) -> bool {
         let output = match self {
-            Self::Sandbox(sandbox) => {
-                return sandbox.output().is_some_and(|output| output.json.is_some());
+            Self::Sandbox(asked) => {
+                return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Run(run) => run.output,
             Self::Demo(demo) => demo.output,

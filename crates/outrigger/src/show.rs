@@ -7,7 +7,7 @@ mod timeline;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use outrigger_agent::{Record, Seq};
-use outrigger_engine::LiveOutput;
+use outrigger_engine::{LiveOutput, Trouble};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
@@ -120,6 +120,12 @@ impl Screen {
             let wait = seconds(*wait_ms);
             self.note(Tone::Warning, format!("! {}; asking again in {wait:.1} s", inert(reason)));
         }
+    }
+
+    /// Something went wrong beside the turn, which goes on.
+    pub(crate) fn trouble(&self, trouble: &Trouble) {
+        let text = inert(&outrigger_engine::workspace::explain(trouble));
+        self.note(Tone::Warning, format!("! {text}"));
     }
 
     /// A line that is no event.

@@ -8,4 +8,5 @@ mod native;
 mod snapshots;
 
 pub use launch::Launch;
+pub(crate) use native::blocking;
 pub use native::{Config, Native};

@@ -19,6 +19,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
@@ -36,6 +37,8 @@ pub(crate) enum Request {
         spec: Spec,
         /// Host paths beside the built-in ones, bound read-only.
         read_only: Vec<PathBuf>,
+        /// How many more like it are kept ready.
+        warm: u32,
     },
     /// Attach if it lives.
     Find(SandboxId),
@@ -51,6 +54,8 @@ pub(crate) enum Request {
     Snapshots,
     /// Forget a snapshot.
     Forget(SnapshotId),
+    /// About templates and their layers; a layer comes as a descriptor.
+    Image(ImageRequest),
 }
 
 /// An answer.
@@ -68,6 +73,8 @@ pub(crate) enum Answer {
     Snapshot(Snapshot),
     /// To `Snapshots`.
     Snapshots(Vec<Snapshot>),
+    /// To `Image`.
+    Image(ImageAnswer),
     /// To anything.
     Failed(Error),
 }

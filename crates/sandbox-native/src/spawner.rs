@@ -11,6 +11,9 @@
 //!   `upper/`, its own tree, and `work/` beside it where it stands on layers; `cold` and
 //!   `kept`, a suspended life;
 //! - `layers/<name>/`: `about` and `tree/`, a sealed tree that others stand on;
+//!   those of images are named by the digest of their content;
+//! - `incoming/`, layers of images that are being unpacked;
+//! - `templates/<name>`, the layers of an image and how it wants to be used;
 //! - `snapshots/<name>`, a named list of layers;
 //! - `pool/`, sandboxes that are kept ready;
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
@@ -19,12 +22,17 @@ mod about;
 mod birth;
 mod change;
 mod cold;
+mod copy;
 mod expiry;
 mod fingerprint;
+mod flatten;
 mod ids;
+mod images;
+mod layer;
 mod layers;
 mod live;
 mod origin;
+mod pool;
 mod record;
 mod remove;
 mod root;
@@ -38,8 +46,11 @@ mod store;
 mod survey;
 mod sys;
 mod task;
+mod template;
+mod unpack;
 mod verify;
 mod waits;
+mod walk;
 
 use std::io;
 

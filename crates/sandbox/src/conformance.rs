@@ -5,13 +5,15 @@
 //! reason in the report; the cases `declared/` then see to it that it refuses just
 //! that. Only the fake, which isolates nothing, is let off real programs and a kernel.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
-use crate::limits::CASE_MS_MAX;
-use crate::{Backend, Capabilities, Error, SandboxId, Spec};
+use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
+use crate::{Backend, Error, SandboxId, Spec};
 
 mod cold;
 mod context;
@@ -163,30 +165,65 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs all cases whose name contains `filter`, one after the other, each in a
-/// sandbox of its own that is destroyed afterwards with all that was made of it.
+/// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
+/// its own that is destroyed afterwards with all that was made of it. Those that
+/// strain the host come last, one after the other.
 pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     let capabilities = backend.capabilities();
-    let mut report = Report { backend: capabilities.backend.clone(), cases: Vec::new() };
-    let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
-    for case in TABLES.iter().copied().flatten().filter(wanted) {
-        let missing = case.needs.iter().find_map(|need| need.missing(capabilities));
-        let verdict = match missing {
-            Some(why) => Verdict::NotApplicable(why.to_owned()),
-            None => match judge(&backend, case, capabilities).await {
-                Ok(()) => Verdict::Passed,
-                Err(why) => Verdict::Failed(why),
-            },
-        };
-        report.cases.push(Judged { name: case.name, verdict });
+    let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
+    let chosen: Vec<Case> =
+        TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
+    let mut verdicts = BTreeMap::new();
+    let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
+    for (number, case) in chosen.iter().enumerate() {
+        let strains = case.needs.iter().any(|need| need.strains());
+        match case.needs.iter().find_map(|need| need.missing(capabilities)) {
+            Some(why) => drop(verdicts.insert(number, Verdict::NotApplicable(why.to_owned()))),
+            None if strains => alone.push_back((number, *case)),
+            None => apart.push_back((number, *case)),
+        }
     }
-    report
+    for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
+        verdicts.extend(judge_all(&backend, cases, at_once).await);
+    }
+    let judge = |(case, verdict): (Case, Verdict)| Judged { name: case.name, verdict };
+    let cases = chosen.into_iter().zip(verdicts.into_values()).map(judge).collect();
+    Report { backend: capabilities.backend.clone(), cases }
 }
 
-async fn judge(backend: &Arc<dyn Backend>, case: &Case, declared: &Capabilities) -> Outcome {
+/// Verdicts by number of the case.
+async fn judge_all(
+    backend: &Arc<dyn Backend>,
+    mut cases: VecDeque<(usize, Case)>,
+    at_once: usize,
+) -> BTreeMap<usize, Verdict> {
+    let mut verdicts = BTreeMap::new();
+    let mut running = JoinSet::new();
+    let mut numbers = HashMap::new();
+    loop {
+        while running.len() < at_once
+            && let Some((number, case)) = cases.pop_front()
+        {
+            let backend = Arc::clone(backend);
+            let task = running.spawn(async move { judge(&backend, &case).await });
+            numbers.insert(task.id(), number);
+        }
+        let (task, verdict) = match running.join_next_with_id().await {
+            None => return verdicts,
+            Some(Ok((task, Ok(())))) => (task, Verdict::Passed),
+            Some(Ok((task, Err(why)))) => (task, Verdict::Failed(why)),
+            Some(Err(error)) => (error.id(), Verdict::Failed(format!("it panicked: {error}"))),
+        };
+        let number = numbers.remove(&task).expect("every task was noted when it was started");
+        verdicts.insert(number, verdict);
+    }
+}
+
+async fn judge(backend: &Arc<dyn Backend>, case: &Case) -> Outcome {
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
-    let spec = Spec { isolation_min: declared.isolation, ..Spec::default() };
+    let isolation_min = backend.capabilities().isolation;
+    let spec = Spec { isolation_min, ..Spec::default() };
     let spec = (case.spec)(spec);
     let left = |error| format!("cleaning up: {error}");
     sweep(backend, &id).await.map_err(left)?;
@@ -206,14 +243,15 @@ async fn judge(backend: &Arc<dyn Backend>, case: &Case, declared: &Capabilities)
 /// one before.
 async fn sweep(backend: &Arc<dyn Backend>, id: &SandboxId) -> Result<(), Error> {
     backend.destroy(id).await?;
+    let prefix = format!("{id}-");
     for other in backend.list().await? {
-        if other.id.as_str().starts_with(id.as_str()) {
+        if other.id.as_str().starts_with(&prefix) {
             backend.destroy(&other.id).await?;
         }
     }
     if let Ok(snapshots) = backend.snapshots() {
         for snapshot in snapshots.list().await? {
-            if snapshot.name.as_str().starts_with(id.as_str()) {
+            if snapshot.name.as_str().starts_with(&prefix) {
                 snapshots.remove(&snapshot.name).await?;
             }
         }

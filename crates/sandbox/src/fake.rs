@@ -47,7 +47,7 @@ const TEMPLATE: &str = "host-tools";
 pub enum Disk {
     /// The next life finds them.
     Kept,
-    /// The next life begins with an empty workspace.
+    /// It is gone, and the next life begins from its origin.
     Dropped,
 }
 
@@ -82,6 +82,8 @@ struct World {
     boxes: BTreeMap<SandboxId, Place>,
     snapshots: Kept,
     lives: u64,
+    /// When the last disk was made: no two are made at the same time.
+    made_at_ms: u64,
     starts: Vec<Start>,
 }
 
@@ -137,6 +139,7 @@ impl Fake {
             boxes: BTreeMap::new(),
             snapshots: Kept::default(),
             lives: 0,
+            made_at_ms: 0,
             starts: Vec::new(),
         };
         let (capabilities, changed) = (capabilities(), Notify::new());
@@ -154,11 +157,10 @@ impl Fake {
     /// One that does not live is fine.
     pub fn lose(&self, id: &SandboxId, disk: Disk) {
         let mut world = self.shared.world();
-        if let Some(place) = world.boxes.get_mut(id) {
-            place.die();
-            if disk == Disk::Dropped {
-                place.tree = Tree::new();
-            }
+        match (disk, world.boxes.get_mut(id)) {
+            (Disk::Dropped, _) => drop(world.boxes.remove(id)),
+            (Disk::Kept, Some(place)) => place.die(),
+            (Disk::Kept, None) => {}
         }
         drop(world);
         self.shared.changed.notify_waiters();
@@ -219,7 +221,9 @@ impl Backend for Fake {
         let mut made = Began::Restarted;
         if !world.boxes.contains_key(id) {
             let tree = world.tree(&spec.origin)?;
-            world.boxes.insert(id.clone(), Place::new(tree, spec, now, now_ms));
+            world.made_at_ms = now_ms.max(world.made_at_ms + 1);
+            let made_at_ms = world.made_at_ms;
+            world.boxes.insert(id.clone(), Place::new(tree, spec, now, made_at_ms));
             made = Began::Made;
         }
         let lives = world.boxes.get(id).is_some_and(Place::has_life);

@@ -5,7 +5,18 @@ use std::path::PathBuf;
 
 use super::Output;
 
-/// What to do with sandboxes that no agent drives.
+/// Sandboxes that no agent drives.
+#[derive(Debug, Args)]
+pub(crate) struct Sandboxes {
+    /// As the configuration has it for the sandbox of that name: its backend, its
+    /// template, its limits. Otherwise for the first.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) like: Option<String>,
+    #[command(subcommand)]
+    pub(crate) verb: Sandbox,
+}
+
+/// What to do with them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sandbox {
     /// Make a sandbox and print its name. One of that name that is there is attached to, and resumed.

@@ -29,12 +29,11 @@ struct Desk {
 }
 
 /// Does what the command line says.
-pub(crate) async fn execute(paths: &Paths, asked: cli::Sandbox) -> Outcome<u8> {
+pub(crate) async fn execute(paths: &Paths, asked: cli::Sandboxes) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     paths.prepare()?;
-    let backend = compose::backend(paths, &config).await?;
-    let desk = Desk { backend, spec: config.sandbox };
-    match asked {
+    let desk = desk(paths, config, asked.like.as_deref()).await?;
+    match asked.verb {
         cli::Sandbox::Create(create) => desk.create(create).await,
         cli::Sandbox::Ls { output } => listing::sandboxes(&desk, output).await,
         cli::Sandbox::Exec(asked) => exec::execute(&desk, asked).await,
@@ -55,6 +54,22 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Sandbox) -> Outcome<u8> {
         cli::Sandbox::Fork { name, new, output } => desk.fork(&name, new, output).await,
         cli::Sandbox::Rm { names, output } => desk.remove(&names, output).await,
     }
+}
+
+/// The backend and the limits of a sandbox of the configuration.
+async fn desk(paths: &Paths, mut config: Config, like: Option<&str>) -> Outcome<Desk> {
+    let wanted = |name: &str| like.is_none_or(|like| like == name);
+    config.sandboxes.retain(|sandbox| wanted(&sandbox.name));
+    config.sandboxes.truncate(1);
+    let Some(sandbox) = config.sandboxes.first() else {
+        let text = format!("the configuration has no sandbox `{}`", like.unwrap_or_default());
+        return Err(Failure::new(Kind::Usage, text)
+            .hint("docs/configuration.md says how sandboxes are configured."));
+    };
+    let (name, spec) = (sandbox.backend, sandbox.spec.clone());
+    let backend = compose::backends(paths, &config).await?.remove(&name);
+    let backend = backend.expect("the backend of every sandbox of a configuration is opened");
+    Ok(Desk { backend, spec })
 }
 
 /// What an error of a sandbox means for the one who typed.

@@ -17,6 +17,7 @@ use outrigger_sandbox::{
 use tokio::net::UnixStream;
 
 use super::launch::{Launch, Spawner};
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -33,6 +34,9 @@ pub struct Config {
     /// Paths of the host that are seen inside at the same place, read-only, beside
     /// the host's programs and libraries. Absolute; absent ones are passed over.
     pub read_only: Vec<PathBuf>,
+    /// How many sandboxes like the last one that was made from a template are kept
+    /// ready, so that the next is there at once; at most [`limits::WARM_MAX`].
+    pub warm: u32,
 }
 
 /// The native backend on one state directory.
@@ -40,6 +44,7 @@ pub struct Config {
 pub struct Native {
     spawner: Arc<Spawner>,
     read_only: Vec<PathBuf>,
+    warm: u32,
     capabilities: Capabilities,
     /// Links in use, so that all who use a sandbox share one.
     links: Mutex<HashMap<SandboxId, (Generation, Weak<Link>)>>,
@@ -58,14 +63,33 @@ impl Native {
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let Config { state_dir: state, launch, guest, read_only } = config;
+        let Config { state_dir: state, launch, guest, read_only, warm } = config;
         let spawner = Arc::new(Spawner { state, launch, guest });
-        Ok(Self { spawner, read_only, capabilities, links: Mutex::default() })
+        Ok(Self { spawner, read_only, warm, capabilities, links: Mutex::default() })
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
         let spawner = Arc::clone(&self.spawner);
         blocking(move || spawner.ask(&request)).await
+    }
+
+    /// Where everything is.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.spawner.state
+    }
+
+    /// Asks about templates and layers, which may take long.
+    pub(crate) async fn ask_image(
+        &self,
+        request: ImageRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<ImageAnswer, Error> {
+        let spawner = Arc::clone(&self.spawner);
+        let request = Request::Image(request);
+        match blocking(move || spawner.ask_with(&request, file.as_ref())).await? {
+            (Answer::Image(answer), _) => Ok(answer),
+            _ => Err(astray()),
+        }
     }
 
     /// Asks for something that has no answer but that it is done.
@@ -86,7 +110,8 @@ impl Native {
 
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
         let read_only = self.read_only.clone();
-        let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
+        let request =
+            Request::Create { id: id.clone(), spec: spec.clone(), read_only, warm: self.warm };
         let (answer, socket) = self.ask(request).await?;
         let Found::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
             return Err(astray());
@@ -132,6 +157,7 @@ impl Native {
             | Answer::Done
             | Answer::Snapshot(_)
             | Answer::Snapshots(_)
+            | Answer::Image(_)
             | Answer::Failed(_) => return Err(astray()),
         };
         let used = {
@@ -186,7 +212,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(limits::ATTACH_PAUSE_MS)).await;
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;

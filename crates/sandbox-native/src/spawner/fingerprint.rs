@@ -1,21 +1,18 @@
 //! The fingerprint of a tree at rest.
 //!
-//! Owns the walk: by descriptors, never following a link, with a bounded number of
-//! them open however deep the tree is. It covers what can't change without a change
-//! of the time that the kernel notes for every inode (`ctime`), so contents are not
-//! read. The times of the top directory are left out, because a rename of the tree
-//! changes them.
+//! Owns what it covers: all that can't change without a change of the time that the
+//! kernel notes for every inode (`ctime`), so contents are not read. The times of the
+//! top directory are left out, because a rename of the tree changes them.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::fs::{FileType, Stat, readlinkat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::limits;
+use super::walk::{self, Tree};
 
 /// SHA-256 over every entry of a tree, in the order of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,114 +28,56 @@ impl Fingerprint {
     }
 }
 
-/// A directory that is being walked.
-struct Frame {
-    /// Closed while too many below it are open.
-    dir: Option<OwnedFd>,
-    /// What is left of it, last first.
-    names: Vec<CString>,
-}
-
-struct Walk {
-    hash: Sha256,
-    left: u64,
-}
-
-const FLAGS: OFlags =
-    OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+struct Sum(Sha256);
 
 /// Takes the fingerprint of a tree that nobody changes meanwhile. `None`: it has more
 /// entries than that.
 pub(super) fn take(tree: &Path, entries_max: u64) -> io::Result<Option<Fingerprint>> {
-    let top = openat(CWD, tree, FLAGS, Mode::empty())?;
-    let mut walk = Walk { hash: Sha256::new(), left: entries_max };
+    let top = walk::open_top(tree)?;
+    let mut sum = Sum(Sha256::new());
     let stat = rustix::fs::fstat(&top)?;
     for number in [stat.st_mode, stat.st_uid, stat.st_gid] {
-        walk.hash.update(number.to_le_bytes());
+        sum.0.update(number.to_le_bytes());
     }
-    let Some(names) = walk.names(top.as_fd())? else { return Ok(None) };
-    let mut frames = vec![Frame { dir: Some(top), names }];
-    while let Some(frame) = frames.last_mut() {
-        let Some(dir) = &frame.dir else {
-            return Err(io::Error::other("a directory was closed while it was walked"));
-        };
-        let Some(name) = frame.names.pop() else {
-            reopen_above(&mut frames)?;
-            frames.pop();
-            continue;
-        };
-        let stat = statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let depth = frames.len();
-        walk.entry(depth, &name, &stat);
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        let Some(Frame { dir: Some(dir), .. }) = frames.last() else { continue };
-        if kind == FileType::Symlink {
-            let target = readlinkat(dir, &name, Vec::new())?;
-            walk.bytes(target.to_bytes());
+    let whole = walk::walk(top, Tree::AtRest, entries_max, |entry| {
+        sum.entry(entry.depth, entry.name, entry.stat);
+        if FileType::from_raw_mode(entry.stat.st_mode) == FileType::Symlink {
+            let target = readlinkat(entry.dir, entry.name, Vec::new())?;
+            sum.bytes(target.to_bytes());
         }
-        if kind == FileType::Directory {
-            let child = openat(dir, &name, FLAGS, Mode::empty())?;
-            let Some(names) = walk.names(child.as_fd())? else { return Ok(None) };
-            frames.push(Frame { dir: Some(child), names });
-            if let Some(far) = frames.len().checked_sub(limits::WALK_DIRS_MAX + 1) {
-                frames[far].dir = None;
-            }
-        }
-    }
-    Ok(Some(Fingerprint(walk.hash.finalize().into())))
+        Ok(())
+    })?;
+    Ok(whole.map(|()| Fingerprint(sum.0.finalize().into())))
 }
 
-/// Before the last directory is left: the one above it may have been closed.
-fn reopen_above(frames: &mut [Frame]) -> io::Result<()> {
-    if let [.., above, Frame { dir: Some(dir), .. }] = frames
-        && above.dir.is_none()
-    {
-        above.dir = Some(openat(dir, c"..", FLAGS, Mode::empty())?);
-    }
-    Ok(())
-}
-
-impl Walk {
-    /// The names in a directory, last first. `None`: too many.
-    fn names(&mut self, dir: BorrowedFd<'_>) -> io::Result<Option<Vec<CString>>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(dir)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name == c"." || name == c".." {
-                continue;
-            }
-            let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
-            self.left = left;
-            names.push(name.to_owned());
-        }
-        names.sort_unstable_by(|one, other| other.cmp(one));
-        Ok(Some(names))
-    }
-
+impl Sum {
     fn bytes(&mut self, bytes: &[u8]) {
-        self.hash.update((bytes.len() as u64).to_le_bytes());
-        self.hash.update(bytes);
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
     }
 
     /// Its depth tells of which directory it is, because they come in order.
-    fn entry(&mut self, depth: usize, name: &CString, stat: &Stat) {
-        self.hash.update((depth as u64).to_le_bytes());
-        self.bytes(name.as_bytes());
+    fn entry(&mut self, depth: usize, name: &CStr, stat: &Stat) {
+        self.0.update((depth as u64).to_le_bytes());
+        self.bytes(name.to_bytes());
         for number in [stat.st_mode, stat.st_uid, stat.st_gid] {
-            self.hash.update(number.to_le_bytes());
+            self.0.update(number.to_le_bytes());
         }
         // The size of a directory is the file system's own business.
         let size = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => 0,
             _ => stat.st_size,
         };
-        self.hash.update(size.to_le_bytes());
-        self.hash.update(stat.st_rdev.to_le_bytes());
-        self.hash.update(stat.st_mtime.to_le_bytes());
-        self.hash.update(stat.st_mtime_nsec.to_le_bytes());
-        self.hash.update(stat.st_ctime.to_le_bytes());
-        self.hash.update(stat.st_ctime_nsec.to_le_bytes());
+        self.0.update(size.to_le_bytes());
+        self.0.update(stat.st_rdev.to_le_bytes());
+        // The kernel gives whiteouts one inode with many names, which it takes away again.
+        if FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0 {
+            return;
+        }
+        self.0.update(stat.st_mtime.to_le_bytes());
+        self.0.update(stat.st_mtime_nsec.to_le_bytes());
+        self.0.update(stat.st_ctime.to_le_bytes());
+        self.0.update(stat.st_ctime_nsec.to_le_bytes());
     }
 }
 

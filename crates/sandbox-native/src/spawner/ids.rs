@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -76,14 +76,12 @@ impl Lease {
     }
 
     /// Takes the range that a disk has, or a free one for a new disk, and notes it
-    /// there. `noted` are those of disks on which nothing may live now.
-    pub(crate) fn take(note: &Path, noted: &BTreeSet<u32>) -> io::Result<Self> {
+    /// there. `others` are those of disks on which nothing may live now.
+    pub(crate) fn take(note: &Path, others: &BTreeSet<u32>) -> io::Result<Self> {
         fs::create_dir_all(LOCKS)?;
-        if let Ok(text) = fs::read_to_string(note) {
-            let number =
-                text.trim().parse::<u32>().ok().filter(|number| *number < limits::ID_RANGES);
-            let number =
-                number.ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
+        if fs::symlink_metadata(note).is_ok() {
+            let number = noted(note)
+                .ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
             let busy = || {
                 io::Error::other(
                     "another living sandbox of this host uses the id range of this disk; destroy one of them",
@@ -96,11 +94,13 @@ impl Lease {
         let start = u32::from_ne_bytes(seed) % limits::ID_RANGES;
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
-            if noted.contains(&number) {
+            if others.contains(&number) {
                 continue;
             }
             if let Some(lease) = Self::lock(number)? {
-                write_whole(note, &number.to_string())?;
+                // A link is there whole or not at all, without a wait for the disk: half
+                // a note would keep this one from ever being used again.
+                std::os::unix::fs::symlink(number.to_string(), note)?;
                 return Ok(lease);
             }
         }
@@ -122,18 +122,10 @@ impl Lease {
     }
 }
 
-/// Writes a file that is there whole or not at all, over a loss of power too: half a
-/// note would keep a disk from ever being used again.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    match path.parent() {
-        Some(dir) => fs::File::open(dir)?.sync_all(),
-        None => Ok(()),
-    }
+/// The range that a disk has, if it has one.
+pub(crate) fn noted(note: &Path) -> Option<u32> {
+    let number = fs::read_link(note).ok()?.to_str()?.parse().ok()?;
+    (number < limits::ID_RANGES).then_some(number)
 }
 
 /// Whether every range is mapped where this process lives: inside a container with

@@ -16,6 +16,7 @@ use super::root::Lower;
 use super::store::{Store, private};
 use super::verify::Check;
 use super::{backend, random_name};
+use crate::image::Digest;
 
 /// Its name: a plain file name, as a snapshot's is. Those of images are digests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,6 +30,11 @@ impl Layer {
     /// A name that no layer has.
     pub(super) fn random() -> io::Result<Self> {
         Self::new(random_name()?)
+    }
+
+    /// The one with the content of an image's layer.
+    pub(super) fn of_image(digest: &Digest) -> io::Result<Self> {
+        Self::new(digest.hex())
     }
 
     pub(super) fn as_str(&self) -> &str {

@@ -7,9 +7,8 @@ use outrigger_sandbox::{Error, Origin};
 use super::layers::Layer;
 use super::root::Base;
 use super::sandboxes::Sandboxes;
-
-/// The host's programs, read-only, with nothing below the disk.
-pub(super) const HOST_TOOLS: &str = "host-tools";
+use super::{backend, template};
+pub(super) use crate::image::ask::HOST_TOOLS;
 
 /// What a disk stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,16 @@ impl Sandboxes {
             Origin::Template(name) if name == HOST_TOOLS => {
                 Ok(Stack { template: name.clone(), layers: Vec::new() })
             }
-            Origin::Template(name) => Err(absent("template", name)),
+            Origin::Template(name) => {
+                let found = template::load(&self.store, name)?;
+                let template = found.ok_or_else(|| absent("template", name))?;
+                // They stand in an image with the lowest first.
+                let layers = template.layers.iter().rev().map(Layer::of_image);
+                let layers = layers
+                    .collect::<std::io::Result<_>>()
+                    .map_err(|error| backend("cannot name the layers", &error))?;
+                Ok(Stack { template: name.clone(), layers })
+            }
             Origin::Snapshot(name) => {
                 let kept =
                     self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;

@@ -18,19 +18,19 @@ use outrigger_sandbox::{
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
 use super::about::{About, now_ms};
+use super::backend;
 use super::birth::{Order, give_birth};
 use super::cold::{self, Cold};
-use super::ids::Lease;
+use super::ids::{self, Lease};
 use super::layers::Layer;
 use super::live::Living;
 use super::origin::base_of;
 use super::record::{self, Outlasts};
-use super::root::{self, Base, Lower, Plan, Prepared};
+use super::root::{Base, Lower, Plan, Prepared};
 use super::snapshots::{self, Kept};
 use super::store::{Place, Store, private};
 use super::survey::Usage;
 use super::waits::Waits;
-use super::backend;
 use crate::cgroup::Groups;
 use crate::limits;
 
@@ -61,7 +61,7 @@ pub(super) struct Sandboxes {
     pub(super) isolation: Isolation,
     groups: Groups,
     /// What the last root was made with; a new list of paths takes its place.
-    prepared: Option<Prepared>,
+    pub(super) prepared: Option<Prepared>,
     /// Which boot of the host this is.
     pub(super) boot: String,
     pub(super) living: BTreeMap<SandboxId, Living>,
@@ -105,6 +105,8 @@ impl Sandboxes {
         }
         // What was kept ready died with its spawner.
         store.discard(&store.pool())?;
+        // So did what unpacked layers.
+        store.discard(&store.incoming())?;
         let mut sandboxes = Self {
             snapshots: snapshots::load(&store)?,
             store,
@@ -125,7 +127,7 @@ impl Sandboxes {
                 sandboxes.load(id)?;
             }
         }
-        sandboxes.discard_unused_layers()?;
+        sandboxes.discard_unused_layers([])?;
         Ok(sandboxes)
     }
 
@@ -141,11 +143,7 @@ impl Sandboxes {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
             Err(error) => return Err(error),
         };
-        if let Ok(number) = fs::read_to_string(place.range())
-            && let Ok(number) = number.trim().parse()
-        {
-            self.ranges.insert(number);
-        }
+        self.ranges.extend(ids::noted(&place.range()));
         let cold = Cold::read(&place)?.filter(|cold| cold.is_of(&self.boot));
         let used = fs::metadata(place.about())?.modified()?.duration_since(UNIX_EPOCH);
         let used_at_ms = used.map_or(0, |used| u64::try_from(used.as_millis()).unwrap_or(u64::MAX));
@@ -236,7 +234,7 @@ impl Sandboxes {
             .make(name, spec, lease.guest())
             .map_err(|error| backend("cannot make the cgroups", &error))?;
         let staging = self.store.staging();
-        let prepared = match self.prepared.take().filter(|last| last.read_only() == read_only) {
+        let prepared = match self.prepared.take().filter(|last| last.serves(read_only)) {
             Some(last) => last,
             None => Prepared::new(&staging, read_only)
                 .map_err(|error| backend("cannot prepare the root", &error))?,
@@ -301,7 +299,7 @@ impl Sandboxes {
         };
         self.ranges.extend(lease.number());
         if lowers.is_empty() && base == Base::HostTools {
-            root::make_disk(&place.upper(), lease.guest(), lease.agent())?;
+            // Made at its birth, while its process takes time for other things.
             return Ok((lease, lowers));
         }
         make_upper(place, lease.guest())?;
@@ -320,12 +318,19 @@ impl Sandboxes {
         Some(spec)
     }
 
+    /// Frees the range of a sandbox whose disk goes.
+    pub(super) fn release(&mut self, lease: &Lease) {
+        if let Some(number) = lease.number() {
+            self.ranges.remove(&number);
+        }
+    }
+
     /// Takes a disk out of sight, so that its name is free. Gives where it is now.
     pub(super) fn discard(&mut self, id: &SandboxId) -> io::Result<Option<String>> {
         let place = self.store.disk(id);
-        let number = fs::read_to_string(place.range()).ok();
+        let number = ids::noted(&place.range());
         let name = self.store.discard(place.dir())?;
-        if let Some(number) = number.and_then(|number| number.trim().parse().ok()) {
+        if let Some(number) = number {
             self.ranges.remove(&number);
         }
         self.disks.remove(id);

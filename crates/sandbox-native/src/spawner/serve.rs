@@ -13,7 +13,10 @@ use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId, Spec};
 
 use super::backend;
 use super::change::{Change, Make, Want, check};
+use super::images::Jobs;
+use super::pool::Pool;
 use super::sandboxes::Sandboxes;
+use super::survey::Survey;
 use super::task::Task;
 use super::waits::{Key, Source};
 use crate::limits;
@@ -25,6 +28,10 @@ pub(super) struct Spawner {
     listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
     pub(super) changes: BTreeMap<SandboxId, Change>,
+    pub(super) pool: Pool,
+    pub(super) survey: Survey,
+    /// Work on images.
+    pub(super) jobs: Jobs,
     /// Deletes what is in the trash and nobody waits for.
     cleaner: Option<(Task, Key)>,
     /// Something was put there since it was started.
@@ -45,6 +52,9 @@ impl Spawner {
             listener,
             sandboxes,
             changes: BTreeMap::new(),
+            pool: Pool::default(),
+            survey: Survey::new(),
+            jobs: Jobs::default(),
             cleaner: None,
             clean_again: false,
             _lock: lock,
@@ -66,9 +76,15 @@ impl Spawner {
             let now = Instant::now();
             self.overdue(now);
             self.expire(now);
+            self.watch(now);
+            if quiet {
+                self.make_ready();
+            }
             let idle = self.sandboxes.living.is_empty()
                 && self.changes.is_empty()
+                && self.jobs.is_empty()
                 && self.cleaner.is_none();
+            // What is kept ready says nothing of itself.
             if !quiet || !idle {
                 active = now;
             }
@@ -76,6 +92,7 @@ impl Spawner {
             if (idle && over) || !self.sandboxes.has_state() {
                 // An engine that connects now finds the connection closed and starts another.
                 let _ = std::fs::remove_file(self.sandboxes.store.socket());
+                self.dismiss();
                 self.sandboxes.close();
                 return Ok(());
             }
@@ -86,7 +103,9 @@ impl Spawner {
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let changes = self.changes.values().filter_map(Change::until);
-        let soonest = changes.chain(self.next_expiry(now)).min();
+        let rest = self.rest().map(|rest| now + rest);
+        let others = [self.next_expiry(now), self.next_survey(), rest];
+        let soonest = changes.chain(others.into_iter().flatten()).min();
         let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
         soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))
     }
@@ -98,7 +117,9 @@ impl Spawner {
             Source::Said(id) => self.said(&id),
             Source::Change(id) => self.changed(&id),
             Source::Cleaner => self.cleaned(),
-            Source::Ready(_) | Source::Survey => {}
+            Source::Ready(generation) => self.unready(&generation),
+            Source::Image(job) => self.finish_job(job),
+            Source::Survey => self.surveyed(),
         }
     }
 
@@ -112,6 +133,7 @@ impl Spawner {
             return;
         }
         match protocol::receive::<Request>(&peer) {
+            Ok((Request::Image(request), file)) => self.image(request, file, peer),
             Ok((request, _)) => self.perform(request, peer),
             Err(error) => {
                 // An engine of another version sees by the answer's header that this is one.
@@ -133,8 +155,8 @@ impl Spawner {
             return;
         }
         let answer = match request {
-            Request::Create { id, spec, read_only } => {
-                let make = Make { spec, read_only };
+            Request::Create { id, spec, read_only, warm } => {
+                let make = Make { spec, read_only, warm };
                 match check(&make).and_then(|()| self.isolates(&make.spec)) {
                     Ok(()) => {
                         return self.begin(id, Change::new(Want::Live(Box::new(make)), Some(peer)));
@@ -157,6 +179,8 @@ impl Spawner {
                 Ok(Answer::Snapshots(all.map(|(name, kept)| kept.describe(name)).collect()))
             }
             Request::Forget(name) => self.forget(&name),
+            // Takes a descriptor along, so it never waits here.
+            Request::Image(request) => return self.image(request, None, peer),
         };
         self.answer(&peer, &answer.unwrap_or_else(Answer::Failed), None);
     }
@@ -200,7 +224,7 @@ impl Spawner {
     /// Has every layer deleted that nothing stands on any more.
     pub(super) fn collect(&mut self) {
         // What can't be collected now is when a spawner starts.
-        if let Ok(true) = self.sandboxes.discard_unused_layers() {
+        if let Ok(true) = self.sandboxes.discard_unused_layers(self.pool.layers()) {
             self.clean();
         }
     }
@@ -237,6 +261,6 @@ fn concerns(request: &Request) -> Option<&SandboxId> {
         | Request::Destroy(id)
         | Request::Suspend(id)
         | Request::Snapshot { id, .. } => Some(id),
-        Request::List | Request::Snapshots | Request::Forget(_) => None,
+        Request::List | Request::Snapshots | Request::Forget(_) | Request::Image(_) => None,
     }
 }

@@ -14,6 +14,7 @@ use super::layers::Layer;
 use super::record::{self, Outlasts};
 use super::sandboxes::Sandboxes;
 use super::store::{Store, private};
+use super::template;
 
 /// What is recorded of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,8 +80,15 @@ impl Sandboxes {
     }
 
     /// Moves every layer that nothing stands on to the trash. Says whether there was one.
-    pub(super) fn discard_unused_layers(&self) -> io::Result<bool> {
-        let mut used: BTreeSet<&Layer> = BTreeSet::new();
+    /// `held` are those that are used in other ways.
+    pub(super) fn discard_unused_layers<'a>(
+        &'a self,
+        held: impl IntoIterator<Item = &'a Layer>,
+    ) -> io::Result<bool> {
+        // One whose record is damaged may name any.
+        let Ok(image) = template::layers(&self.store) else { return Ok(false) };
+        let mut used: BTreeSet<&Layer> = held.into_iter().collect();
+        used.extend(&image);
         for disk in self.disks.values() {
             // One whose record is damaged may stand on any.
             let Some(about) = &disk.about else { return Ok(false) };

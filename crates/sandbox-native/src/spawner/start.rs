@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
+use rustix::mount::{MountPropagationFlags, mount_change};
 
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
@@ -40,6 +41,7 @@ pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Opti
         return Ok(None);
     }
     rustix::process::setsid()?;
+    sys::schedule_normally();
     match open(&state, program) {
         Ok(Some(spawner)) => {
             status.write_all(READY.as_bytes())?;
@@ -120,6 +122,11 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
 fn take_tier() -> io::Result<Isolation> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     if uid.is_root() && ids::all_mapped() {
+        // SAFETY: this process has one thread.
+        unsafe { sys::unshare(libc::CLONE_NEWNS) }?;
+        // What is mounted here stays here, and what the host unmounts is not kept.
+        let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", flags)?;
         return Ok(Isolation::RootRange);
     }
     // SAFETY: this process has one thread.

@@ -68,6 +68,15 @@ impl Store {
         self.snapshots().join(name.as_str())
     }
 
+    pub(super) fn templates(&self) -> PathBuf {
+        self.state.join("templates")
+    }
+
+    /// Layers of images that are being unpacked.
+    pub(super) fn incoming(&self) -> PathBuf {
+        self.state.join("incoming")
+    }
+
     /// An empty directory to mount on.
     pub(super) fn staging(&self) -> PathBuf {
         self.state.join("mnt")
@@ -125,6 +134,10 @@ pub(super) fn private(path: &Path) -> io::Result<()> {
 pub(super) struct Place(PathBuf);
 
 impl Place {
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Self(dir)
+    }
+
     pub(super) fn dir(&self) -> &Path {
         &self.0
     }

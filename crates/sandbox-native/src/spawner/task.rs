@@ -28,6 +28,14 @@ impl Task {
     /// before. What it gives is at most [`limits::TASK_RESULT_BYTES_MAX`] long. To be
     /// called by the spawner alone, which has one thread.
     pub(super) fn start(work: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Self> {
+        Self::start_from(|| Ok(()), |()| work())
+    }
+
+    /// As [`Task::start`]. `prepare` still has every descriptor; what it opens is closed.
+    pub(super) fn start_from<T>(
+        prepare: impl FnOnce() -> io::Result<T>,
+        work: impl FnOnce(T) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Self> {
         let spawner = rustix::process::getpid().as_raw_nonzero().get();
         let (result, told) = pipe_with(PipeFlags::CLOEXEC)?;
         // SAFETY: the spawner has one thread.
@@ -35,13 +43,16 @@ impl Task {
             Fork::Parent { pid, pidfd } => Ok(Self { pid, pidfd, result }),
             Fork::Child => {
                 let number = told.as_raw_fd().unsigned_abs();
-                let prepared = sys::die_with(spawner)
-                    .and_then(|()| sys::close_from(number + 1))
-                    .and_then(|()| match number.checked_sub(1) {
-                        Some(last) if last >= FIRST => sys::close_between(FIRST, last),
-                        Some(_) | None => Ok(()),
-                    });
-                let done = prepared.and_then(|()| work());
+                let prepared = sys::die_with(spawner).and_then(|()| {
+                    let prepared = prepare()?;
+                    sys::close_from(number + 1)?;
+                    match number.checked_sub(1) {
+                        Some(last) if last >= FIRST => sys::close_between(FIRST, last)?,
+                        Some(_) | None => {}
+                    }
+                    Ok(prepared)
+                });
+                let done = prepared.and_then(work);
                 sys::leave(i32::from(tell(told, done).is_err()))
             }
         }

@@ -31,6 +31,8 @@ pub(super) enum Source {
     Ready(Generation),
     /// The process that deletes in the background ended.
     Cleaner,
+    /// A process that works on an image ended.
+    Image(u64),
     /// The process that looks at disks ended.
     Survey,
 }

@@ -137,3 +137,63 @@ async fn a_layer_that_was_changed_is_not_started_on() {
     let altered = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
     assert!(matches!(&altered, Error::Altered { .. }), "{altered}");
 }
+
+#[tokio::test]
+async fn a_high_stack_becomes_one_layer_that_holds_the_same() {
+    let world = world().await;
+    let one = world.sandbox("one").await;
+    let line = "mkdir -p a/b gone opaque; echo old > a/b/f; touch gone/x opaque/old; ln a/b/f twin; \
+                mkfifo pipe; ln -s a/b/f link; chmod 2750 a; echo x > replaced";
+    assert_eq!(says(&*one, line).await, "");
+    take(&world, "one", "s0").await;
+    let one = world.sandbox("one").await;
+    let line =
+        "rm -r gone opaque replaced; mkdir opaque replaced; touch opaque/new; echo new >> a/b/f";
+    assert_eq!(says(&*one, line).await, "");
+    let mut layers = Vec::new();
+    for number in 1..40 {
+        let one = world.sandbox("one").await;
+        assert_eq!(says(&*one, &format!("echo {number} >> numbers; touch n{number}")).await, "");
+        layers.push(take(&world, "one", &format!("s{number}")).await.layers);
+    }
+    assert_eq!(layers.iter().max(), Some(&31), "{layers:?}");
+    assert_eq!(layers.iter().filter(|layers| **layers == 1).count(), 1, "{layers:?}");
+    let one = world.sandbox("one").await;
+    let fork = from(&world, "s39", "fork").await.unwrap();
+    let early = from(&world, "s0", "early").await.unwrap();
+    let look = "find . -printf '%p %y %m %u:%g %l\\n' | grep -v '/n[0-9]' | sort; cat a/b/f; \
+                ls | grep -c '^n[0-9]'; wc -l < numbers";
+    let seen = says(&*one, look).await;
+    assert_eq!(says(&*fork, look).await, seen);
+    expect_test::expect![[r"
+        . d 755 agent:agent 
+        ./a d 2750 agent:agent 
+        ./a/b d 755 agent:agent 
+        ./a/b/f f 644 agent:agent 
+        ./link l 777 agent:agent a/b/f
+        ./numbers f 644 agent:agent 
+        ./opaque d 755 agent:agent 
+        ./opaque/new f 644 agent:agent 
+        ./pipe p 644 agent:agent 
+        ./replaced d 755 agent:agent 
+        ./twin f 644 agent:agent 
+        old
+        new
+        39
+        39
+    "]]
+    .assert_eq(&seen);
+    assert_eq!(
+        says(&*early, "cat a/b/f; ls").await,
+        "old\na\ngone\nlink\nopaque\npipe\nreplaced\ntwin\n"
+    );
+    // What is not needed any more goes with the last that names it.
+    for number in 0..40 {
+        let snapshots = world.native.snapshots().unwrap();
+        snapshots.remove(&snapshot_id(&format!("s{number}"))).await.unwrap();
+    }
+    for name in ["fork", "early", "one"] {
+        world.native.destroy(&sandbox_id(name)).await.unwrap();
+    }
+    assert_eq!(entries(&world.state.path().join("state/layers")), 0);
+}

@@ -28,6 +28,21 @@ pub(super) enum Need {
 }
 
 impl Need {
+    /// Whether a case about it takes what others need to go on.
+    pub(super) fn strains(self) -> bool {
+        match self {
+            Self::Resources | Self::Disk => true,
+            Self::Programs
+            | Self::Kernel
+            | Self::Reattach
+            | Self::Suspended
+            | Self::Frozen
+            | Self::Cold
+            | Self::Snapshots
+            | Self::Terminal => false,
+        }
+    }
+
     /// Why a backend with these capabilities is let off.
     pub(super) fn missing(self, declared: &Capabilities) -> Option<&'static str> {
         let real = declared.isolation != Isolation::Fake;
