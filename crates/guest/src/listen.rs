@@ -22,7 +22,8 @@ pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
         Ok(()) | Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    // For whoever may connect and is of another user, whom commands can't signal.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
     listener.set_nonblocking(true)?;
     Ok(listener.into())
 }

@@ -101,7 +101,10 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
         (None, Some(dir)) => Given::Freezer(dir),
         (None, None) => Given::Absent,
     };
-    let memory = MemoryEvents::new(options.memory_events);
+    let memory = MemoryEvents::new(options.memory_events.or_else(|| match options.way {
+        Way::Listen(_) => MemoryEvents::place(),
+        Way::Control(_) | Way::Stdio => None,
+    }));
     let mut spills = Spills::new(options.output.or_else(|| match options.way {
         Way::Listen(_) => Spills::place(),
         Way::Control(_) | Way::Stdio => None,

@@ -37,6 +37,8 @@ pub(crate) struct Cgroups {
     /// [`RUN`], made when it is first needed.
     run: Option<OwnedFd>,
     frozen: bool,
+    /// Processes that were stopped by signal, where there is no cgroup.
+    stopped: BTreeSet<i32>,
 }
 
 /// The processes of one command.
@@ -74,7 +76,7 @@ fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
 
 impl Cgroups {
     pub(crate) fn new(given: Given) -> Self {
-        Self { given, run: None, frozen: false }
+        Self { given, run: None, frozen: false, stopped: BTreeSet::new() }
     }
 
     /// The group of all commands. `None`: the kernel gives none.
@@ -122,6 +124,11 @@ impl Cgroups {
         let (file, text) = match &self.given {
             Given::Unified(_) => ("cgroup.freeze", "1"),
             Given::Freezer(_) => ("freezer.state", "FROZEN"),
+            // By signal, if this is process 1: then all that is seen is the sandbox's.
+            Given::Absent if std::process::id() == 1 => {
+                self.frozen = true;
+                return Ok(true);
+            }
             Given::Absent => return Ok(false),
         };
         let Some(run) = self.run() else { return Ok(false) };
@@ -131,7 +138,18 @@ impl Cgroups {
     }
 
     /// Whether what [`Cgroups::freeze`] began is done.
-    pub(crate) fn is_frozen(&self) -> io::Result<bool> {
+    pub(crate) fn is_frozen(&mut self) -> io::Result<bool> {
+        if let Given::Absent = &self.given {
+            if !self.frozen {
+                return Ok(false);
+            }
+            // Again and again: one that was about to fork left another one.
+            let going_on = tree::going_on();
+            going_on.iter().for_each(|pid| sys::kill(*pid, libc::SIGSTOP));
+            let all = going_on.is_empty();
+            self.stopped.extend(going_on);
+            return Ok(all);
+        }
         let Some(run) = &self.run else { return Ok(false) };
         Ok(match &self.given {
             Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
@@ -142,7 +160,12 @@ impl Cgroups {
 
     /// Lets all go on that was stopped.
     pub(crate) fn thaw(&mut self) -> io::Result<()> {
-        let (true, Some(run)) = (self.frozen, &self.run) else { return Ok(()) };
+        // Nothing that is stopped ends by itself, so the numbers are still theirs.
+        std::mem::take(&mut self.stopped).iter().for_each(|pid| sys::kill(*pid, libc::SIGCONT));
+        let (true, Some(run)) = (self.frozen, &self.run) else {
+            self.frozen = false;
+            return Ok(());
+        };
         match &self.given {
             Given::Unified(_) => write(run, "cgroup.freeze", "0")?,
             Given::Freezer(_) => write(run, "freezer.state", "THAWED")?,

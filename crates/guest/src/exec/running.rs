@@ -329,6 +329,16 @@ impl MemoryEvents {
         Self { file: file.map(std::fs::File::from), seen: 0 }
     }
 
+    /// Where process 1 of a container finds them, of version 2 of cgroups or of 1.
+    pub(crate) fn place() -> Option<OwnedFd> {
+        use rustix::fs::{Mode, OFlags, open};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let files = ["memory.events", "memory/memory.oom_control"];
+        files
+            .iter()
+            .find_map(|file| open(format!("/sys/fs/cgroup/{file}"), flags, Mode::empty()).ok())
+    }
+
     /// Whether the count grew since the last question.
     pub(crate) fn grew(&mut self) -> bool {
         use std::os::unix::fs::FileExt;
