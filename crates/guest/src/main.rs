@@ -20,21 +20,36 @@ mod seccomp;
 mod serve;
 mod sys;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use control::Tell;
 use exec::child::{self, Launcher};
+use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
-use exec::{Cgroups, Commands, Spills};
+use exec::table::Table;
+use exec::{Cgroups, Commands, Given, Spills};
 use options::Options;
 use rustix::fs::{Mode, OFlags};
-use serve::{Door, Guest};
+use serve::{Control, Door, Guest};
 
 /// Exit codes, which the spawner turns into words.
 const EXIT_OPTIONS: u8 = 2;
 const EXIT_SETUP: u8 = 3;
 const EXIT_SERVE: u8 = 4;
+/// What an earlier life handed over is not to be trusted. Nothing was started.
+const EXIT_KEPT: u8 = 5;
+
+/// Why the guest does not come up.
+#[derive(Debug, thiserror::Error)]
+enum SetupError {
+    #[error(transparent)]
+    Kernel(#[from] io::Error),
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+}
 
 fn main() -> ExitCode {
     let Some(options) = Options::parse(std::env::args().skip(1)) else {
@@ -45,11 +60,12 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(EXIT_SERVE),
         },
-        Err(_) => ExitCode::from(EXIT_SETUP),
+        Err(SetupError::Kernel(_)) => ExitCode::from(EXIT_SETUP),
+        Err(SetupError::Kept(_)) => ExitCode::from(EXIT_KEPT),
     }
 }
 
-fn set_up(options: Options) -> io::Result<Guest> {
+fn set_up(options: Options) -> Result<Guest, SetupError> {
     sys::hide()?;
     child::set_limits()?;
     let signals = sys::child_signals()?;
@@ -58,27 +74,34 @@ fn set_up(options: Options) -> io::Result<Guest> {
         sys::die_with_parent()?;
     }
     let filter = seccomp::install().map_err(io::Error::other)?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
     let launcher = Launcher {
         filter: Some(filter),
         pids_max: options.pids_max,
+        file_bytes_max: options.file_bytes_max,
         null,
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
     };
-    let cgroups = match (options.cgroup2, options.freezer) {
-        (Some(dir), _) => Cgroups::Unified(dir),
-        (None, Some(dir)) => Cgroups::Freezer(dir),
-        (None, None) => Cgroups::Absent,
+    let given = match (options.cgroup2, options.freezer) {
+        (Some(dir), _) => Given::Unified(dir),
+        (None, Some(dir)) => Given::Freezer(dir),
+        (None, None) => Given::Absent,
     };
     let memory = MemoryEvents::new(options.memory_events);
-    let commands = Commands::new(launcher, cgroups, Spills::new(options.output), memory);
+    let mut spills = Spills::new(options.output);
+    let table = match options.kept {
+        Some(kept) => kept::read(File::from(kept), &mut spills)?,
+        None => Table::default(),
+    };
+    let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
     let mut connections = connection::Connections::new(options.generation);
     let door = match options.control {
         Some(control) => {
-            // The spawner waits for this byte before it calls the sandbox made.
-            rustix::io::write(control.as_fd(), b"r")?;
-            Door::Control(control)
+            // The spawner waits for this before it calls the sandbox made.
+            control::tell(control.as_fd(), Tell::Ready)?;
+            Door::Control(Control::new(control))
         }
         None => {
             connections.open(sys::inherited(0)?, Some(sys::inherited(1)?))?;

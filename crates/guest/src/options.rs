@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use outrigger_sandbox::Generation;
 
-use crate::sys;
+use crate::{limits, sys};
 
 /// What the guest was started with.
 #[derive(Debug)]
@@ -24,12 +24,17 @@ pub(crate) struct Options {
     pub(crate) memory_events: Option<OwnedFd>,
     /// Processes of the commands together.
     pub(crate) pids_max: u64,
+    /// Largest file that a command can make, in bytes.
+    pub(crate) file_bytes_max: u64,
+    /// What an earlier life handed over.
+    pub(crate) kept: Option<OwnedFd>,
 }
 
 impl Options {
     /// Reads `--name value` pairs. `None`: something is missing or unknown.
     pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Option<Self> {
-        let (mut generation, mut pids_max) = (None, None);
+        let (mut generation, mut pids_max, mut kept) = (None, None, None);
+        let mut file_bytes_max = limits::FILE_BYTES_MAX;
         let (mut control, mut output, mut cgroup2, mut freezer, mut memory_events) =
             (None, None, None, None, None);
         while let Some(name) = args.next() {
@@ -46,6 +51,11 @@ impl Options {
                     pids_max = Some(value.parse().ok()?);
                     continue;
                 }
+                "--file-bytes" => {
+                    file_bytes_max = value.parse().ok()?;
+                    continue;
+                }
+                "--kept" => &mut kept,
                 "--control" => &mut control,
                 "--output" => &mut output,
                 "--cgroup2" => &mut cgroup2,
@@ -56,7 +66,17 @@ impl Options {
             *descriptor = Some(sys::inherited(value.parse().ok()?).ok()?);
         }
         let (generation, pids_max) = (generation?, pids_max?);
-        Some(Self { generation, control, output, cgroup2, freezer, memory_events, pids_max })
+        Some(Self {
+            generation,
+            control,
+            output,
+            cgroup2,
+            freezer,
+            memory_events,
+            pids_max,
+            file_bytes_max,
+            kept,
+        })
     }
 }
 

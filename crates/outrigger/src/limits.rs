@@ -54,3 +54,7 @@ pub(crate) const SANDBOXES_MAX: usize = 8;
 pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
 /// From the last use of what no session names until it is destroyed: a week.
 pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
+/// Files of one copy into or out of a sandbox.
+pub(crate) const COPIED_FILES_MAX: usize = 1_000_000;
+/// Files that are under way at once.
+pub(crate) const COPIES_AT_ONCE_MAX: usize = 16;

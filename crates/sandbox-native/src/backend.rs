@@ -5,6 +5,7 @@
 
 mod launch;
 mod native;
+mod snapshots;
 
 pub use launch::Launch;
 pub use native::{Config, Native};

@@ -17,6 +17,8 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 
 use crate::limits;
 
+/// The group, below that of a sandbox, in which its guest has all commands.
+const COMMANDS: &str = "run";
 /// Controllers that carry limits.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 
@@ -37,6 +39,11 @@ impl Places {
         LIMITING
             .iter()
             .all(|&name| self.unified_controllers.contains(name) || self.legacy.contains_key(name))
+    }
+
+    /// Whether what commands left behind can be stopped.
+    pub(crate) fn freezing(&self) -> bool {
+        self.unified.is_some() || self.legacy.contains_key("freezer")
     }
 
     /// What is there, in words.
@@ -271,8 +278,19 @@ fn children(dir: &Path) -> Vec<PathBuf> {
     dirs.map(|entry| entry.path()).collect()
 }
 
+/// Lets a group of the freezer's hierarchy and those below it go on.
+fn thaw(dir: &Path) {
+    let _ = fs::write(dir.join("freezer.state"), "THAWED");
+    for child in children(dir) {
+        thaw(&child);
+    }
+}
+
 /// Kills what is in a group and removes it with the groups below it.
 fn remove(dir: &Path) {
+    if dir.join("freezer.state").exists() {
+        thaw(dir);
+    }
     for _ in 0..limits::CGROUP_REMOVE_ATTEMPTS_MAX {
         for child in children(dir) {
             for grandchild in children(&child) {
@@ -323,6 +341,25 @@ impl Group {
         let freezer = self.legacy.get("freezer").map(|dir| detached(dir)).transpose()?;
         let events = self.events.as_ref().map(fs::File::open).transpose()?.map(OwnedFd::from);
         Ok(Handles { unified, freezer, events })
+    }
+
+    /// Whether its guest stopped what commands left behind.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let says = |path: PathBuf, wanted: &str| {
+            fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted)
+        };
+        match (&self.unified, self.legacy.get("freezer")) {
+            (Some(dir), _) => says(dir.join(COMMANDS).join("cgroup.freeze"), "1"),
+            (None, Some(dir)) => says(dir.join(COMMANDS).join("freezer.state"), "FROZEN"),
+            (None, None) => false,
+        }
+    }
+
+    /// Lets everything in it go on where what is stopped can't be killed: in version 1.
+    pub(crate) fn thaw(&self) {
+        if let Some(dir) = self.legacy.get("freezer") {
+            thaw(dir);
+        }
     }
 
     /// Kills what is left and removes the groups.

@@ -3,7 +3,7 @@
 /// From the last sandbox and connection until a spawner ends itself.
 pub const SPAWNER_IDLE_MS: u64 = 60_000;
 /// From one look of a spawner at whether its state directory is still there to the next.
-pub const SPAWNER_TICK_MS: i32 = 5_000;
+pub const SPAWNER_TICK_MS: u64 = 5_000;
 /// From the start of a spawner until it takes connections.
 pub const SPAWNER_START_MS_MAX: u64 = 10_000;
 /// From a request to the spawner until its answer; deleting a large disk takes longest.
@@ -51,3 +51,43 @@ pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub const REMOVE_DEPTH_MAX: usize = 64;
+
+/// From the spawner's request to a guest to hand over until its answer; after it the
+/// guest is killed and its commands are forgotten.
+pub const HANDOVER_MS_MAX: u64 = 5_000;
+/// What a guest hands over: the outcomes and the kept output of its commands.
+pub const KEPT_BYTES_MAX: u64 = 96 << 20;
+/// One record of the state directory: what a sandbox, layer or snapshot is.
+pub const RECORD_BYTES_MAX: u64 = 1 << 20;
+/// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for
+/// a process of their own.
+pub const INLINE_ENTRIES_MAX: u64 = 256;
+/// Bytes of a file whose digest the spawner takes itself.
+pub const INLINE_BYTES_MAX: u64 = 256 << 10;
+/// Directories open at once while a tree is walked.
+pub const WALK_DIRS_MAX: usize = 64;
+/// What a task may tell the spawner.
+pub const TASK_RESULT_BYTES_MAX: usize = 4 << 10;
+/// Layers of a stack at which it is made one.
+pub const LAYERS_FLATTEN: usize = 32;
+/// Layers that a stack may have where it could not be made one.
+pub const LAYERS_MAX: usize = 64;
+/// Requests that wait until a sandbox can be asked again.
+pub const QUEUED_MAX: usize = 256;
+/// Sandboxes that are kept ready.
+pub const WARM_MAX: usize = 64;
+/// Without anything to do for this long, the spawner makes sandboxes ready.
+pub const WARM_REST_MS: u64 = 2;
+/// From one look at how full the file system is to the next, while a sandbox lives.
+pub const SURVEY_TICK_MS: u64 = 250;
+/// From one survey of disks to the next where nothing seems to have been written.
+pub const SURVEY_MS_MAX: u64 = 30_000;
+/// Free space that must be gone before disks are surveyed, in bytes. Less where a
+/// sandbox has a small limit.
+pub const SURVEY_BYTES: u64 = 32 << 20;
+/// The same in inodes.
+pub const SURVEY_INODES: u64 = 4_096;
+/// Surveys that find a sandbox above its limit and growing before it is killed.
+pub const SURVEY_STRIKES_MAX: u32 = 4;
+/// Growth between two surveys that counts, in bytes, and in inodes.
+pub const SURVEY_GROWTH: u64 = 64;

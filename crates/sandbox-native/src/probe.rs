@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode};
+use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode, Suspend};
 
 use crate::cgroup;
 use crate::spawner::all_ids_mapped;
@@ -61,9 +61,13 @@ pub fn probe() -> Result<Capabilities, Error> {
         network: vec![NetworkMode::None],
         resource_limits: places.limiting(),
         reattach: true,
-        suspend: Vec::new(),
-        snapshots: false,
-        disk_limit: DiskLimit::None,
+        suspend: if places.freezing() {
+            vec![Suspend::Frozen, Suspend::Cold]
+        } else {
+            vec![Suspend::Cold]
+        },
+        snapshots: true,
+        disk_limit: DiskLimit::Watched,
         terminal: false,
         layers: layers(isolation, &places),
     })

@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use outrigger_sandbox::{Error, Generation, Isolation, Listed, SandboxId, Spec};
+use outrigger_sandbox::{
+    Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
+};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -21,7 +23,7 @@ use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of version and length.
 const HEADER_BYTES: usize = 8;
 
@@ -37,23 +39,35 @@ pub(crate) enum Request {
     },
     /// Attach if it lives.
     Find(SandboxId),
-    /// Names of all.
+    /// All of them.
     List,
     /// End and delete.
     Destroy(SandboxId),
+    /// Have nothing of it run, its life kept.
+    Suspend(SandboxId),
+    /// Keep its disk under a name.
+    Snapshot { id: SandboxId, name: SnapshotId },
+    /// All of them.
+    Snapshots,
+    /// Forget a snapshot.
+    Forget(SnapshotId),
 }
 
 /// An answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// To `Create` and `Find`, with a connection to its guest.
-    Attached { generation: Generation, isolation: Isolation },
+    Attached { generation: Generation, isolation: Isolation, began: Began, frozen: bool },
     /// To `Find`: it does not live.
-    Absent,
+    Absent { cold: bool },
     /// To `List`.
     List(Vec<Listed>),
-    /// To `Destroy`.
-    Destroyed,
+    /// To `Destroy`, `Suspend` and `Forget`.
+    Done,
+    /// To `Snapshot`.
+    Snapshot(Snapshot),
+    /// To `Snapshots`.
+    Snapshots(Vec<Snapshot>),
     /// To anything.
     Failed(Error),
 }

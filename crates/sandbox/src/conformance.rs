@@ -1,8 +1,9 @@
 //! What every backend must do, as named cases that run against any of them.
 //!
 //! A backend passes by behaviour alone: cases speak through the port and never
-//! ask which backend it is. Only one that isolates nothing, the fake, is let off
-//! cases that need real programs or a kernel, with the reason in the report.
+//! ask which backend it is. What a backend does not declare it is let off, with the
+//! reason in the report; the cases `declared/` then see to it that it refuses just
+//! that. Only the fake, which isolates nothing, is let off real programs and a kernel.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,9 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::CASE_MS_MAX;
-use crate::{Backend, Isolation, SandboxId, Spec};
+use crate::{Backend, Capabilities, Error, SandboxId, Spec};
 
+mod cold;
 mod context;
+mod declared;
+mod disk;
 mod exec;
 mod exec_ids;
 mod exec_limits;
@@ -20,35 +24,25 @@ mod exec_output;
 mod file_errors;
 mod file_read;
 mod file_write;
+mod fork;
+mod frozen;
 mod lifecycle;
+mod lifetime;
+mod lives;
+mod need;
+mod resources;
 mod search;
+mod snapshot;
+mod terminal;
+mod transfer;
 mod tree_kill;
+mod users;
 
 use context::Context;
+use need::Need;
 
 /// Nothing, or what was not as it must be.
 type Outcome = Result<(), String>;
-
-/// What a case needs of a backend beside the port itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// Nothing: the fake's few words of shell will do.
-    Nothing,
-    /// A POSIX shell with the usual programs, and real processes.
-    Programs,
-    /// Users, permissions, devices and namespaces.
-    Kernel,
-}
-
-impl Needs {
-    fn missing(self, isolation: Isolation) -> Option<&'static str> {
-        match self {
-            Self::Programs if isolation == Isolation::Fake => Some("it runs no real programs"),
-            Self::Kernel if isolation == Isolation::Fake => Some("no kernel stands behind it"),
-            Self::Nothing | Self::Programs | Self::Kernel => None,
-        }
-    }
-}
 
 type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -56,19 +50,25 @@ type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 #[derive(Debug, Clone, Copy)]
 struct Case {
     name: &'static str,
-    needs: Needs,
+    needs: &'static [Need],
+    /// What its sandbox is made from, given what others are made from.
+    spec: fn(Spec) -> Spec,
     run: Run,
 }
 
-/// A table of cases: what each needs and which function it is.
+/// A table of cases: which function each is, what it needs in brackets, and which
+/// function adjusts its specification.
 macro_rules! cases {
-    ($group:literal: $($needs:ident $case:ident,)*) => {
+    ($group:literal: $($case:ident $([$($need:ident),+])? $(with $spec:ident)?,)*) => {
         pub(super) const CASES: &[super::Case] = &[$(super::Case {
             name: concat!($group, "/", stringify!($case)),
-            needs: super::Needs::$needs,
+            needs: &[$($(super::Need::$need),+)?],
+            spec: super::cases!(@spec $($spec)?),
             run: |context| Box::pin($case(context)),
         },)*];
     };
+    (@spec) => { |spec| spec };
+    (@spec $spec:ident) => { $spec };
 }
 use cases;
 
@@ -82,7 +82,18 @@ const TABLES: &[&[Case]] = &[
     file_write::CASES,
     file_errors::CASES,
     search::CASES,
+    transfer::CASES,
+    users::CASES,
     lifecycle::CASES,
+    declared::CASES,
+    frozen::CASES,
+    cold::CASES,
+    snapshot::CASES,
+    fork::CASES,
+    lifetime::CASES,
+    terminal::CASES,
+    resources::CASES,
+    disk::CASES,
 ];
 
 /// How a case went.
@@ -153,16 +164,16 @@ impl fmt::Display for Report {
 }
 
 /// Runs all cases whose name contains `filter`, one after the other, each in a
-/// sandbox of its own that is destroyed afterwards.
+/// sandbox of its own that is destroyed afterwards with all that was made of it.
 pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     let capabilities = backend.capabilities();
     let mut report = Report { backend: capabilities.backend.clone(), cases: Vec::new() };
-    let isolation = capabilities.isolation;
     let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
     for case in TABLES.iter().copied().flatten().filter(wanted) {
-        let verdict = match case.needs.missing(isolation) {
+        let missing = case.needs.iter().find_map(|need| need.missing(capabilities));
+        let verdict = match missing {
             Some(why) => Verdict::NotApplicable(why.to_owned()),
-            None => match judge(&backend, case, isolation).await {
+            None => match judge(&backend, case, capabilities).await {
                 Ok(()) => Verdict::Passed,
                 Err(why) => Verdict::Failed(why),
             },
@@ -172,12 +183,13 @@ pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     report
 }
 
-async fn judge(backend: &Arc<dyn Backend>, case: &Case, isolation: Isolation) -> Outcome {
+async fn judge(backend: &Arc<dyn Backend>, case: &Case, declared: &Capabilities) -> Outcome {
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
-    let spec = Spec { isolation_min: isolation, ..Spec::default() };
-    let gone = |error| format!("destroy: {error}");
-    backend.destroy(&id).await.map_err(gone)?;
+    let spec = Spec { isolation_min: declared.isolation, ..Spec::default() };
+    let spec = (case.spec)(spec);
+    let left = |error| format!("cleaning up: {error}");
+    sweep(backend, &id).await.map_err(left)?;
     let made = backend.create(&id, &spec).await;
     let sandbox = made.map_err(|error| format!("create: {error}"))?;
     let context = Context { backend: backend.clone(), sandbox, spec };
@@ -186,6 +198,25 @@ async fn judge(backend: &Arc<dyn Backend>, case: &Case, isolation: Isolation) ->
         Ok(outcome) => outcome,
         Err(_) => Err(format!("it hung for {CASE_MS_MAX} ms")),
     };
-    let destroyed = backend.destroy(&id).await.map_err(gone);
-    outcome.and(destroyed)
+    let swept = sweep(backend, &id).await.map_err(left);
+    outcome.and(swept)
+}
+
+/// Destroys the sandbox of a case and whatever was named after it, by this run or
+/// one before.
+async fn sweep(backend: &Arc<dyn Backend>, id: &SandboxId) -> Result<(), Error> {
+    backend.destroy(id).await?;
+    for other in backend.list().await? {
+        if other.id.as_str().starts_with(id.as_str()) {
+            backend.destroy(&other.id).await?;
+        }
+    }
+    if let Ok(snapshots) = backend.snapshots() {
+        for snapshot in snapshots.list().await? {
+            if snapshot.name.as_str().starts_with(id.as_str()) {
+                snapshots.remove(&snapshot.name).await?;
+            }
+        }
+    }
+    Ok(())
 }

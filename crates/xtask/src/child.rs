@@ -33,12 +33,19 @@ pub(crate) enum Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Child {
     argv: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Child {
     /// From words, the first being the program.
     pub(crate) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
-        Self { argv: words.into_iter().map(Into::into).collect() }
+        Self { argv: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
+    }
+
+    /// The same with a variable in its environment.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// A program of the simulation crate, built for speed.
@@ -84,7 +91,7 @@ impl Child {
     fn command(&self) -> Command {
         let (program, args) = self.argv.split_first().expect("a child has a program");
         let mut command = Command::new(program);
-        command.args(args);
+        command.args(args).envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -7,6 +7,7 @@
 mod child;
 mod ci;
 mod crate_map;
+mod docker;
 mod finding;
 mod layers;
 mod limits;
@@ -56,7 +57,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Measurements: `bench turn [--json]`.
+    /// Runs a command with a Docker engine, its own where none answers: `docker cargo nextest run`.
+    #[command(disable_help_flag = true)]
+    Docker {
+        /// The command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<String>,
+    },
+    /// Measurements: `bench turn|sandbox [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
         /// Passed on as they are.
@@ -77,6 +85,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Docker(#[from] docker::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -140,7 +150,16 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(0)
         }
         Task::Sim { args } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
+        // It measures Docker too.
+        Task::Bench { args } if args.first().is_some_and(|bench| bench == "sandbox") => {
+            drop(out);
+            Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
+        }
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+        Task::Docker { command } => {
+            drop(out);
+            Ok(docker::run(&Child::new(command), &mut std::io::stderr())?)
+        }
         // Children print between our own lines, so the lock must not be held.
         Task::Ci => {
             drop(out);

@@ -34,7 +34,8 @@ pub(crate) async fn ls(paths: &Paths, limit: usize, output: Output) -> Outcome<u
         return Ok(0);
     }
     for row in &rows {
-        let (when, title) = (when(row.last_at_ms), inert(&row.title).replace(['\n', '\t'], " "));
+        let (when, title) =
+            (show::when(row.last_at_ms), inert(&row.title).replace(['\n', '\t'], " "));
         show::row(&format!("{}  {when}  {:<16}  {title}", row.session, row.status))?;
     }
     if rows.is_empty() {
@@ -52,12 +53,6 @@ fn object(row: &SessionRow) -> serde_json::Value {
         "created_at_ms": row.created_at_ms,
         "last_at_ms": row.last_at_ms,
     })
-}
-
-fn when(at_ms: u64) -> String {
-    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
-    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {

@@ -29,6 +29,23 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWPID
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS;
 
+/// What is to be born.
+#[derive(Debug)]
+pub(super) struct Order<'a> {
+    /// The guest program, a sealed memory file.
+    pub(super) program: &'a OwnedFd,
+    pub(super) plan: Plan<'a>,
+    pub(super) lease: &'a Lease,
+    pub(super) group: &'a Group,
+    pub(super) generation: &'a Generation,
+    /// Processes of the commands together.
+    pub(super) pids_max: u32,
+    /// Largest file that a command can make, in bytes.
+    pub(super) file_bytes_max: u64,
+    /// The table of commands of an earlier life, a file open for reading.
+    pub(super) kept: Option<&'a OwnedFd>,
+}
+
 /// A guest that serves.
 #[derive(Debug)]
 pub(super) struct Born {
@@ -46,14 +63,8 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Makes a guest.
-pub(super) fn give_birth(
-    program: &OwnedFd,
-    plan: Plan<'_>,
-    lease: &Lease,
-    group: &Group,
-    generation: &Generation,
-    pids_max: u32,
-) -> io::Result<Born> {
+pub(super) fn give_birth(order: Order<'_>) -> io::Result<Born> {
+    let Order { program, plan, lease, group, generation, pids_max, file_bytes_max, kept } = order;
     let (sync, child_sync) = pair()?;
     let (control, child_control) = pair()?;
     let handles = group.handles()?;
@@ -68,6 +79,8 @@ pub(super) fn give_birth(
             root: plan,
             generation,
             pids_max,
+            file_bytes_max,
+            kept: kept.map(AsFd::as_fd),
             inside: lease.inside(),
         }),
     };

@@ -4,6 +4,7 @@
 //! spawner made them: a range is held by a lock on a file of the host's, for as
 //! long as its sandbox lives. A disk keeps the range that owns its files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -50,6 +51,14 @@ impl Lease {
         }
     }
 
+    /// The id outside of the group of terminals (`tty` of `/etc/group`), where it is mapped.
+    pub(crate) fn tty_group(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some(first + 5),
+            Self::Single => None,
+        }
+    }
+
     /// The line for `uid_map` and `gid_map`; see user_namespaces(7).
     pub(crate) fn map(&self) -> String {
         match self {
@@ -58,8 +67,17 @@ impl Lease {
         }
     }
 
-    /// Takes the range that a disk has, or a free one for a new disk, and notes it there.
-    pub(crate) fn take(note: &Path) -> io::Result<Self> {
+    /// Which range it is.
+    pub(crate) fn number(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some((first - limits::ID_FIRST) / limits::IDS_PER_SANDBOX),
+            Self::Single => None,
+        }
+    }
+
+    /// Takes the range that a disk has, or a free one for a new disk, and notes it
+    /// there. `noted` are those of disks on which nothing may live now.
+    pub(crate) fn take(note: &Path, noted: &BTreeSet<u32>) -> io::Result<Self> {
         fs::create_dir_all(LOCKS)?;
         if let Ok(text) = fs::read_to_string(note) {
             let number =
@@ -78,6 +96,9 @@ impl Lease {
         let start = u32::from_ne_bytes(seed) % limits::ID_RANGES;
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
+            if noted.contains(&number) {
+                continue;
+            }
             if let Some(lease) = Self::lock(number)? {
                 write_whole(note, &number.to_string())?;
                 return Ok(lease);

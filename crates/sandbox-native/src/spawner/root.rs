@@ -12,6 +12,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Gid, Mode, OFlags, Uid};
@@ -64,15 +65,11 @@ const SYNTHETIC: [(&str, &str); 6] = [
     ("hostname", "sandbox\n"),
     ("resolv.conf", ""),
 ];
-/// Parts of the disk, where they are seen, and the mode of their first directory.
-pub(super) const DISK: [(&str, &str, u32); 4] = [
-    ("workspace", "workspace", 0o755),
-    ("tmp", "tmp", 0o1777),
-    ("home", "home/agent", 0o755),
-    ("var-tmp", "var/tmp", 0o1777),
-];
+/// Parts of the disk, which is laid out like the root, and the mode of their first directory.
+const DISK: [(&str, u32); 4] =
+    [("workspace", 0o755), ("tmp", 0o1777), ("home/agent", 0o755), ("var/tmp", 0o1777)];
 /// The part of the disk with whole outputs, which commands can read and not change.
-pub(super) const OUTPUT: &str = "output";
+const OUTPUT: &str = "var/outrigger/output";
 /// Device nodes of the host, all harmless.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Files of `/proc` that tell of or act on the host.
@@ -83,19 +80,91 @@ const PROC_HIDDEN_DIRS: [&str; 3] = ["acpi", "scsi", "asound"];
 /// Parts of `/proc` that are read and never written.
 const PROC_READ_ONLY: [&str; 4] = ["sys", "irq", "bus", "fs"];
 
+/// What a sandbox stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Programs and libraries of the host, read-only; of the disk some parts are seen.
+    HostTools,
+    /// The disk, which is laid over the layers of an image, is the whole root.
+    Image,
+}
+
+/// A sealed tree below a disk. Anything that was once a disk can be one.
+#[derive(Debug, Clone)]
+pub(super) struct Lower {
+    /// Where it is.
+    pub(super) tree: PathBuf,
+    /// The id that owns on disk what belongs to id 0 inside. `None`: as on this
+    /// sandbox's own disk. Others are mapped at the mount, which takes root.
+    pub(super) first_id: Option<u32>,
+}
+
+/// What is made once, and seen in every root with the same paths of the host.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    read_only: Vec<PathBuf>,
+}
+
+impl Prepared {
+    /// Prepares for these paths beside the built-in ones. `staging` is an empty
+    /// directory to mount on.
+    pub(super) fn new(_staging: &Path, read_only: &[PathBuf]) -> io::Result<Self> {
+        Ok(Self { read_only: read_only.to_owned() })
+    }
+
+    /// The paths that this is for.
+    pub(super) fn read_only(&self) -> &[PathBuf] {
+        &self.read_only
+    }
+}
+
 /// What a root is made from.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
+    /// What many roots share.
+    pub(super) prepared: &'a Prepared,
     /// An empty directory to mount on.
     pub(super) staging: &'a Path,
-    /// The sandbox's disk.
+    /// What is below the disk.
+    pub(super) base: Base,
+    /// The sandbox's own tree, made by [`make_disk`].
     pub(super) upper: &'a Path,
-    /// Host paths beside the built-in ones.
-    pub(super) read_only: &'a [PathBuf],
-    /// The id that owns the skeleton.
+    /// The overlay's own directory on the same file system as `upper`; used only
+    /// where the tree stands on something.
+    pub(super) work: &'a Path,
+    /// What the tree stands on, newest first. Empty: the tree is bound as it is.
+    pub(super) lowers: &'a [Lower],
+    /// The id outside of the guest's user, which is id 0 inside where there is a range.
     pub(super) owner: u32,
+    /// The id outside of the user of commands.
+    pub(super) agent: u32,
     /// The id of the terminals' group, where it is mapped.
     pub(super) tty_group: Option<u32>,
+}
+
+/// Makes the directories of a new tree, with their owners; what is there stays as it
+/// is. Only for a tree that stands on nothing: one with lowers gets them at its birth.
+pub(super) fn make_disk(upper: &Path, owner: u32, agent: u32) -> io::Result<()> {
+    let make = |path: PathBuf, mode: u32, owner: u32| {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            result => doing("make", &path, result)?,
+        }
+        doing("own", &path, fs::set_permissions(&path, fs::Permissions::from_mode(mode)))?;
+        let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
+        doing("own", &path, rustix::fs::chown(&path, Some(uid), Some(gid)))
+    };
+    make(upper.to_owned(), 0o755, owner)?;
+    for (part, mode, owner) in
+        DISK.map(|(part, mode)| (part, mode, agent)).into_iter().chain([(OUTPUT, 0o755, owner)])
+    {
+        let above: Vec<&Path> = Path::new(part).ancestors().skip(1).collect();
+        for dir in above.into_iter().rev().filter(|dir| !dir.as_os_str().is_empty()) {
+            make(upper.join(dir), 0o755, owner)?;
+        }
+        make(upper.join(part), mode, owner)?;
+    }
+    Ok(())
 }
 
 /// Says what was being done when the kernel refused.
@@ -113,6 +182,11 @@ struct Root<'a> {
 /// Builds the root, enters it and leaves the host's behind. Gives the directory for
 /// whole outputs, open for writing.
 pub(super) fn enter(plan: &Plan<'_>) -> io::Result<OwnedFd> {
+    if plan.base == Base::Image || !plan.lowers.is_empty() {
+        let lowers = plan.lowers.iter().map(|lower| (&lower.tree, lower.first_id));
+        let what = (lowers.collect::<Vec<_>>(), plan.work, plan.agent);
+        return Err(io::Error::other(format!("a root can't stand on layers: {what:?}")));
+    }
     let root = Root { plan };
     let here = plan.staging;
     let everything = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -127,7 +201,7 @@ pub(super) fn enter(plan: &Plan<'_>) -> io::Result<OwnedFd> {
     root.disk()?;
     root.devices()?;
     root.proc()?;
-    for path in plan.read_only {
+    for path in plan.prepared.read_only() {
         root.extra(path)?;
     }
     let tree =
@@ -228,11 +302,11 @@ impl Root<'_> {
     }
 
     fn disk(&self) -> io::Result<()> {
-        for (part, inside, _) in DISK {
-            let target = self.dir(inside)?;
+        for (part, _) in DISK {
+            let target = self.dir(part)?;
             self.bind(&self.plan.upper.join(part), &target, NOSUID | NODEV)?;
         }
-        let target = self.dir("var/outrigger/output")?;
+        let target = self.dir(OUTPUT)?;
         self.bind(&self.plan.upper.join(OUTPUT), &target, RDONLY | NOSUID | NODEV | NOEXEC)?;
         self.dir("run")?;
         Ok(())

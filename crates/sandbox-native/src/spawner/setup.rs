@@ -29,7 +29,8 @@ const OUTPUT: i32 = 4;
 const CGROUP2: i32 = 5;
 const FREEZER: i32 = 6;
 const EVENTS: i32 = 7;
-const PROGRAM: i32 = 8;
+const KEPT: i32 = 8;
+const PROGRAM: i32 = 9;
 /// Numbers that descriptors are moved above before they are put in place.
 const SCRATCH: i32 = 32;
 
@@ -47,6 +48,10 @@ pub(super) struct Child<'a> {
     pub(super) root: Plan<'a>,
     pub(super) generation: &'a Generation,
     pub(super) pids_max: u32,
+    /// Largest file that a command can make, in bytes.
+    pub(super) file_bytes_max: u64,
+    /// The table of commands of an earlier life.
+    pub(super) kept: Option<BorrowedFd<'a>>,
     /// The guest's id inside.
     pub(super) inside: u32,
 }
@@ -102,19 +107,21 @@ fn execute(child: Child<'_>, output: &OwnedFd) -> io::Result<io::Error> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let Handles { unified, freezer, events } = &child.handles;
     let given = [
-        (Some(&child.control), CONTROL, "--control"),
-        (Some(output), OUTPUT, "--output"),
-        (unified.as_ref(), CGROUP2, "--cgroup2"),
-        (freezer.as_ref(), FREEZER, "--freezer"),
-        (events.as_ref(), EVENTS, "--memory-events"),
+        (Some(child.control.as_fd()), CONTROL, "--control"),
+        (Some(output.as_fd()), OUTPUT, "--output"),
+        (unified.as_ref().map(AsFd::as_fd), CGROUP2, "--cgroup2"),
+        (freezer.as_ref().map(AsFd::as_fd), FREEZER, "--freezer"),
+        (events.as_ref().map(AsFd::as_fd), EVENTS, "--memory-events"),
+        (child.kept, KEPT, "--kept"),
     ];
     let mut args = vec!["outrigger-guest".to_owned()];
     args.extend(["--generation".to_owned(), child.generation.to_string()]);
     args.extend(["--pids".to_owned(), child.pids_max.to_string()]);
+    args.extend(["--file-bytes".to_owned(), child.file_bytes_max.to_string()]);
     let mut moved = Vec::new();
     for (fd, number, name) in given {
         let Some(fd) = fd else { continue };
-        moved.push((sys::move_above(fd.as_fd(), SCRATCH)?, number));
+        moved.push((sys::move_above(fd, SCRATCH)?, number));
         args.extend([name.to_owned(), number.to_string()]);
     }
     let null = sys::move_above(null.as_fd(), SCRATCH)?;

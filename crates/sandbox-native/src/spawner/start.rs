@@ -7,15 +7,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
 
-use super::deleter::Deleter;
-use super::live::Sandboxes;
+use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
 use super::{BUSY, READY, ids};
@@ -101,15 +100,10 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
         Err(error) => return Err(error.into()),
     }
     let isolation = take_tier()?;
-    for name in ["sandboxes", "mnt"] {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(state.join(name))?;
-    }
     let found = fs::metadata(state)?;
     let name = format!("outrigger-{:x}-{:x}", found.dev(), found.ino());
     let groups = cgroup::Groups::open(cgroup::find(), &name);
-    let sandboxes = Sandboxes::new(state.to_owned(), program, isolation, groups);
-    // What an earlier spawner had no time to delete. In a child, because it may be much.
-    let cleaner = Some(Deleter::start(|| sandboxes.empty_trash())?);
+    let sandboxes = Sandboxes::open(state.to_owned(), program, isolation, groups)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).
@@ -118,7 +112,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let number = dir.as_raw_fd();
     let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
     listener.set_nonblocking(true)?;
-    Ok(Some(Spawner { listener, sandboxes, destroying: Vec::new(), cleaner, _lock: lock }))
+    Spawner::new(listener, sandboxes, lock).map(Some)
 }
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root

@@ -13,4 +13,6 @@ mod limits;
 mod lives;
 mod mounts;
 mod rootless;
+mod snapshots;
 mod support;
+mod suspension;
