@@ -9,6 +9,7 @@ mod listing;
 mod shell;
 mod templates;
 
+use outrigger_engine::Owner;
 use outrigger_sandbox::{
     Backend, Began, Error, Listed, Origin, Sandbox, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
 };
@@ -151,11 +152,21 @@ impl Desk {
 
     async fn create(&self, asked: cli::Create) -> Outcome<u8> {
         let id = sandbox_id(&asked.name.clone().unwrap_or_else(|| fresh("sandbox")))?;
+        self.not_a_sessions(&id).await?;
         let spec = self.spec(&asked)?;
         let mut screen = Screen::new(asked.output);
         let making = self.backend.create(&id, &spec);
         let sandbox = screen.during("making the sandbox", making).await;
         self.made(&*sandbox.map_err(|error| failed(&error))?, asked.output)
+    }
+
+    /// What a session's sandbox would be called is deleted when no session names it.
+    async fn not_a_sessions(&self, id: &SandboxId) -> Outcome {
+        if Owner::of(id).is_none() || self.listed().await?.iter().any(|listed| listed.id == *id) {
+            return Ok(());
+        }
+        let text = format!("`{id}` is a name for the sandbox of a session");
+        Err(Failure::new(Kind::Usage, text).hint("Give a name without a dot."))
     }
 
     fn made(&self, sandbox: &dyn Sandbox, output: Output) -> Outcome<u8> {
@@ -247,6 +258,7 @@ impl Desk {
 
     async fn fork(&self, name: &str, new: Option<String>, output: Output) -> Outcome<u8> {
         let new = sandbox_id(&new.unwrap_or_else(|| fresh("sandbox")))?;
+        self.not_a_sessions(&new).await?;
         if self.listed().await?.iter().any(|listed| listed.id == new) {
             let text = format!("there is a sandbox `{new}` already");
             return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
