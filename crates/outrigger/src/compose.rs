@@ -1,15 +1,17 @@
 //! Puts the parts together. The only place that reads keys and names implementations.
 
 use outrigger_agent::ModelSpec;
-use outrigger_engine::{Engine, Feed, Parts, SystemClock};
+use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
+use outrigger_sandbox::Backend;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::{Blobs, Journal, Settings, Sqlite};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use crate::config::Config;
+use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::paths::Paths;
@@ -36,8 +38,29 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
     Ok(Store { journal: Arc::new(opened), blobs })
 }
 
-/// Where sandboxes are made.
-pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+/// The backends that a configuration names.
+pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
+
+/// Opens the backends in which sandboxes are made.
+pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends> {
+    let mut backends = Backends::new();
+    for sandbox in &config.sandboxes {
+        if !backends.contains_key(&sandbox.backend) {
+            let opened: Arc<dyn Backend> = match sandbox.backend {
+                BackendName::Native => native(paths, config).await?,
+            };
+            backends.insert(sandbox.backend, opened);
+        }
+    }
+    Ok(backends)
+}
+
+/// The native backend. Its list of readable directories holds for all its sandboxes.
+async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+    let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
+    let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
+    read_only.sort();
+    read_only.dedup();
     let program = std::env::current_exe()
         .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
     let launch = Launch { program, args: vec![OsString::from(SPAWNER_MODE)] };
@@ -45,7 +68,8 @@ pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Nativ
         state_dir: paths.sandboxes(),
         launch,
         guest: outrigger_guest::PROGRAM,
-        read_only: config.read_only.clone(),
+        read_only,
+        warm: 0,
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
 }
@@ -61,14 +85,18 @@ pub(crate) fn engine(
     config: &Config,
     store: &Store,
     opened: &Opened,
-    backend: Arc<Native>,
+    backends: &Backends,
 ) -> Engine {
+    let site = |sandbox: &Sandbox| {
+        let backend = Arc::clone(backends.get(&sandbox.backend)?);
+        let site = Site { backend, spec: sandbox.spec.clone(), care: sandbox.care() };
+        Some((sandbox.name.clone(), site))
+    };
     Engine::new(Parts {
         journal: Arc::clone(&store.journal),
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
-        backend,
-        sandbox: config.sandbox.clone(),
+        sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         rules: Arc::new(RuleSet::local_default()),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),

@@ -20,10 +20,12 @@
 
 mod backend;
 mod cgroup;
+mod image;
 pub mod limits;
 mod probe;
 mod protocol;
 pub mod spawner;
 
 pub use backend::{Config, Launch, Native};
+pub use image::{Archive, Digest, Progress, Registry, Template, Transport};
 pub use probe::probe;

@@ -1,18 +1,24 @@
 //! What every backend must do, as named cases that run against any of them.
 //!
 //! A backend passes by behaviour alone: cases speak through the port and never
-//! ask which backend it is. Only one that isolates nothing, the fake, is let off
-//! cases that need real programs or a kernel, with the reason in the report.
+//! ask which backend it is. What a backend does not declare it is let off, with the
+//! reason in the report; the cases `declared/` then see to it that it refuses just
+//! that. Only the fake, which isolates nothing, is let off real programs and a kernel.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
-use crate::limits::CASE_MS_MAX;
-use crate::{Backend, Isolation, SandboxId, Spec};
+use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
+use crate::{Backend, Error, SandboxId, Spec};
 
+mod cold;
 mod context;
+mod declared;
+mod disk;
 mod exec;
 mod exec_ids;
 mod exec_limits;
@@ -20,35 +26,25 @@ mod exec_output;
 mod file_errors;
 mod file_read;
 mod file_write;
+mod fork;
+mod frozen;
 mod lifecycle;
+mod lifetime;
+mod lives;
+mod need;
+mod resources;
 mod search;
+mod snapshot;
+mod terminal;
+mod transfer;
 mod tree_kill;
+mod users;
 
 use context::Context;
+use need::Need;
 
 /// Nothing, or what was not as it must be.
 type Outcome = Result<(), String>;
-
-/// What a case needs of a backend beside the port itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    /// Nothing: the fake's few words of shell will do.
-    Nothing,
-    /// A POSIX shell with the usual programs, and real processes.
-    Programs,
-    /// Users, permissions, devices and namespaces.
-    Kernel,
-}
-
-impl Needs {
-    fn missing(self, isolation: Isolation) -> Option<&'static str> {
-        match self {
-            Self::Programs if isolation == Isolation::Fake => Some("it runs no real programs"),
-            Self::Kernel if isolation == Isolation::Fake => Some("no kernel stands behind it"),
-            Self::Nothing | Self::Programs | Self::Kernel => None,
-        }
-    }
-}
 
 type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -56,19 +52,25 @@ type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 #[derive(Debug, Clone, Copy)]
 struct Case {
     name: &'static str,
-    needs: Needs,
+    needs: &'static [Need],
+    /// What its sandbox is made from, given what others are made from.
+    spec: fn(Spec) -> Spec,
     run: Run,
 }
 
-/// A table of cases: what each needs and which function it is.
+/// A table of cases: which function each is, what it needs in brackets, and which
+/// function adjusts its specification.
 macro_rules! cases {
-    ($group:literal: $($needs:ident $case:ident,)*) => {
+    ($group:literal: $($case:ident $([$($need:ident),+])? $(with $spec:ident)?,)*) => {
         pub(super) const CASES: &[super::Case] = &[$(super::Case {
             name: concat!($group, "/", stringify!($case)),
-            needs: super::Needs::$needs,
+            needs: &[$($(super::Need::$need),+)?],
+            spec: super::cases!(@spec $($spec)?),
             run: |context| Box::pin($case(context)),
         },)*];
     };
+    (@spec) => { |spec| spec };
+    (@spec $spec:ident) => { $spec };
 }
 use cases;
 
@@ -82,7 +84,18 @@ const TABLES: &[&[Case]] = &[
     file_write::CASES,
     file_errors::CASES,
     search::CASES,
+    transfer::CASES,
+    users::CASES,
     lifecycle::CASES,
+    declared::CASES,
+    frozen::CASES,
+    cold::CASES,
+    snapshot::CASES,
+    fork::CASES,
+    lifetime::CASES,
+    terminal::CASES,
+    resources::CASES,
+    disk::CASES,
 ];
 
 /// How a case went.
@@ -152,32 +165,68 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs all cases whose name contains `filter`, one after the other, each in a
-/// sandbox of its own that is destroyed afterwards.
+/// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
+/// its own that is destroyed afterwards with all that was made of it. Those that
+/// strain the host come last, one after the other.
 pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     let capabilities = backend.capabilities();
-    let mut report = Report { backend: capabilities.backend.clone(), cases: Vec::new() };
-    let isolation = capabilities.isolation;
-    let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
-    for case in TABLES.iter().copied().flatten().filter(wanted) {
-        let verdict = match case.needs.missing(isolation) {
-            Some(why) => Verdict::NotApplicable(why.to_owned()),
-            None => match judge(&backend, case, isolation).await {
-                Ok(()) => Verdict::Passed,
-                Err(why) => Verdict::Failed(why),
-            },
-        };
-        report.cases.push(Judged { name: case.name, verdict });
+    let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
+    let chosen: Vec<Case> =
+        TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
+    let mut verdicts = BTreeMap::new();
+    let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
+    for (number, case) in chosen.iter().enumerate() {
+        let strains = case.needs.iter().any(|need| need.strains());
+        match case.needs.iter().find_map(|need| need.missing(capabilities)) {
+            Some(why) => drop(verdicts.insert(number, Verdict::NotApplicable(why.to_owned()))),
+            None if strains => alone.push_back((number, *case)),
+            None => apart.push_back((number, *case)),
+        }
     }
-    report
+    for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
+        verdicts.extend(judge_all(&backend, cases, at_once).await);
+    }
+    let judge = |(case, verdict): (Case, Verdict)| Judged { name: case.name, verdict };
+    let cases = chosen.into_iter().zip(verdicts.into_values()).map(judge).collect();
+    Report { backend: capabilities.backend.clone(), cases }
 }
 
-async fn judge(backend: &Arc<dyn Backend>, case: &Case, isolation: Isolation) -> Outcome {
+/// Verdicts by number of the case.
+async fn judge_all(
+    backend: &Arc<dyn Backend>,
+    mut cases: VecDeque<(usize, Case)>,
+    at_once: usize,
+) -> BTreeMap<usize, Verdict> {
+    let mut verdicts = BTreeMap::new();
+    let mut running = JoinSet::new();
+    let mut numbers = HashMap::new();
+    loop {
+        while running.len() < at_once
+            && let Some((number, case)) = cases.pop_front()
+        {
+            let backend = Arc::clone(backend);
+            let task = running.spawn(async move { judge(&backend, &case).await });
+            numbers.insert(task.id(), number);
+        }
+        let (task, verdict) = match running.join_next_with_id().await {
+            None => return verdicts,
+            Some(Ok((task, Ok(())))) => (task, Verdict::Passed),
+            Some(Ok((task, Err(why)))) => (task, Verdict::Failed(why)),
+            Some(Err(error)) => (error.id(), Verdict::Failed(format!("it panicked: {error}"))),
+        };
+        let number = numbers.remove(&task).expect("every task was noted when it was started");
+        verdicts.insert(number, verdict);
+    }
+}
+
+async fn judge(backend: &Arc<dyn Backend>, case: &Case) -> Outcome {
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
-    let spec = Spec { isolation_min: isolation, ..Spec::default() };
-    let gone = |error| format!("destroy: {error}");
-    backend.destroy(&id).await.map_err(gone)?;
+    let isolation_min = backend.capabilities().isolation;
+    let spec = Spec { isolation_min, ..Spec::default() };
+    let spec = (case.spec)(spec);
+    let left = |error| format!("cleaning up: {error}");
+    sweep(backend, &id).await.map_err(left)?;
     let made = backend.create(&id, &spec).await;
     let sandbox = made.map_err(|error| format!("create: {error}"))?;
     let context = Context { backend: backend.clone(), sandbox, spec };
@@ -186,6 +235,26 @@ async fn judge(backend: &Arc<dyn Backend>, case: &Case, isolation: Isolation) ->
         Ok(outcome) => outcome,
         Err(_) => Err(format!("it hung for {CASE_MS_MAX} ms")),
     };
-    let destroyed = backend.destroy(&id).await.map_err(gone);
-    outcome.and(destroyed)
+    let swept = sweep(backend, &id).await.map_err(left);
+    outcome.and(swept)
+}
+
+/// Destroys the sandbox of a case and whatever was named after it, by this run or
+/// one before.
+async fn sweep(backend: &Arc<dyn Backend>, id: &SandboxId) -> Result<(), Error> {
+    backend.destroy(id).await?;
+    let prefix = format!("{id}-");
+    for other in backend.list().await? {
+        if other.id.as_str().starts_with(&prefix) {
+            backend.destroy(&other.id).await?;
+        }
+    }
+    if let Ok(snapshots) = backend.snapshots() {
+        for snapshot in snapshots.list().await? {
+            if snapshot.name.as_str().starts_with(&prefix) {
+                snapshots.remove(&snapshot.name).await?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-use crate::{Generation, Isolation, SandboxId, SnapshotId};
+use crate::{Error, Generation, Isolation, SandboxId, SnapshotId, limits};
 
 /// What a sandbox is made from. Mounts, devices, privileges and host network are
 /// not expressible.
@@ -40,6 +40,36 @@ impl Default for Spec {
             disk_inodes_max: 1_000_000,
             lifetime: Lifetime::default(),
         }
+    }
+}
+
+impl Spec {
+    /// Checks what does not depend on the backend.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] says what is wrong and what the limit is.
+    pub fn check(&self) -> Result<(), Error> {
+        let amounts = [
+            ("memory", self.memory_bytes_max),
+            ("processes", u64::from(self.pids_max)),
+            ("CPU", u64::from(self.cpu_millis_max)),
+            ("bytes of disk", self.disk_bytes_max),
+            ("files", self.disk_inodes_max),
+        ];
+        if let Some((what, _)) = amounts.iter().find(|(_, amount)| *amount == 0) {
+            return Err(Error::Invalid(format!("a sandbox with no {what} at all")));
+        }
+        let times = [("idle time", self.lifetime.idle_ms_max), ("age", self.lifetime.age_ms_max)];
+        for (what, given) in times {
+            let max = limits::LIFETIME_MS_MAX;
+            if let Some(given) = given
+                && !(1..=max).contains(&given)
+            {
+                let words = format!("{what} of {given} ms; 1 to {max} can be asked for");
+                return Err(Error::Invalid(words));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -163,4 +193,35 @@ pub struct Snapshot {
     pub taken_at_ms: u64,
     /// Layers that it stands on, itself included; a backend without layers says 1.
     pub layers: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn absurd_specifications_are_refused_by_name() {
+        let changes: [fn(&mut Spec); 5] = [
+            |spec| spec.memory_bytes_max = 0,
+            |spec| spec.disk_inodes_max = 0,
+            |spec| spec.lifetime.idle_ms_max = Some(0),
+            |spec| spec.lifetime.age_ms_max = Some(u64::MAX),
+            |spec| spec.lifetime.age_ms_max = Some(limits::LIFETIME_MS_MAX),
+        ];
+        let mut shown = String::new();
+        for change in changes {
+            let mut spec = Spec::default();
+            change(&mut spec);
+            shown += &format!("{:?}\n", spec.check().map_err(|error| error.to_string()));
+        }
+        expect![[r#"
+            Err("invalid request: a sandbox with no memory at all")
+            Err("invalid request: a sandbox with no files at all")
+            Err("invalid request: idle time of 0 ms; 1 to 315360000000 can be asked for")
+            Err("invalid request: age of 18446744073709551615 ms; 1 to 315360000000 can be asked for")
+            Ok(())
+        "#]]
+        .assert_eq(&shown);
+    }
 }

@@ -66,6 +66,8 @@ pub const LINKS_MAX: u32 = 40;
 pub const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
 /// From the start of a conformance case until it counts as hanging.
 pub const CASE_MS_MAX: u64 = 60_000;
+/// Conformance cases that run at once; most of them wait.
+pub const CASES_AT_ONCE: usize = 4;
 /// From a new connection to a guest until its greeting.
 pub const HELLO_MS_MAX: u64 = 10_000;
 /// What a guest has to answer beyond the time that the request itself may take.

@@ -15,6 +15,7 @@ use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::exec::group::Group;
+use crate::exec::terminal::{self, Pair};
 use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
 
@@ -26,6 +27,9 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("LANG", "C.UTF-8"),
     ("TMPDIR", "/tmp"),
 ];
+
+/// What a terminal is taken for where the request says nothing else.
+const TERM: (&str, &str) = ("TERM", "xterm-256color");
 
 /// Steps that can fail between fork and exec, as the child reports them.
 const STEP_SETUP: u8 = 1;
@@ -43,7 +47,10 @@ struct Plan<'a> {
     stderr: c_int,
     report: c_int,
     join: c_int,
-    pids_max: u64,
+    /// Whether standard input is a terminal to be taken as its own.
+    terminal: bool,
+    pids_max: Option<u64>,
+    file_bytes_max: u64,
     filter: &'a [seccompiler::sock_filter],
 }
 
@@ -51,18 +58,59 @@ struct Plan<'a> {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) pid: i32,
-    pub(crate) stdin: Option<OwnedFd>,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: Option<OwnedFd>,
+    pub(crate) streams: Ours,
     /// Ends when the program runs; else [`refusal`] reads why it does not.
     pub(crate) report: OwnedFd,
+}
+
+/// Our ends of a command's streams.
+#[derive(Debug)]
+pub(crate) enum Ours {
+    Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: Option<OwnedFd> },
+    Terminal(OwnedFd),
+}
+
+/// The command's ends. Without input there is none; merged, the last is missing too.
+#[derive(Debug)]
+struct Theirs {
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: Option<OwnedFd>,
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(pipe_with(PipeFlags::CLOEXEC)?)
+}
+
+/// Makes the streams of a request.
+fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
+    if let Some(size) = request.terminal {
+        let Pair { ours, theirs } = terminal::open(size)?;
+        let theirs = Theirs { stdin: Some(theirs.try_clone()?), stdout: theirs, stderr: None };
+        return Ok((Ours::Terminal(ours), theirs));
+    }
+    let (stdout, stdout_end) = pipe()?;
+    let (stderr, stderr_end) = match request.streams {
+        Streams::Separate => pipe().map(|(read, write)| (Some(read), Some(write)))?,
+        Streams::Merged => (None, None),
+    };
+    let (stdin_end, stdin) = match request.stdin.is_empty() {
+        true => (None, None),
+        false => pipe().map(|(read, write)| (Some(read), Some(write)))?,
+    };
+    for ours in [Some(&stdout), stderr.as_ref(), stdin.as_ref()].into_iter().flatten() {
+        sys::set_nonblocking(ours.as_fd())?;
+    }
+    let theirs = Theirs { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
+    Ok((Ours::Pipes { stdin, stdout, stderr }, theirs))
 }
 
 /// What does not change from command to command.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     pub(crate) filter: Option<CommandFilter>,
-    pub(crate) pids_max: u64,
+    pub(crate) pids_max: Option<u64>,
+    pub(crate) file_bytes_max: u64,
     pub(crate) null: OwnedFd,
     pub(crate) shell: &'static str,
 }
@@ -97,21 +145,12 @@ impl Launcher {
             program: program(&request.command),
             reason: format!("the sandbox has no room for another process: {error}"),
         };
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from);
         let (report, report_end) = pipe().map_err(failed)?;
-        let (stdout, stdout_end) = pipe().map_err(failed)?;
-        let (stderr, stderr_end) = match request.streams {
-            Streams::Separate => pipe().map(|(read, write)| (Some(read), Some(write))),
-            Streams::Merged => Ok((None, None)),
-        }
-        .map_err(failed)?;
-        let (stdin_end, stdin) = match request.stdin.is_empty() {
-            true => Ok((None, None)),
-            false => pipe().map(|(read, write)| (Some(read), Some(write))),
-        }
-        .map_err(failed)?;
+        sys::set_nonblocking(report.as_fd()).map_err(failed)?;
+        let (streams, theirs) = streams(request).map_err(failed)?;
 
         let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
+        variables.extend(request.terminal.map(|_| TERM));
         variables.extend(request.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let argv: Vec<CString> = match &request.command {
             Command::Argv(argv) => argv.iter().map(|word| c_string(word)).collect(),
@@ -130,22 +169,19 @@ impl Launcher {
                 .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
                 .collect(),
             cwd: request.cwd.as_ref().map(|cwd| c_string(cwd.as_bytes())),
-            stdin: stdin_end.as_ref().unwrap_or(&self.null).as_raw_fd(),
-            stdout: stdout_end.as_raw_fd(),
-            stderr: stderr_end.as_ref().unwrap_or(&stdout_end).as_raw_fd(),
+            stdin: theirs.stdin.as_ref().unwrap_or(&self.null).as_raw_fd(),
+            stdout: theirs.stdout.as_raw_fd(),
+            stderr: theirs.stderr.as_ref().unwrap_or(&theirs.stdout).as_raw_fd(),
             report: report_end.as_raw_fd(),
             join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            terminal: request.terminal.is_some(),
             pids_max: self.pids_max,
+            file_bytes_max: self.file_bytes_max,
             filter: self.filter.as_ref().map_or(&[], CommandFilter::program),
             argv,
         };
         let pid = fork(&plan, group.birthplace()).map_err(failed)?;
-        for ours in
-            [Some(&stdout), stderr.as_ref(), stdin.as_ref(), Some(&report)].into_iter().flatten()
-        {
-            sys::set_nonblocking(ours.as_fd()).map_err(failed)?;
-        }
-        Ok(Started { pid, stdin, stdout, stderr, report })
+        Ok(Started { pid, streams, report })
     }
 }
 
@@ -189,6 +225,10 @@ struct CloneArgs {
 /// `CLONE_INTO_CGROUP` of linux/sched.h.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+fn last_errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
 fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> {
     let pointers = |strings: &[CString]| -> Vec<*const c_char> {
         strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
@@ -201,7 +241,13 @@ fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> 
     }
     // SAFETY: no memory is shared and no stack is given, so this is fork(2) with a
     // destination; `args` has the layout of clone_args and outlives the call.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    let mut pid =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    if pid == -1 && birthplace.is_none() && last_errno() == libc::ENOSYS {
+        // Containers often answer so, because their filters can't look at the flags.
+        // SAFETY: as above, with the older call.
+        pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    }
     match pid {
         0 => {
             // SAFETY: this is the child; the plan and both vectors are its own copies, live and complete.
@@ -302,15 +348,19 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         for (from, to) in [(plan.stdin, 0), (plan.stdout, 1), (plan.stderr, 2)] {
             check(libc::c_long::from(libc::dup2(from, to)))?;
         }
+        if plan.terminal {
+            check(libc::c_long::from(libc::ioctl(0, libc::TIOCSCTTY, 0)))?;
+        }
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         libc::umask(0o022);
-        let processes = libc::rlimit { rlim_cur: plan.pids_max, rlim_max: plan.pids_max };
-        libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
-        let bytes =
-            libc::rlimit { rlim_cur: limits::FILE_BYTES_MAX, rlim_max: limits::FILE_BYTES_MAX };
+        if let Some(most) = plan.pids_max {
+            let processes = libc::rlimit { rlim_cur: most, rlim_max: most };
+            libc::setrlimit(libc::RLIMIT_NPROC, &raw const processes);
+        }
+        let bytes = libc::rlimit { rlim_cur: plan.file_bytes_max, rlim_max: plan.file_bytes_max };
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const bytes);
         if libc::geteuid() != id {
             check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;

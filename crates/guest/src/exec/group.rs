@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -15,15 +15,28 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use crate::exec::tree;
 use crate::sys;
 
-/// The cgroups that this guest was given to make children in.
+/// The group of the sandbox that this guest was given to make others in.
 #[derive(Debug)]
-pub(crate) enum Cgroups {
+pub(crate) enum Given {
     /// Version 2, delegated.
     Unified(OwnedFd),
     /// Version 1, the freezer's hierarchy.
     Freezer(OwnedFd),
     /// None.
     Absent,
+}
+
+/// The one group beneath it in which every command has its own, so that all of them
+/// can be stopped at once and the guest, which stands outside, goes on.
+const RUN: &str = "run";
+
+/// See [`Given`].
+#[derive(Debug)]
+pub(crate) struct Cgroups {
+    given: Given,
+    /// [`RUN`], made when it is first needed.
+    run: Option<OwnedFd>,
+    frozen: bool,
 }
 
 /// The processes of one command.
@@ -47,12 +60,12 @@ fn open_dir(parent: BorrowedFd<'_>, name: &str) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-fn write(dir: &OwnedFd, file: &str, text: &str) -> std::io::Result<()> {
+fn write(dir: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
     let fd = rustix::fs::openat(dir, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     File::from(fd).write_all(text.as_bytes())
 }
 
-fn read(dir: &OwnedFd, file: &str) -> std::io::Result<String> {
+fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
     let fd = rustix::fs::openat(dir, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = String::new();
     File::from(fd).read_to_string(&mut text)?;
@@ -60,24 +73,36 @@ fn read(dir: &OwnedFd, file: &str) -> std::io::Result<String> {
 }
 
 impl Cgroups {
-    fn dir(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Unified(dir) | Self::Freezer(dir) => Some(dir.as_fd()),
-            Self::Absent => None,
+    pub(crate) fn new(given: Given) -> Self {
+        Self { given, run: None, frozen: false }
+    }
+
+    /// The group of all commands. `None`: the kernel gives none.
+    fn run(&mut self) -> Option<&OwnedFd> {
+        if self.run.is_none() {
+            let (Given::Unified(parent) | Given::Freezer(parent)) = &self.given else {
+                return None;
+            };
+            match rustix::fs::mkdirat(parent, RUN, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(_) => return None,
+            }
+            self.run = open_dir(parent.as_fd(), RUN).ok();
         }
+        self.run.as_ref()
     }
 
     /// A new group. Falls back to walking when the kernel gives no cgroup, because a
     /// command that runs without one is better than none.
-    pub(crate) fn make(&self, number: u64) -> Group {
+    pub(crate) fn make(&mut self, number: u64) -> Group {
         let name = format!("x{number}");
-        let made = self.dir().and_then(|parent| {
+        let made = self.run().and_then(|parent| {
             rustix::fs::mkdirat(parent, &name, Mode::from_raw_mode(0o755)).ok()?;
-            open_dir(parent, &name).ok()
+            open_dir(parent.as_fd(), &name).ok()
         });
-        match (self, made) {
-            (Self::Unified(_), Some(dir)) => Group::Unified { dir, name },
-            (Self::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
+        match (&self.given, made) {
+            (Given::Unified(_), Some(dir)) => Group::Unified { dir, name },
+            (Given::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
             _ => Group::Walk { main: 0, before: tree::orphans() },
         }
     }
@@ -85,11 +110,46 @@ impl Cgroups {
     /// Removes the group if nothing is left in it; says whether it is gone.
     pub(crate) fn remove(&self, group: &Group) -> bool {
         let (Some(parent), Group::Unified { name, .. } | Group::Freezer { name, .. }) =
-            (self.dir(), group)
+            (&self.run, group)
         else {
             return true;
         };
         rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) != Err(rustix::io::Errno::BUSY)
+    }
+
+    /// Begins to stop all that is in a group of a command. `false`: there is no means.
+    pub(crate) fn freeze(&mut self) -> io::Result<bool> {
+        let (file, text) = match &self.given {
+            Given::Unified(_) => ("cgroup.freeze", "1"),
+            Given::Freezer(_) => ("freezer.state", "FROZEN"),
+            Given::Absent => return Ok(false),
+        };
+        let Some(run) = self.run() else { return Ok(false) };
+        write(run, file, text)?;
+        self.frozen = true;
+        Ok(true)
+    }
+
+    /// Whether what [`Cgroups::freeze`] began is done.
+    pub(crate) fn is_frozen(&self) -> io::Result<bool> {
+        let Some(run) = &self.run else { return Ok(false) };
+        Ok(match &self.given {
+            Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
+            Given::Freezer(_) => read(run, "freezer.state")?.trim() == "FROZEN",
+            Given::Absent => false,
+        })
+    }
+
+    /// Lets all go on that was stopped.
+    pub(crate) fn thaw(&mut self) -> io::Result<()> {
+        let (true, Some(run)) = (self.frozen, &self.run) else { return Ok(()) };
+        match &self.given {
+            Given::Unified(_) => write(run, "cgroup.freeze", "0")?,
+            Given::Freezer(_) => write(run, "freezer.state", "THAWED")?,
+            Given::Absent => {}
+        }
+        self.frozen = false;
+        Ok(())
     }
 }
 

@@ -8,14 +8,16 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::Stream;
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 use rustix::io::Errno;
 
-use crate::exec::child::{self, Started};
+use crate::exec::child::{self, Ours, Started};
 use crate::exec::group::Group;
 use crate::exec::output::{Output, Spills};
-use crate::limits;
+use crate::exec::table::Caller;
+use crate::exec::terminal::Terminal;
 use crate::sys::Reaped;
+use crate::{limits, sys};
 
 /// Which pipe of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,7 @@ pub(crate) enum Pipe {
     Stdout,
     Stderr,
     Report,
+    Terminal,
 }
 
 /// A command between its fork and its outcome.
@@ -34,6 +37,8 @@ pub(crate) struct Running {
     stdin: Option<(OwnedFd, Vec<u8>, usize)>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
+    terminal: Option<Terminal>,
+    answers: Vec<(Caller, Result<(), Error>)>,
     report: Option<OwnedFd>,
     refused: Option<Error>,
     began: Instant,
@@ -51,17 +56,27 @@ pub(crate) struct Finished {
     /// Pipes that background children still hold. They are read on, so that those
     /// children don't die of a closed pipe.
     pub(crate) pipes: Vec<OwnedFd>,
+    /// Those who gave input and were not told yet.
+    pub(crate) answers: Vec<(Caller, Result<(), Error>)>,
 }
 
 impl Running {
     pub(crate) fn new(request: &mut Execute, started: Started, group: Group, now: Instant) -> Self {
         let feed = std::mem::take(&mut request.stdin);
+        let (stdin, stdout, stderr, terminal) = match started.streams {
+            Ours::Pipes { stdin, stdout, stderr } => {
+                (stdin.map(|fd| (fd, feed, 0)), Some(stdout), stderr, None)
+            }
+            Ours::Terminal(fd) => (None, None, None, Some(Terminal::new(fd, feed))),
+        };
         Self {
             program: child::program(&request.command),
             pid: started.pid,
-            stdin: started.stdin.map(|fd| (fd, feed, 0)),
-            stdout: Some(started.stdout),
-            stderr: started.stderr,
+            stdin,
+            stdout,
+            stderr,
+            terminal,
+            answers: Vec::new(),
             report: Some(started.report),
             refused: None,
             began: now,
@@ -72,13 +87,24 @@ impl Running {
         }
     }
 
-    /// The pipes to wait for.
-    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Pipe, &OwnedFd)> {
-        let stdin = self.stdin.as_ref().map(|(fd, ..)| (Pipe::Stdin, fd));
-        let stdout = self.stdout.as_ref().map(|fd| (Pipe::Stdout, fd));
-        let stderr = self.stderr.as_ref().map(|fd| (Pipe::Stderr, fd));
-        let report = self.report.as_ref().map(|fd| (Pipe::Report, fd));
-        [stdin, stdout, stderr, report].into_iter().flatten()
+    /// The pipes to wait for, and what for.
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Pipe, libc::pollfd)> {
+        let (reads, writes) = (libc::POLLIN, libc::POLLOUT);
+        let pipe =
+            |pipe, fd: Option<&OwnedFd>, events| fd.map(|fd| (pipe, sys::pollfd(fd, events)));
+        let terminal = self.terminal.as_ref().map(|terminal| {
+            let events = if terminal.is_waiting() { reads | writes } else { reads };
+            (Pipe::Terminal, sys::pollfd(&terminal.fd, events))
+        });
+        [
+            pipe(Pipe::Stdin, self.stdin.as_ref().map(|(fd, ..)| fd), writes),
+            pipe(Pipe::Stdout, self.stdout.as_ref(), reads),
+            pipe(Pipe::Stderr, self.stderr.as_ref(), reads),
+            pipe(Pipe::Report, self.report.as_ref(), reads),
+            terminal,
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// Moves what a ready pipe has.
@@ -93,10 +119,24 @@ impl Running {
         match pipe {
             Pipe::Stdin => self.feed(),
             Pipe::Stdout => {
-                Self::gather(&mut self.stdout, Stream::Stdout, id, output, spills, scratch)
+                let open = self.stdout.as_ref();
+                if open.is_some_and(|fd| gather(fd, Stream::Stdout, id, output, spills, scratch)) {
+                    self.stdout = None;
+                }
             }
             Pipe::Stderr => {
-                Self::gather(&mut self.stderr, Stream::Stderr, id, output, spills, scratch)
+                let open = self.stderr.as_ref();
+                if open.is_some_and(|fd| gather(fd, Stream::Stderr, id, output, spills, scratch)) {
+                    self.stderr = None;
+                }
+            }
+            Pipe::Terminal => {
+                let Some(terminal) = &mut self.terminal else { return };
+                terminal.feed();
+                // When nobody has it open any more, reading ends with EIO.
+                if gather(&terminal.fd, Stream::Stdout, id, output, spills, scratch) {
+                    self.hang_up();
+                }
             }
             Pipe::Report => self.read_report(),
         }
@@ -115,24 +155,31 @@ impl Running {
         }
     }
 
-    fn gather(
-        pipe: &mut Option<OwnedFd>,
-        stream: Stream,
-        id: &ExecId,
-        output: &mut Output,
-        spills: &mut Spills,
-        scratch: &mut [u8],
-    ) {
-        for _ in 0..limits::PIECES_PER_TURN_MAX {
-            let Some(fd) = pipe else { return };
-            match rustix::io::read(fd, &mut *scratch) {
-                Ok(0) => *pipe = None,
-                Ok(length) => output.push(stream, &scratch[..length], id, spills),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(_) => *pipe = None,
-            }
-        }
+    /// Closes the terminal, which ends those who still have it (`SIGHUP`).
+    fn hang_up(&mut self) {
+        let Some(mut terminal) = self.terminal.take() else { return };
+        self.answers.extend(terminal.taken().map(|caller| (caller, Ok(()))));
+        self.answers.extend(terminal.owed().map(|caller| (caller, Err(ended()))));
+    }
+
+    /// Gives the command something to read.
+    pub(crate) fn input(&mut self, input: Input, caller: Caller) {
+        let answer = match (&mut self.terminal, input) {
+            (None, _) => Err(ended()),
+            (Some(terminal), Input::Size(size)) => terminal.resize(size),
+            (Some(terminal), Input::Bytes(bytes)) => match terminal.push(caller, bytes) {
+                // Answered when it was taken, which may have been at once.
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
+        };
+        self.answers.push((caller, answer));
+    }
+
+    /// Those who gave input and can be told.
+    pub(crate) fn answers(&mut self) -> impl Iterator<Item = (Caller, Result<(), Error>)> {
+        let taken = self.terminal.as_mut().map(Terminal::taken).into_iter().flatten();
+        taken.map(|caller| (caller, Ok(()))).chain(self.answers.drain(..))
     }
 
     fn read_report(&mut self) {
@@ -183,8 +230,8 @@ impl Running {
         }
         match &self.exit {
             Some((_, at)) => {
-                let quiet = self.stdout.is_none() && self.stderr.is_none() && self.report.is_none();
-                quiet || now >= *at + Self::DRAIN
+                let open = [&self.stdout, &self.stderr, &self.report].iter().any(|fd| fd.is_some());
+                !(open || self.terminal.is_some()) || now >= *at + Self::DRAIN
             }
             None => false,
         }
@@ -201,9 +248,10 @@ impl Running {
         out_of_memory: &mut dyn FnMut() -> bool,
     ) -> Finished {
         self.read_report();
-        for pipe in [Pipe::Stdout, Pipe::Stderr] {
+        for pipe in [Pipe::Stdout, Pipe::Stderr, Pipe::Terminal] {
             self.ready(pipe, id, output, spills, scratch);
         }
+        self.hang_up();
         let end = match (&self.killed, &self.exit) {
             (Some((why, _)), _) => *why,
             (None, Some((reaped, _))) => end(reaped.status, out_of_memory),
@@ -226,8 +274,33 @@ impl Running {
             }),
         };
         let pipes = [self.stdout, self.stderr].into_iter().flatten().collect();
-        Finished { outcome, group: self.group, pipes }
+        Finished { outcome, group: self.group, pipes, answers: self.answers }
     }
+}
+
+fn ended() -> Error {
+    Error::Invalid("the terminal of this command is closed".to_owned())
+}
+
+/// Reads what a pipe has; says whether that was the last of it.
+fn gather(
+    fd: &OwnedFd,
+    stream: Stream,
+    id: &ExecId,
+    output: &mut Output,
+    spills: &mut Spills,
+    scratch: &mut [u8],
+) -> bool {
+    for _ in 0..limits::PIECES_PER_TURN_MAX {
+        match rustix::io::read(fd, &mut *scratch) {
+            Ok(0) => return true,
+            Ok(length) => output.push(stream, &scratch[..length], id, spills),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
 }
 
 /// How a process ended, from its wait status.

@@ -43,6 +43,14 @@ pub(crate) fn orphans() -> BTreeSet<i32> {
     all().into_iter().filter(|process| process.parent == 1).map(|process| process.pid).collect()
 }
 
+/// Whether a process was started from outside of this process namespace: its parent
+/// is none in it. One whose parent ended has this program for its parent.
+pub(crate) fn is_from_outside(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    stat.and_then(|stat| parse(&stat))
+        .is_some_and(|process| process.pid == pid && process.parent == 0)
+}
+
 /// The members of a command among `all`: what descends from `main` or shares a
 /// session with such a process, and orphans that appeared since it began and are
 /// no main process (nor of the session of one) of another command.

@@ -45,6 +45,7 @@ async fn the_guest_has_what_it_serves_with_alone() {
         1 count of kills for memory
         2 directory without a way up
         2 eventfd
+        1 group of all commands
         1 signalfd
         2 socket
     "#]]
@@ -54,6 +55,7 @@ async fn the_guest_has_what_it_serves_with_alone() {
 fn kind(target: &str) -> String {
     match target {
         "/" => "directory without a way up".to_owned(),
+        "/run" => "group of all commands".to_owned(),
         target if target.ends_with("/memory.oom_control") || target.ends_with("/memory.events") => {
             "count of kills for memory".to_owned()
         }

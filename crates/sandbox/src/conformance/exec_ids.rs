@@ -4,26 +4,30 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, Listener, argv, ensure, id, same, shell, soon, text};
+use super::context::{Context, Listener, argv, ensure, id, same, shell, soon, text, write_op};
 use super::{Outcome, cases};
-use crate::{Command, End, Error, Execute, Executed};
+use crate::{Command, End, Error, Execute, Executed, WriteMode};
 
 cases! { "ids":
-    Nothing repeated_gives_the_kept_outcome,
-    Nothing repeated_with_another_command,
-    Nothing at_once_is_one_run,
-    Nothing dropped_wait_goes_on,
-    Nothing attached_while_running,
-    Nothing attached_through_another_handle,
-    Nothing sink_gets_kept_output_again,
-    Nothing kill_of_a_running_one,
-    Nothing kill_of_an_ended_one,
-    Nothing kill_of_an_unknown_one,
-    Nothing kill_twice,
-    Nothing killed_keeps_its_outcome,
-    Nothing not_started_can_be_repeated,
-    Nothing ids_of_all_shapes,
-    Nothing same_id_in_two_sandboxes,
+    repeated_gives_the_kept_outcome,
+    repeated_with_another_command,
+    at_once_is_one_run,
+    dropped_wait_goes_on,
+    attached_while_running,
+    attached_through_another_handle,
+    sink_gets_kept_output_again,
+    kill_of_a_running_one,
+    kill_of_an_ended_one,
+    kill_of_an_unknown_one,
+    kill_twice,
+    killed_keeps_its_outcome,
+    not_started_can_be_repeated,
+    ids_of_all_shapes,
+    same_id_in_two_sandboxes,
+    kept_for_those_who_come_later [Reattach],
+    running_on_for_those_who_come_later [Reattach],
+    killed_by_those_who_come_later [Reattach],
+    operations_for_those_who_come_later [Reattach],
 }
 
 const LINE: &str = "echo x >> count; echo out; echo err >&2; exit 3";
@@ -67,25 +71,22 @@ async fn at_once_is_one_run(context: Context) -> Outcome {
     ran_once(&context).await
 }
 
-/// Starts a command and stops waiting once it has printed `up`.
-async fn begin(context: &Context, name: &str, line: &str) -> Outcome {
-    let listener = Listener::default();
-    let running = context.sandbox.execute(shell(name, line), &listener);
-    tokio::select! {
-        done = running => Err(format!("it ended too soon: {done:?}")),
-        heard = soon("its first output", listener.hears("up")) => heard,
-    }
+/// The sandbox as another process would find it, with the first handle gone.
+async fn replaced(context: Context) -> Result<Context, String> {
+    let found = context.found().await?.ok_or("it is not found")?;
+    drop(context);
+    Ok(found)
 }
 
 async fn dropped_wait_goes_on(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; echo x >> count; sleep 0.5; echo y >> count; echo end").await?;
+    context.begin("a", "echo up; echo x >> count; sleep 0.5; echo y >> count; echo end").await?;
     let done = context.shell("a", "true").await?;
     same("output", text(&done.stdout), "up\nend\n".to_owned())?;
     context.holds("count", b"x\ny\n").await
 }
 
 async fn attached_while_running(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; echo x >> count; sleep 0.5; echo late; exit 4").await?;
+    context.begin("a", "echo up; echo x >> count; sleep 0.5; echo late; exit 4").await?;
     let listener = Listener::default();
     let again = context.sandbox.execute(shell("a", "true"), &listener).await;
     let done = again.map_err(|error| error.to_string())?;
@@ -95,7 +96,7 @@ async fn attached_while_running(context: Context) -> Outcome {
 }
 
 async fn attached_through_another_handle(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; echo x >> count; sleep 0.5; echo late").await?;
+    context.begin("a", "echo up; echo x >> count; sleep 0.5; echo late").await?;
     let found = context.backend.find(context.sandbox.id()).await;
     let other = found.map_err(|error| error.to_string())?.ok_or("it is not found")?;
     let done = other.execute(shell("a", "true"), &()).await.map_err(|error| error.to_string())?;
@@ -117,7 +118,7 @@ async fn kill(context: &Context, name: &str) -> Outcome {
 }
 
 async fn kill_of_a_running_one(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; sleep 50; echo x >> count").await?;
+    context.begin("a", "echo up; sleep 50; echo x >> count").await?;
     kill(&context, "a").await?;
     let done = soon("its end", context.shell("a", "true")).await??;
     same("end", (done.end, done.exit_code()), (End::Killed, None))?;
@@ -141,14 +142,14 @@ async fn kill_of_an_unknown_one(context: Context) -> Outcome {
 }
 
 async fn kill_twice(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; sleep 50").await?;
+    context.begin("a", "echo up; sleep 50").await?;
     kill(&context, "a").await?;
     kill(&context, "a").await?;
     same("end", context.shell("a", "true").await?.end, End::Killed)
 }
 
 async fn killed_keeps_its_outcome(context: Context) -> Outcome {
-    begin(&context, "a", "echo up; sleep 50").await?;
+    context.begin("a", "echo up; sleep 50").await?;
     kill(&context, "a").await?;
     let first = context.shell("a", "true").await?;
     same("again", context.shell("a", "true").await?, first)
@@ -179,4 +180,42 @@ async fn same_id_in_two_sandboxes(context: Context) -> Outcome {
     ran_once(&context).await?;
     ran_once(&other).await?;
     other.end().await
+}
+
+async fn kept_for_those_who_come_later(context: Context) -> Outcome {
+    let first = context.shell("a", LINE).await?;
+    let later = replaced(context).await?;
+    let listener = Listener::default();
+    let again = later.sandbox.execute(shell("a", LINE), &listener).await;
+    same("outcome", again.map_err(|error| error.to_string())?, first.clone())?;
+    same("sink", listener.heard(), (first.stdout, first.stderr))?;
+    ran_once(&later).await
+}
+
+async fn running_on_for_those_who_come_later(context: Context) -> Outcome {
+    context.begin("a", "echo up; echo x >> count; sleep 1; echo late; exit 6").await?;
+    let later = replaced(context).await?;
+    let listener = Listener::default();
+    let again = later.sandbox.execute(shell("a", LINE), &listener).await;
+    let done = again.map_err(|error| error.to_string())?;
+    same("end", done.end, End::Exited(6))?;
+    same("sink", text(&listener.heard().0), "up\nlate\n".to_owned())?;
+    ran_once(&later).await
+}
+
+async fn killed_by_those_who_come_later(context: Context) -> Outcome {
+    context.begin("a", "echo up; sleep 50").await?;
+    let later = replaced(context).await?;
+    kill(&later, "a").await?;
+    let done = soon("its end", later.shell("a", "true")).await??;
+    same("outcome", (done.end, text(&done.stdout)), (End::Killed, "up\n".to_owned()))
+}
+
+async fn operations_for_those_who_come_later(context: Context) -> Outcome {
+    context.write("a", "f", b"x").await?;
+    let append = || write_op("b", "f", b"y", WriteMode::Append);
+    let first = context.files(append()).await?;
+    let later = replaced(context).await?;
+    same("reply", later.files(append()).await?, first)?;
+    later.holds("f", b"xy").await
 }

@@ -7,15 +7,15 @@ use super::{Outcome, cases};
 use crate::{Command, End, Error, Execute, limits};
 
 cases! { "limits":
-    Nothing malformed_requests_are_refused,
-    Nothing nothing_ran_of_a_refused_one,
-    Nothing deadline_ends_it,
-    Nothing output_before_the_deadline_is_kept,
-    Nothing fifty_at_once,
-    Nothing two_hundred_in_a_row,
-    Nothing slow_ones_do_not_hold_up_others,
-    Programs many_processes_are_bounded,
-    Kernel files_are_bounded,
+    malformed_requests_are_refused,
+    nothing_ran_of_a_refused_one,
+    deadline_ends_it,
+    output_before_the_deadline_is_kept,
+    fifty_at_once,
+    two_hundred_in_a_row,
+    slow_ones_do_not_hold_up_others,
+    many_processes_are_bounded [Programs],
+    files_are_bounded [Kernel],
 }
 
 type Change = fn(&mut Execute);

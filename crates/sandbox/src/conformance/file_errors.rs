@@ -1,40 +1,40 @@
 //! Every typed error of the file operations, and paths that lead astray.
 
-use super::context::{Context, edit_op, id, read_op, same, text, write_op};
+use super::context::{Context, edit_op, id, read_op, same, shell, text, write_op};
 use super::{Outcome, cases};
 use crate::FileErrorKind::{
     AlreadyExists, Conflict, FileNotFound, InvalidArgument, InvalidPath, IsDirectory,
     NotADirectory, PermissionDenied, TooLarge,
 };
 use crate::{
-    Error, FileOp, GrepPattern, Occurrences, Precondition, WriteMode, limits, text::digest,
+    Error, Execute, FileOp, GrepPattern, Occurrences, Precondition, WriteMode, limits, text::digest,
 };
 
 cases! { "errors":
-    Nothing file_not_found,
-    Nothing is_directory,
-    Nothing not_a_directory,
-    Nothing already_exists,
-    Nothing malformed_paths,
-    Nothing paths_that_leave,
-    Nothing links_that_leave,
-    Nothing links_in_a_loop,
-    Nothing dangling_links,
-    Nothing devices,
-    Nothing system_files_are_not_written,
-    Nothing edit_of_absent_text,
-    Nothing edit_of_repeated_text,
-    Nothing edit_of_empty_text,
-    Nothing precondition_that_does_not_hold,
-    Nothing too_large_a_piece,
-    Nothing too_large_to_edit,
-    Nothing malformed_patterns,
-    Nothing workspace_stays,
-    Nothing error_names_the_path,
-    Programs fifo_never_hangs,
-    Programs socket_is_refused,
-    Kernel unreadable_file,
-    Kernel system_files_stay_as_they_are,
+    file_not_found,
+    is_directory,
+    not_a_directory,
+    already_exists,
+    malformed_paths,
+    paths_that_leave,
+    links_that_leave,
+    links_in_a_loop,
+    dangling_links,
+    devices,
+    system_files_are_not_written,
+    edit_of_absent_text,
+    edit_of_repeated_text,
+    edit_of_empty_text,
+    precondition_that_does_not_hold,
+    too_large_a_piece,
+    too_large_to_edit,
+    malformed_patterns,
+    workspace_stays,
+    error_names_the_path,
+    fifo_never_hangs [Programs],
+    socket_is_refused [Programs],
+    unreadable_file [Kernel],
+    system_files_stay_as_they_are [Kernel],
 }
 
 fn own(path: &str) -> String {
@@ -279,14 +279,22 @@ async fn fifo_never_hangs(context: Context) -> Outcome {
 }
 
 async fn socket_is_refused(context: Context) -> Outcome {
+    // Programs that can make a socket differ; an archive can hold one, and every
+    // cpio makes it.
+    let field = |value: u32| format!("{value:08x}");
+    let entry = |name: &str, mode: u32| {
+        let length = u32::try_from(name.len() + 1).unwrap_or(0);
+        let fields = [1, mode, 0, 0, 1, 0, 0, 0, 0, 0, 0, length, 0].map(field).concat();
+        let mut entry = format!("070701{fields}{name}\0").into_bytes();
+        entry.resize(entry.len().next_multiple_of(4), 0);
+        entry
+    };
+    let archive = [entry("sock", 0o140_644), entry("TRAILER!!!", 0)].concat();
     let line = "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => \"sock\", Listen => 1)' \
-                || python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'";
-    let made = context.shell("a", line).await?;
-    same(
-        &format!("a socket, by perl or python3: {}", text(&made.stderr)),
-        made.exit_code(),
-        Some(0),
-    )?;
+                || python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")' \
+                || cpio -i || busybox cpio -i; [ -S sock ]";
+    let made = context.run(Execute { stdin: archive, ..shell("a", line) }).await?;
+    same(&format!("a socket was made: {}", text(&made.stderr)), made.exit_code(), Some(0))?;
     context.fails(read_op("sock"), InvalidPath).await
 }
 

@@ -3,23 +3,27 @@
 use tokio::task::JoinSet;
 
 use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon};
+use super::lives::{is_lost, refused};
 use super::{Outcome, cases};
-use crate::{Error, Isolation, SandboxId, Spec};
+use crate::{Began, Error, Isolation, SandboxId, Spec, State};
 
 cases! { "lifecycle":
-    Nothing created_is_found_and_listed,
-    Nothing created_again_is_the_same,
-    Nothing created_at_once_is_one,
-    Nothing unknown_is_not_found,
-    Nothing destroyed_is_gone,
-    Nothing destroyed_and_made_again_is_new,
-    Nothing destroyed_under_a_command,
-    Nothing old_handle_says_lost,
-    Nothing apart_from_each_other,
-    Nothing list_is_sorted,
-    Nothing names_of_all_shapes,
-    Nothing less_isolation_than_asked_is_refused,
-    Programs destroyed_takes_processes,
+    created_is_found_and_listed,
+    created_again_is_the_same,
+    created_at_once_is_one,
+    began_says_what_was_found,
+    listed_with_state_times_and_origin,
+    used_later_than_made,
+    unknown_is_not_found,
+    destroyed_is_gone,
+    destroyed_and_made_again_is_new,
+    destroyed_under_a_command,
+    old_handle_says_lost,
+    apart_from_each_other,
+    list_is_sorted,
+    names_of_all_shapes,
+    less_isolation_than_asked_is_refused,
+    destroyed_takes_processes [Programs],
 }
 
 async fn found(context: &Context) -> Result<Option<String>, String> {
@@ -33,12 +37,6 @@ async fn listed(context: &Context) -> Result<Vec<SandboxId>, String> {
     Ok(all.into_iter().map(|listed| listed.id).collect())
 }
 
-async fn created_again(context: &Context) -> Result<Context, String> {
-    let made = context.backend.create(context.sandbox.id(), &context.spec).await;
-    let sandbox = made.map_err(|error| format!("create: {error}"))?;
-    Ok(Context { sandbox, ..context.clone() })
-}
-
 async fn created_is_found_and_listed(context: Context) -> Outcome {
     let generation = context.sandbox.generation().as_str().to_owned();
     same("found", found(&context).await?, Some(generation))?;
@@ -48,7 +46,7 @@ async fn created_is_found_and_listed(context: Context) -> Outcome {
 
 async fn created_again_is_the_same(context: Context) -> Outcome {
     context.write("w", "f", b"x").await?;
-    let again = created_again(&context).await?;
+    let again = context.again().await?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
     same("id", again.sandbox.id(), context.sandbox.id())?;
     again.holds("f", b"x").await?;
@@ -61,7 +59,7 @@ async fn created_at_once_is_one(context: Context) -> Outcome {
     let mut all = JoinSet::new();
     for _ in 0..8 {
         let context = context.clone();
-        all.spawn(async move { created_again(&context).await });
+        all.spawn(async move { context.again().await });
     }
     let mut generations = std::collections::BTreeSet::new();
     while let Some(made) = all.join_next().await {
@@ -69,6 +67,36 @@ async fn created_at_once_is_one(context: Context) -> Outcome {
         generations.insert(made.sandbox.generation().clone());
     }
     same("lives", generations.len(), 1)
+}
+
+async fn began_says_what_was_found(context: Context) -> Outcome {
+    same("made", context.sandbox.began(), Began::Made)?;
+    same("made again", context.again().await?.sandbox.began(), Began::Attached)?;
+    let found = context.found().await?.ok_or("it is not found")?;
+    same("found", found.sandbox.began(), Began::Attached)?;
+    context.end().await?;
+    same("made anew", context.again().await?.sandbox.began(), Began::Made)
+}
+
+async fn listed_with_state_times_and_origin(context: Context) -> Outcome {
+    let listed = context.listed().await?.ok_or("it is not listed")?;
+    same("state", listed.state, State::Running)?;
+    same("generation", listed.generation.as_ref(), Some(context.sandbox.generation()))?;
+    same("origin", listed.origin, context.spec.origin.clone())?;
+    let other = context.sibling("other").await?;
+    let later = other.listed().await?.ok_or("it is not listed")?;
+    ensure("the second was made before the first", later.made_at_ms >= listed.made_at_ms)?;
+    other.end().await
+}
+
+async fn used_later_than_made(context: Context) -> Outcome {
+    let first = context.listed().await?.ok_or("it is not listed")?;
+    ensure("used before it was made", first.used_at_ms >= first.made_at_ms)?;
+    super::lives::a_while().await;
+    context.again().await?;
+    let second = context.listed().await?.ok_or("it is not listed")?;
+    same("made at", second.made_at_ms, first.made_at_ms)?;
+    ensure("its use is not told", second.used_at_ms > first.used_at_ms)
 }
 
 async fn unknown_is_not_found(context: Context) -> Outcome {
@@ -88,19 +116,12 @@ async fn destroyed_is_gone(context: Context) -> Outcome {
 async fn destroyed_and_made_again_is_new(context: Context) -> Outcome {
     context.shell("a", "echo x >> count").await?;
     context.end().await?;
-    let again = created_again(&context).await?;
+    let again = context.again().await?;
     let (old, new) = (context.sandbox.generation(), again.sandbox.generation());
     ensure("the generation is the old one", old != new)?;
     again.absent("count").await?;
     again.shell("a", "echo y >> count").await?;
     again.holds("count", b"y\n").await
-}
-
-fn is_lost<T: std::fmt::Debug>(what: &str, result: Result<T, Error>) -> Outcome {
-    match result {
-        Err(Error::Lost { .. }) => Ok(()),
-        other => Err(format!("{what}: got {other:?}, expected Lost")),
-    }
 }
 
 async fn destroyed_under_a_command(context: Context) -> Outcome {
@@ -112,17 +133,17 @@ async fn destroyed_under_a_command(context: Context) -> Outcome {
     };
     let (running, ended) = tokio::join!(soon("its end", running), ending);
     ended?;
-    is_lost("the running command", running?)
+    refused("the running command", running?, is_lost)
 }
 
 async fn old_handle_says_lost(context: Context) -> Outcome {
     context.end().await?;
     let gone = &context.sandbox;
-    is_lost("execute", gone.execute(shell("a", "true"), &()).await)?;
-    is_lost("files", gone.files(read_op("f")).await)?;
-    is_lost("kill", gone.kill(&id("a")).await)?;
-    created_again(&context).await?;
-    is_lost("execute in the next life", gone.execute(shell("b", "true"), &()).await)
+    refused("execute", gone.execute(shell("a", "true"), &()).await, is_lost)?;
+    refused("files", gone.files(read_op("f")).await, is_lost)?;
+    refused("kill", gone.kill(&id("a")).await, is_lost)?;
+    context.again().await?;
+    refused("execute in the next life", gone.execute(shell("b", "true"), &()).await, is_lost)
 }
 
 async fn apart_from_each_other(context: Context) -> Outcome {

@@ -8,14 +8,14 @@ use super::{Outcome, cases};
 use crate::{End, Execute, limits};
 
 cases! { "tree":
-    Programs deadline_although_term_is_ignored,
-    Programs deadline_although_forked_twice,
-    Programs deadline_although_in_a_new_session,
-    Programs deadline_although_stopped,
-    Programs kill_takes_the_whole_tree,
-    Programs kill_takes_orphans,
-    Programs kill_spares_the_others,
-    Programs deadline_ends_a_flood,
+    deadline_although_term_is_ignored [Programs],
+    deadline_although_forked_twice [Programs],
+    deadline_although_in_a_new_session [Programs],
+    deadline_although_stopped [Programs],
+    kill_takes_the_whole_tree [Programs],
+    kill_takes_orphans [Programs],
+    kill_spares_the_others [Programs],
+    deadline_ends_a_flood [Programs],
 }
 
 /// Appends to `alive` for ever.

@@ -1,6 +1,6 @@
 //! One life of a fake sandbox: what runs in it, what ran, and in which order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::time::Instant;
 
 use super::files;
@@ -26,30 +26,45 @@ pub(super) struct Life {
     pub(super) generation: Generation,
     known: BTreeMap<ExecId, Known>,
     order: VecDeque<ExecId>,
+    running: BTreeSet<ExecId>,
+    /// When the last command ended, or it began.
+    rested: Instant,
 }
 
 impl Life {
-    pub(super) fn new(generation: Generation) -> Self {
-        Self { generation, known: BTreeMap::new(), order: VecDeque::new() }
+    pub(super) fn new(generation: Generation, now: Instant) -> Self {
+        Self {
+            generation,
+            known: BTreeMap::new(),
+            order: VecDeque::new(),
+            running: BTreeSet::new(),
+            rested: now,
+        }
     }
 
     /// Does everything that is due by now, in order of time.
     pub(super) fn advance(&mut self, tree: &mut Tree, now: Instant) {
-        let runs = |known: &mut BTreeMap<ExecId, Known>| {
-            let due = known.iter().filter_map(|(id, known)| match known {
-                Known::Command(run) => run.due().map(|due| (due, id.clone())),
-                Known::Operation(_) | Known::Killed | Known::Forgotten => None,
-            });
-            due.min()
-        };
-        while let Some((due, id)) = runs(&mut self.known) {
+        while let Some((due, id)) = self.next() {
             if due > now {
                 break;
             }
             if let Some(Known::Command(run)) = self.known.get_mut(&id) {
                 run.step(tree);
+                if run.due().is_none() {
+                    self.running.remove(&id);
+                    self.rested = self.rested.max(due);
+                }
             }
         }
+    }
+
+    /// Which command does something next, and when.
+    fn next(&self) -> Option<(Instant, ExecId)> {
+        let due = self.running.iter().filter_map(|id| match self.known.get(id) {
+            Some(Known::Command(run)) => run.due().map(|due| (due, id.clone())),
+            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) | None => None,
+        });
+        due.min()
     }
 
     /// Starts a command unless its id is known. Says whether it did.
@@ -74,14 +89,19 @@ impl Life {
             return Err(Error::Invalid(format!("{max} commands are running already")));
         }
         let run = Run::new(request, tree, now)?;
+        self.running.insert(request.id.clone());
         self.remember(&request.id, Known::Command(Box::new(run)));
         Ok(true)
     }
 
     /// How many commands run.
     pub(super) fn running(&self) -> usize {
-        let running = |known: &&Known| matches!(known, Known::Command(run) if run.due().is_some());
-        self.known.values().filter(running).count()
+        self.running.len()
+    }
+
+    /// Since when no command runs, while none does.
+    pub(super) fn rested(&self) -> Instant {
+        self.rested
     }
 
     /// The command of an id, if it is one that can be watched; its outcome if it never ran.
@@ -101,7 +121,12 @@ impl Life {
     /// Kills the command of an id, or refuses the id from now on.
     pub(super) fn kill(&mut self, id: &ExecId, tree: &mut Tree, now: Instant) {
         match self.known.get_mut(id) {
-            Some(Known::Command(run)) => run.kill(now, tree),
+            Some(Known::Command(run)) => {
+                run.kill(now, tree);
+                if self.running.remove(id) {
+                    self.rested = self.rested.max(now);
+                }
+            }
             Some(Known::Operation(_) | Known::Killed | Known::Forgotten) => {}
             None => self.remember(id, Known::Killed),
         }

@@ -3,12 +3,16 @@
 use async_trait::async_trait;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
-    FileReply, Generation, Input, Listed, Occurrences, OutputSink, Precondition, Sandbox,
-    SandboxId, Snapshots, Spec, Streams, Suspend, conformance,
+    Backend, Began, Capabilities, Error, Generation, Lifetime, Listed, Origin, Sandbox, SandboxId,
+    Snapshot, SnapshotId, Snapshots, Spec, State, Suspend, conformance,
 };
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod sandbox;
+
+use sandbox::FaultySandbox;
 
 /// What a backend does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +37,36 @@ enum Fault {
     DestroysNothing,
     ListsNothing,
     FindsNothing,
+    DropsTheTableOverCold,
+    BeginsAnotherLifeOnResume,
+    SaysAttachedAlways,
+    OldHandlesLiveOn,
+    FilesThaw,
+    FreezesNothing,
+    FreezesInsteadOfCold,
+    SuspendsUnderCommands,
+    SuspendsWhatIsNot,
+    FindsColdOnes,
+    ListsAllAsRunning,
+    ListsNoOrigins,
+    IgnoresLifetimes,
+    TakesAnySpecification,
+    KnowsEveryTemplate,
+    KnowsEverySnapshot,
+    RestoresOverDisks,
+    SnapshotsShareTheTree,
+    SnapshotsAreTakenAgain,
+    SnapshotsUnderCommands,
+    SnapshotsStay,
+    SnapshotsGoWithTheirSandbox,
+    ForksShareTheTree,
+    HidesSnapshots,
+    HidesCold,
+    ClaimsTerminals,
 }
 
 /// Each fault with cases that must notice it.
-const FAULTS: [(Fault, &str); 20] = [
+const FAULTS: [(Fault, &str); 46] = [
     (Fault::RunsRepeatedIds, "ids/"),
     (Fault::PerformsRepeatedIds, "write/repeated"),
     (Fault::IgnoresKill, "ids/kill"),
@@ -57,171 +87,219 @@ const FAULTS: [(Fault, &str); 20] = [
     (Fault::DestroysNothing, "lifecycle/destroyed"),
     (Fault::ListsNothing, "lifecycle/"),
     (Fault::FindsNothing, "lifecycle/"),
+    (Fault::DropsTheTableOverCold, "cold/outcomes"),
+    (Fault::BeginsAnotherLifeOnResume, "cold/resumed_in"),
+    (Fault::SaysAttachedAlways, "cold/resumed"),
+    (Fault::OldHandlesLiveOn, "cold/old_handles"),
+    (Fault::FilesThaw, "frozen/files"),
+    (Fault::FreezesNothing, "frozen/found"),
+    (Fault::FreezesInsteadOfCold, "cold/listed"),
+    (Fault::SuspendsUnderCommands, "cold/busy"),
+    (Fault::SuspendsWhatIsNot, "/unknown_is_absent"),
+    (Fault::FindsColdOnes, "cold/listed"),
+    (Fault::ListsAllAsRunning, "frozen/"),
+    (Fault::ListsNoOrigins, "snapshot/restored"),
+    (Fault::IgnoresLifetimes, "lifetime/"),
+    (Fault::TakesAnySpecification, "declared/absurd"),
+    (Fault::KnowsEveryTemplate, "declared/unknown"),
+    (Fault::KnowsEverySnapshot, "snapshot/unknown"),
+    (Fault::RestoresOverDisks, "snapshot/origin"),
+    (Fault::SnapshotsShareTheTree, "snapshot/holds"),
+    (Fault::SnapshotsAreTakenAgain, "snapshot/repeated"),
+    (Fault::SnapshotsUnderCommands, "snapshot/busy"),
+    (Fault::SnapshotsStay, "snapshot/removed"),
+    (Fault::SnapshotsGoWithTheirSandbox, "snapshot/restored"),
+    (Fault::ForksShareTheTree, "fork/apart"),
+    (Fault::HidesSnapshots, "declared/"),
+    (Fault::HidesCold, "declared/"),
+    (Fault::ClaimsTerminals, "declared/"),
 ];
 
 #[derive(Debug)]
 struct Faulty {
     fake: Fake,
     fault: Fault,
+    declared: Capabilities,
+    world: Mutex<World>,
 }
 
-#[derive(Debug)]
-struct FaultySandbox {
-    sound: Arc<dyn Sandbox>,
-    fault: Fault,
-    repeats: AtomicU64,
+#[derive(Debug, Default)]
+struct World {
+    colds: BTreeMap<SandboxId, u64>,
+    sources: BTreeMap<SnapshotId, SandboxId>,
+    copies: u64,
 }
 
 impl Faulty {
+    fn new(fault: Fault) -> Self {
+        let fake = Fake::new();
+        let mut declared = fake.capabilities().clone();
+        match fault {
+            Fault::HidesSnapshots => declared.snapshots = false,
+            Fault::HidesCold => declared.suspend = vec![Suspend::Frozen],
+            Fault::ClaimsTerminals => declared.terminal = true,
+            _ => {}
+        }
+        Self { fake, fault, declared, world: Mutex::default() }
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wrap(&self, sound: Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
-        Arc::new(FaultySandbox { sound, fault: self.fault, repeats: AtomicU64::new(0) })
+        let (fake, fault) = (self.fake.clone(), self.fault);
+        let colds = self.world().colds.get(sound.id()).copied().unwrap_or(0);
+        let generation = match (fault, sound.began()) {
+            (Fault::BeginsAnotherLifeOnResume, Began::Resumed) => {
+                Generation::new("another").expect("a valid name")
+            }
+            _ => sound.generation().clone(),
+        };
+        let repeats = AtomicU64::new(0);
+        Arc::new(FaultySandbox { fake, sound, generation, fault, colds, repeats })
+    }
+
+    /// The specification that the fake is given in place of this one.
+    async fn spoil(&self, id: &SandboxId, mut spec: Spec) -> Result<Spec, Error> {
+        match (self.fault, &spec.origin) {
+            (Fault::IgnoresLifetimes, _) => spec.lifetime = Lifetime::default(),
+            (Fault::TakesAnySpecification, _) if spec.check().is_err() => spec = Fake::spec(),
+            (Fault::KnowsEveryTemplate, Origin::Template(_)) => spec.origin = Origin::default(),
+            (Fault::KnowsEverySnapshot, Origin::Snapshot(name)) => {
+                let all = Snapshots::list(&self.fake).await?;
+                if all.iter().all(|snapshot| snapshot.name != *name) {
+                    spec.origin = Origin::default();
+                }
+            }
+            (Fault::RestoresOverDisks, Origin::Snapshot(_)) => self.fake.destroy(id).await?,
+            (Fault::SnapshotsShareTheTree, Origin::Snapshot(name)) => {
+                let (source, copy) = {
+                    let mut world = self.world();
+                    world.copies += 1;
+                    (world.sources.get(name).cloned(), format!("copy-{}", world.copies))
+                };
+                let copy = SnapshotId::new(copy).expect("a valid name");
+                if let Some(source) = source
+                    && self.fake.take(&source, &copy).await.is_ok()
+                {
+                    spec.origin = Origin::Snapshot(copy);
+                }
+            }
+            _ => {}
+        }
+        Ok(spec)
+    }
+
+    /// The sandbox that stands in for a fork.
+    fn source(&self, spec: &Spec) -> Option<SandboxId> {
+        match (self.fault, &spec.origin) {
+            (Fault::ForksShareTheTree, Origin::Snapshot(name)) => {
+                self.world().sources.get(name).cloned()
+            }
+            _ => None,
+        }
     }
 }
 
 #[async_trait]
 impl Backend for Faulty {
     fn capabilities(&self) -> &Capabilities {
-        self.fake.capabilities()
+        &self.declared
     }
 
     async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
-        Ok(self.wrap(self.fake.create(id, spec).await?))
+        let id = self.source(spec).unwrap_or_else(|| id.clone());
+        let spec = self.spoil(&id, spec.clone()).await?;
+        Ok(self.wrap(self.fake.create(&id, &spec).await?))
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        let cold = self.fault == Fault::FindsColdOnes && self.world().colds.contains_key(id);
+        if cold {
+            return Ok(Some(self.wrap(self.fake.create(id, &Fake::spec()).await?)));
+        }
         let found = self.fake.find(id).await?;
         Ok(found.filter(|_| self.fault != Fault::FindsNothing).map(|sound| self.wrap(sound)))
     }
 
-    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
-        self.fake.suspend(id, how).await
-    }
-
-    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
-        self.fake.snapshots()
-    }
-
     async fn list(&self) -> Result<Vec<Listed>, Error> {
-        if self.fault == Fault::ListsNothing { Ok(Vec::new()) } else { Backend::list(&self.fake).await }
+        let mut all = Backend::list(&self.fake).await?;
+        for listed in &mut all {
+            match self.fault {
+                Fault::ListsAllAsRunning => listed.state = State::Running,
+                Fault::ListsNoOrigins => listed.origin = Origin::default(),
+                _ => {}
+            }
+        }
+        Ok(if self.fault == Fault::ListsNothing { Vec::new() } else { all })
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        if self.fault == Fault::SnapshotsGoWithTheirSandbox {
+            for snapshot in Snapshots::list(&self.fake).await? {
+                if snapshot.sandbox == *id {
+                    self.fake.remove(&snapshot.name).await?;
+                }
+            }
+        }
         if self.fault == Fault::DestroysNothing { Ok(()) } else { self.fake.destroy(id).await }
     }
-}
 
-impl FaultySandbox {
-    /// Another id at each call.
-    fn fresh(&self, id: &ExecId) -> ExecId {
-        let number = self.repeats.fetch_add(1, Ordering::Relaxed);
-        let name: String = id.as_str().chars().take(100).collect();
-        ExecId::new(format!("{name}.{number}")).expect("a valid id made longer")
-    }
-
-    fn spoil_request(&self, request: &mut Execute) {
-        match self.fault {
-            Fault::RunsRepeatedIds => request.id = self.fresh(&request.id),
-            Fault::SplitsMergedStreams => request.streams = Streams::Separate,
-            Fault::IgnoresDeadlines => request.deadline_ms = request.deadline_ms.max(3_000_000),
-            Fault::IgnoresStdin => request.stdin.clear(),
-            Fault::IgnoresVariables => request.env.clear(),
-            Fault::IgnoresDirectories => request.cwd = None,
-            Fault::SpillsNothing => request.spill_after_bytes = None,
-            _ => {}
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        let how = match (self.fault, how) {
+            (Fault::FreezesNothing, Suspend::Frozen) => return Ok(()),
+            (Fault::FreezesInsteadOfCold, Suspend::Cold) => Suspend::Frozen,
+            (_, how) => how,
+        };
+        match (self.fault, self.fake.suspend(id, how).await) {
+            (Fault::SuspendsUnderCommands, Err(Error::Busy { .. }))
+            | (Fault::SuspendsWhatIsNot, Err(Error::Absent { .. })) => Ok(()),
+            (_, suspended) => {
+                suspended?;
+                *self.world().colds.entry(id.clone()).or_default() += 1;
+                Ok(())
+            }
         }
     }
 
-    fn spoil_outcome(&self, done: &mut Executed) {
-        match (self.fault, done.end) {
-            (Fault::LosesTheLastByte, _) => drop(done.stdout.pop()),
-            (Fault::CountsNoDroppedBytes, _) => done.stdout_dropped_bytes = 0,
-            (Fault::InventsAnExitCode, End::Killed | End::Deadline | End::Signalled(_)) => {
-                done.end = End::Exited(1);
-            }
-            _ => {}
-        }
-    }
-
-    fn spoil_operation(&self, op: &mut FileOp) {
-        match (self.fault, op) {
-            (Fault::PerformsRepeatedIds, FileOp::Write { id, .. } | FileOp::Edit { id, .. }) => {
-                *id = self.fresh(id);
-            }
-            (Fault::EditsEveryPlace, FileOp::Edit { occurrences, .. }) => {
-                *occurrences = Occurrences::All;
-            }
-            (Fault::IgnoresPreconditions, FileOp::Write { precondition, .. }) => {
-                *precondition = Precondition::None;
-            }
-            _ => {}
-        }
-    }
-
-    fn spoil_reply(&self, reply: &mut Result<FileReply, Error>) {
-        match (self.fault, reply) {
-            (Fault::SaysIoForEveryError, Err(Error::File(error))) => {
-                error.kind = FileErrorKind::Io;
-            }
-            (Fault::ReversesLists, Ok(FileReply::Entries { entries, .. })) => entries.reverse(),
-            (
-                Fault::NeverTruncates,
-                Ok(FileReply::Entries { truncated, .. } | FileReply::Paths { truncated, .. }),
-            ) => *truncated = false,
-            _ => {}
-        }
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Ok(self)
     }
 }
 
 #[async_trait]
-impl Sandbox for FaultySandbox {
-    fn id(&self) -> &SandboxId {
-        self.sound.id()
+impl Snapshots for Faulty {
+    async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
+        if self.fault == Fault::SnapshotsAreTakenAgain {
+            self.fake.remove(name).await?;
+        }
+        match (self.fault, self.fake.take(sandbox, name).await) {
+            (Fault::SnapshotsUnderCommands, Err(Error::Busy { .. })) => {
+                let (name, sandbox) = (name.clone(), sandbox.clone());
+                Ok(Snapshot { name, sandbox, taken_at_ms: 0, layers: 1 })
+            }
+            (_, taken) => {
+                let taken = taken?;
+                self.world().sources.insert(name.clone(), taken.sandbox.clone());
+                Ok(taken)
+            }
+        }
     }
 
-    fn generation(&self) -> &Generation {
-        self.sound.generation()
+    async fn list(&self) -> Result<Vec<Snapshot>, Error> {
+        Snapshots::list(&self.fake).await
     }
 
-    fn began(&self) -> Began {
-        self.sound.began()
-    }
-
-    fn is_alive(&self) -> bool {
-        self.sound.is_alive()
-    }
-
-    async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error> {
-        self.sound.input(id, input).await
-    }
-
-    async fn execute(
-        &self,
-        mut request: Execute,
-        sink: &dyn OutputSink,
-    ) -> Result<Executed, Error> {
-        self.spoil_request(&mut request);
-        let mut done = self.sound.execute(request, sink).await?;
-        self.spoil_outcome(&mut done);
-        Ok(done)
-    }
-
-    async fn kill(&self, id: &ExecId) -> Result<(), Error> {
-        if self.fault == Fault::IgnoresKill { Ok(()) } else { self.sound.kill(id).await }
-    }
-
-    async fn files(&self, mut op: FileOp) -> Result<FileReply, Error> {
-        self.spoil_operation(&mut op);
-        let mut reply = self.sound.files(op).await;
-        self.spoil_reply(&mut reply);
-        reply
+    async fn remove(&self, name: &SnapshotId) -> Result<(), Error> {
+        if self.fault == Fault::SnapshotsStay { Ok(()) } else { self.fake.remove(name).await }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_fault_fails_the_suite() {
     for (fault, cases) in FAULTS {
-        let backend = Arc::new(Faulty { fake: Fake::new(), fault });
-        let report = conformance::run(backend, Some(cases)).await;
+        let report = conformance::run(Arc::new(Faulty::new(fault)), Some(cases)).await;
         assert!(report.failed().next().is_some(), "{fault:?} passes {cases}");
     }
 }
