@@ -2,6 +2,8 @@
 
 use outrigger_sandbox::{Backend, Sandbox, SandboxId, Spec};
 use outrigger_sandbox_docker::{Config, Docker};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Samples;
@@ -20,7 +22,22 @@ pub(super) struct Stream {
 impl Stream {
     /// From an image.
     pub(super) async fn open(image: &str) -> Outcome<Self> {
-        todo_docker(image).await
+        let host = std::env::var("DOCKER_HOST").ok();
+        let socket = host.as_deref().and_then(|host| host.strip_prefix("unix://"));
+        let docker = Docker::open(Config {
+            socket: socket.map(PathBuf::from),
+            owner: "bench".to_owned(),
+            runtime: None,
+            guest: outrigger_guest::PROGRAM,
+            images: BTreeMap::new(),
+            default_image: Some(image.to_owned()),
+        });
+        let docker = docker.await.doing("opening the Docker sandboxes")?;
+        let id = name("stream");
+        let least = docker.capabilities().isolation;
+        let spec = Spec { isolation_min: least, ..Spec::default() };
+        let sandbox = docker.create(&id, &spec).await.doing("making a container")?;
+        Ok(Self { docker, id, sandbox })
     }
 
     /// A few commands.
