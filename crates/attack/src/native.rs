@@ -34,6 +34,7 @@ impl NativeWorld {
             launch: Launch { program, args: vec![Self::SPAWNER.into()] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
+            warm: 0,
         };
         Ok(Self { backend: Arc::new(Native::open(config).await?), state })
     }

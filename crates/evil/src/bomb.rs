@@ -20,6 +20,8 @@ const PIPE: usize = 1 << 20;
 /// Runs the bomb that is named.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     let kind = words.first().map_or("", String::as_str);
+    // Without it a file that is too long ends its writer.
+    on_signal(libc::SIGXFSZ, libc::SIG_IGN);
     let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(u64::MAX);
     let saw = match kind {
         "fork" => forks(),

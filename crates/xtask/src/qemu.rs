@@ -71,7 +71,9 @@ fn ask(dir: &Path, words: &[&str]) -> Result<String, Error> {
 /// Boots the machine, attacks, and gives what its last line says.
 pub(crate) fn run(target: &Path) -> Result<u8, Error> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Err(Error::Missing("the machine is an x86-64 one: run this on Linux on x86-64".to_owned()));
+        return Err(Error::Missing(
+            "the machine is an x86-64 one: run this on Linux on x86-64".to_owned(),
+        ));
     }
     let dir = target.join("attack-qemu");
     at("make", &dir, fs::create_dir_all(&dir))?;
@@ -104,12 +106,16 @@ struct Kernel {
 impl Kernel {
     /// From Debian's package, downloaded once.
     fn unpacked(dir: &Path) -> Result<Self, Error> {
-        let missing = || Error::Missing(format!("apt knows no {}: run apt-get update", KERNELS.join(" nor ")));
+        let missing = || {
+            Error::Missing(format!("apt knows no {}: run apt-get update", KERNELS.join(" nor ")))
+        };
         let package = KERNELS
             .iter()
             .find_map(|name| {
                 let depends = ask(dir, &["apt-cache", "depends", name]).ok()?;
-                let line = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image"))?;
+                let line = depends
+                    .lines()
+                    .find_map(|line| line.trim().strip_prefix("Depends: linux-image"))?;
                 Some(format!("linux-image{line}"))
             })
             .ok_or_else(missing)?;
@@ -178,18 +184,40 @@ fn fill(root: &Path, attack: &Path, kernel: &Kernel) -> Result<(), Error> {
     write("etc/passwd", "root:x:0:0::/:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n", 0o644)?;
     write("etc/group", "root:x:0:\nagent:x:1000:\n", 0o644)?;
     write("profile.text", PROFILE, 0o644)?;
-    ask(root, &["apparmor_parser", "--skip-kernel-load", "--skip-cache", "--ofile", "profile", "profile.text"])
-        .map(drop)
+    ask(
+        root,
+        &[
+            "apparmor_parser",
+            "--skip-kernel-load",
+            "--skip-cache",
+            "--ofile",
+            "profile",
+            "profile.text",
+        ],
+    )
+    .map(drop)
 }
 
 /// Runs the machine to its end or the end of its time.
 fn boot(kernel: &Path, image: &Path) -> Result<u8, Error> {
     let command = "qemu-system-x86_64";
-    let lost = |error: std::io::Error| Error::Program { command: command.to_owned(), said: error.to_string() };
+    let lost = |error: std::io::Error| Error::Program {
+        command: command.to_owned(),
+        said: error.to_string(),
+    };
     // Without cx16 masked, QEMU 7.2 double-faults when it emulates `max`.
     let mut machine = Command::new(command)
         .args(["-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "2", "-m", "2048"])
-        .args(["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio", "-monitor", "none"])
+        .args([
+            "-nodefaults",
+            "-no-reboot",
+            "-display",
+            "none",
+            "-serial",
+            "stdio",
+            "-monitor",
+            "none",
+        ])
         .args(["-append", "console=ttyS0 quiet panic=-1 apparmor=1", "-kernel"])
         .arg(kernel)
         .arg("-initrd")

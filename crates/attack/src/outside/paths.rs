@@ -42,7 +42,8 @@ fn operations(room: &Room, path: &str) -> Vec<(&'static str, FileOp)> {
 }
 
 async fn laid_out(stage: &OnStage) -> Result<Room, String> {
-    let room = stage.room("paths", |_| {}).await?;
+    // Room for a file of 10 GiB, all of it holes.
+    let room = stage.room("paths", |spec| spec.disk_bytes_max = 20 << 30).await?;
     match room.word(&["disk", "special"]).await?.as_str() {
         "done" => Ok(room),
         other => Err(format!("the tree was not laid out: {other}")),

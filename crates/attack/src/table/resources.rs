@@ -17,6 +17,13 @@ pub(super) const ROWS: &[Row] = &[
             &[
                 // The kernel keeps these within limits of its own.
                 (
+                    "bomb/memfd",
+                    held(&[
+                        "out of memory; alive; neighbour served",
+                        "ended: EFBIG; alive; neighbour served",
+                    ]),
+                ),
+                (
                     "bomb/pipes",
                     held(&[
                         "ended: EMFILE; alive; neighbour served",
@@ -43,6 +50,7 @@ pub(super) const ROWS: &[Row] = &[
                 (
                     "bomb/shm",
                     held(&[
+                        "ended: EFBIG; alive; neighbour served",
                         "out of memory; alive; neighbour served",
                         "out of memory; restarted; neighbour served",
                         "ended: ENOSPC; alive; neighbour served",

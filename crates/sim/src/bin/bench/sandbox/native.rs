@@ -32,7 +32,7 @@ pub(super) struct Opened {
 
 impl Opened {
     /// In a directory of its own, with so many sandboxes kept ready.
-    pub(super) async fn new(home: &Home, name: &str, warm: usize) -> Outcome<Self> {
+    pub(super) async fn new(home: &Home, name: &str, warm: u32) -> Outcome<Self> {
         let state = home.path().join(name);
         let program = std::env::current_exe().doing("finding this program")?;
         let config = Config {
