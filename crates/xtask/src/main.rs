@@ -8,6 +8,7 @@ mod child;
 mod ci;
 mod crate_map;
 mod finding;
+mod fuzz;
 mod layers;
 mod limits;
 mod source;
@@ -63,6 +64,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Parsers of hostile bytes, fed with what a fuzzer makes up.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only this one.
+        target: Option<String>,
+    },
     /// Everything that CI runs, in its order.
     Ci,
 }
@@ -77,6 +86,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Fuzz(#[from] fuzz::Error),
     #[error(transparent)]
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
@@ -142,6 +153,11 @@ fn run(task: Task) -> Result<u8, Error> {
         Task::Sim { args } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
         // Children print between our own lines, so the lock must not be held.
+        Task::Fuzz { seconds, target } => {
+            drop(out);
+            let root = Workspace::load()?.root;
+            Ok(fuzz::run(&root, target.as_deref(), seconds, &mut std::io::stdout())?)
+        }
         Task::Ci => {
             drop(out);
             Ok(ci::run(&mut std::io::stdout())?)
