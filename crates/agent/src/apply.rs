@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::round::{Round, explain};
+use crate::sandboxes::Known;
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
-    Amounts, Answer, Event, Failure, Item, ModelFault, Outcome, Product, Record, Reply, Seq, Spec,
-    State, Status, Stop, ToolCall, ToolResult, TurnEnd, TurnLimits, Work, compaction,
+    Amounts, Answer, Event, Failure, Item, Loss, ModelFault, Outcome, Place, Product, Record,
+    Reply, SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
+    TurnLimits, Work, compaction,
 };
 use outrigger_policy::Verdict;
 
@@ -34,6 +36,7 @@ impl State {
             Event::Decided { effect, verdict, .. } => self.decided(*effect, verdict),
             Event::Answered { effect, answer, .. } => self.answered(*effect, answer, record.at_ms),
             Event::Started { effect, attempt, reserved, place } => {
+                self.touched(*effect, place.as_ref(), record.seq);
                 let place = place.clone();
                 self.started(
                     *effect,
@@ -43,11 +46,16 @@ impl State {
             Event::Settled { effect, outcome, spent } => {
                 if let Some(open) = self.effects.remove(effect) {
                     self.spent = self.spent.plus(*spent);
-                    self.settled(*effect, &open, outcome);
+                    self.settled(*effect, &open, outcome, record);
                 }
             }
-            Event::SandboxLost { sandbox, generation, notice } => {
-                self.sandbox_lost(sandbox, generation, notice);
+            Event::SandboxLost { sandbox, generation, loss } => {
+                self.sandbox_lost(sandbox, generation, loss);
+            }
+            Event::SandboxKept { sandbox, kept, dropped } => {
+                if let Some(known) = self.sandboxes.get_mut(sandbox) {
+                    known.keep(kept, dropped);
+                }
             }
             Event::Interrupted { .. } => {
                 if self.turn.is_some() {
@@ -80,10 +88,31 @@ impl State {
     }
 
     /// A life that is not the current one was mourned before, and its successor lives.
-    fn sandbox_lost(&mut self, sandbox: &str, generation: &str, notice: &str) {
-        if self.sandboxes.get(sandbox).is_some_and(|ready| ready.generation == generation) {
-            self.sandboxes.remove(sandbox);
-            self.enqueue(Item::Notice(notice.into()), notice.len());
+    fn sandbox_lost(&mut self, sandbox: &str, generation: &str, loss: &Loss) {
+        let known = self.sandboxes.get_mut(sandbox);
+        if let Some(known) = known.filter(|known| known.ready.generation == generation) {
+            known.lost.get_or_insert_with(|| loss.clone());
+        }
+    }
+
+    /// What a call that is started may change.
+    fn touched(&mut self, id: Seq, place: Option<&Place>, seq: Seq) {
+        let Some(Effect { work: Work::CallTool(call), .. }) = self.effects.get(&id) else { return };
+        let reads = self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::ReadFiles);
+        if let (false, Some(place)) = (reads, place)
+            && let Some(known) = self.sandboxes.get_mut(&place.sandbox)
+        {
+            known.changed = Some(seq);
+        }
+    }
+
+    /// The model is told of a loss here, once, with what took its place.
+    fn provisioned(&mut self, sandbox: &str, ready: &SandboxReady, record: &Record) {
+        let before = self.sandboxes.remove(sandbox);
+        let (known, text) = Known::ready(before, sandbox, ready, record.seq, record.at_ms);
+        self.sandboxes.insert(sandbox.to_owned(), known);
+        if let Some(text) = text {
+            self.enqueue(Item::Notice(text.as_str().into()), text.len());
         }
     }
 
@@ -191,16 +220,12 @@ impl State {
         }
     }
 
-    fn settled(&mut self, id: Seq, open: &Effect, outcome: &Outcome) {
+    fn settled(&mut self, id: Seq, open: &Effect, outcome: &Outcome, record: &Record) {
         match (&open.work, outcome) {
             (Work::AskModel, Outcome::Done(Product::Reply(reply))) => self.replied(id, reply),
             (Work::Compact, Outcome::Done(Product::Reply(reply))) => self.compacted(reply),
             (Work::Provision { sandbox }, Outcome::Done(Product::Sandbox(ready))) => {
-                self.provisioned.insert(sandbox.clone());
-                self.sandboxes.insert(sandbox.clone(), ready.clone());
-                if let Some(note) = &ready.note {
-                    self.enqueue(Item::Notice(note.as_str().into()), note.len());
-                }
+                self.provisioned(sandbox, ready, record);
             }
             (Work::CallTool(call), outcome) => self.called(id, call, &open.phase, outcome),
             (Work::AskModel | Work::Compact | Work::Provision { .. }, Outcome::Failed(failure)) => {

@@ -198,7 +198,7 @@ impl State {
         let Some(name) = self.tool(&call.tool).and_then(|tool| tool.sandbox.as_ref()) else {
             return Ok(None);
         };
-        let ready = self.sandboxes.get(name).ok_or_else(|| name.clone())?;
+        let ready = self.sandbox(name).ok_or_else(|| name.clone())?;
         Ok(Some(Place {
             sandbox: name.clone(),
             generation: ready.generation.clone(),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use outrigger_policy::{RuleSetHash, Verdict};
 
-use crate::{Amounts, Digest, Message, Reply, Seq, Spec, Status, TurnLimits};
+use crate::{
+    Amounts, Digest, Kept, Loss, Message, Reply, SandboxReady, Seq, Spec, Status, TurnLimits,
+};
 
 /// Version of the event format that this program writes.
 pub const FORMAT: u32 = 1;
@@ -81,8 +83,19 @@ pub enum Event {
         sandbox: String,
         /// The life that ended.
         generation: String,
-        /// What the model is told of it.
-        notice: String,
+        /// How. The model is told when another takes its place.
+        #[serde(default)]
+        loss: Loss,
+    },
+    /// The disk of a sandbox was kept, as it is at this place of the session.
+    SandboxKept {
+        /// Its name in the session.
+        sandbox: String,
+        /// What is kept.
+        kept: Kept,
+        /// Snapshots that were kept before and are not any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped: Vec<String>,
     },
     /// A person stopped the current turn; the session stays.
     Interrupted {
@@ -195,22 +208,6 @@ pub enum Product {
     Sandbox(SandboxReady),
     /// A tool's output.
     Output(ToolOutput),
-}
-
-/// A sandbox that is ready for use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SandboxReady {
-    /// Its id at its backend.
-    pub id: String,
-    /// Which life of it.
-    pub generation: String,
-    /// Name of the backend.
-    pub backend: String,
-    /// How it is isolated, for example `root_range`.
-    pub isolation: String,
-    /// What the model is told of it: what a new life of it kept and what it lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// A tool's output as the model sees it.

@@ -22,6 +22,7 @@ mod ids;
 pub mod limits;
 mod recover;
 mod round;
+mod sandboxes;
 mod spec;
 mod state;
 
@@ -32,9 +33,10 @@ pub use conversation::{
 pub use decide::{Next, Park};
 pub use event::{
     Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
-    SandboxReady, ToolCall, ToolOutput, TurnEnd, Work,
+    ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
 pub use recover::Recover;
+pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace};
 pub use state::{Effect, FOLD, Phase, State, Turn};

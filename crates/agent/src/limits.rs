@@ -16,5 +16,7 @@ pub const COMPACT_MESSAGE_BYTES_MAX: usize = 32 << 10;
 pub const COMPACT_RESULT_BYTES_MAX: usize = 2_000;
 /// Bytes of text that are counted as one token where no provider counted them. On the safe side.
 pub const BYTES_PER_TOKEN: u64 = 3;
+/// Snapshots of one sandbox that a session remembers; older ones are forgotten.
+pub const KEPT_MAX: usize = 256;
 /// Attempts at one effect, counted over crashes of the harness.
 pub const ATTEMPTS_MAX: u32 = 100;

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Amounts, Digest, Raw};
+use std::collections::BTreeSet;
+
+use crate::{Amounts, Digest, Raw, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,32 @@ pub struct Spec {
     pub turn: TurnLimits,
     /// The sandbox's starting content, if there is any.
     pub workspace: Option<Workspace>,
+    /// The sandboxes that its tools may act in. One that is not here has the
+    /// workspace, is the session's alone, and is as the engine makes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandboxes: Vec<SandboxSpec>,
+}
+
+impl Spec {
+    /// How a sandbox was asked for.
+    #[must_use]
+    pub fn sandbox(&self, name: &str) -> Option<&SandboxSpec> {
+        self.sandboxes.iter().find(|sandbox| sandbox.name == name)
+    }
+
+    /// The names of all sandboxes of the session, whether they were made or not.
+    #[must_use]
+    pub fn sandbox_names(&self) -> BTreeSet<&str> {
+        let asked = self.sandboxes.iter().map(|sandbox| sandbox.name.as_str());
+        asked.chain(self.tools.iter().filter_map(|tool| tool.sandbox.as_deref())).collect()
+    }
+
+    /// The starting content of a sandbox.
+    #[must_use]
+    pub fn content(&self, name: &str) -> Option<&Workspace> {
+        let filled = self.sandbox(name).is_none_or(|sandbox| sandbox.workspace);
+        self.workspace.as_ref().filter(|_| filled)
+    }
 }
 
 /// The model of a session.
@@ -57,6 +85,17 @@ pub struct ToolSpec {
     pub recovery: Recovery,
     /// The sandbox in which it acts, by name; `None` if it needs none.
     pub sandbox: Option<String>,
+    /// Which built-in tool it is, if that one has another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_in: Option<String>,
+}
+
+impl ToolSpec {
+    /// The name of the built-in tool that it is.
+    #[must_use]
+    pub fn built_in(&self) -> &str {
+        self.built_in.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// What a tool does to the world: the policy's action.

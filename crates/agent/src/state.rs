@@ -1,17 +1,18 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::round::Round;
+use crate::sandboxes::Known;
 use crate::{
-    Amounts, Call, Item, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd, TurnLimits,
-    Work, limits,
+    Amounts, Call, Item, Kept, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd,
+    TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 1;
+pub const FOLD: u32 = 2;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -34,9 +35,8 @@ pub struct State {
     pub(crate) limits: Option<TurnLimits>,
     pub(crate) budget: Amounts,
     pub(crate) spent: Amounts,
-    pub(crate) sandboxes: BTreeMap<String, SandboxReady>,
     /// Sandboxes that were ready once, whether they live or not.
-    pub(crate) provisioned: BTreeSet<String>,
+    pub(crate) sandboxes: BTreeMap<String, Known>,
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
@@ -129,19 +129,32 @@ impl State {
     /// A living sandbox of the session, by its name there.
     #[must_use]
     pub fn sandbox(&self, name: &str) -> Option<&SandboxReady> {
-        self.sandboxes.get(name)
+        self.sandboxes.get(name).filter(|known| known.lost.is_none()).map(|known| &known.ready)
     }
 
-    /// Whether a sandbox was ready once: what its disk holds is then work, and not
-    /// something that was left half done.
+    /// A sandbox as it was ready last, whether it lives or not: what its disk holds is
+    /// then work, and not something that was left half done.
     #[must_use]
-    pub fn was_provisioned(&self, name: &str) -> bool {
-        self.provisioned.contains(name)
+    pub fn last_ready(&self, name: &str) -> Option<&SandboxReady> {
+        self.sandboxes.get(name).map(|known| &known.ready)
     }
 
     /// The session's living sandboxes.
     pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &SandboxReady)> {
-        self.sandboxes.iter().map(|(name, ready)| (name.as_str(), ready))
+        let living = self.sandboxes.iter().filter(|(_, known)| known.lost.is_none());
+        living.map(|(name, known)| (name.as_str(), &known.ready))
+    }
+
+    /// What is kept of a sandbox, the oldest first.
+    #[must_use]
+    pub fn kept(&self, name: &str) -> &[Kept] {
+        self.sandboxes.get(name).map_or(&[], |known| &known.kept)
+    }
+
+    /// The last event that let something change a living sandbox after it was kept.
+    #[must_use]
+    pub fn unkept(&self, name: &str) -> Option<Seq> {
+        self.sandboxes.get(name).filter(|known| known.lost.is_none())?.changed
     }
 
     /// How the last turn ended; `None` while one runs or before the first.

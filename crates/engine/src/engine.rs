@@ -3,11 +3,11 @@
 use outrigger_agent::SessionId;
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
-use outrigger_sandbox::{Backend, SandboxId, Spec};
 use outrigger_store::{Blobs, Journal};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Clock, Error, Feed};
+use crate::{Clock, Error, Feed, Site};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -18,10 +18,8 @@ pub struct Parts {
     pub blobs: Arc<dyn Blobs>,
     /// The model.
     pub model: Arc<dyn Model>,
-    /// Where sandboxes are made.
-    pub backend: Arc<dyn Backend>,
-    /// What a sandbox is made from.
-    pub sandbox: Spec,
+    /// The sandboxes that sessions can have, by name.
+    pub sandboxes: BTreeMap<String, Site>,
     /// The rules in force.
     pub rules: Arc<RuleSet>,
     /// The time.
@@ -47,14 +45,6 @@ impl Engine {
     #[must_use]
     pub fn feed(&self) -> &Feed {
         &self.parts.feed
-    }
-
-    /// The id, at its backend, of a session's sandbox: the same after every restart,
-    /// so that making it is create-or-attach.
-    #[must_use]
-    pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
-        SandboxId::new(format!("{session}-{name}"))
-            .expect("a session id and a configured sandbox name have only plain characters")
     }
 
     pub(crate) fn journal_error(session: &SessionId, source: outrigger_store::Error) -> Error {

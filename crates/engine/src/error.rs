@@ -38,6 +38,14 @@ pub enum Error {
     /// The workspace could not be copied in or out.
     #[error("the workspace could not be copied")]
     Workspace(#[source] crate::workspace::Error),
+    /// No sandbox of that name is configured here.
+    #[error(
+        "no sandbox `{0}` is configured here, and the session was opened with one: add it to the configuration again, or begin a new session"
+    )]
+    NoSuchSandbox(String),
+    /// A backend could not do what a session needs.
+    #[error("the sandbox could not be reached")]
+    Sandbox(#[source] outrigger_sandbox::Error),
     /// Our own bug: a driver ended without an answer.
     #[error("the driver of session {0} ended unexpectedly")]
     Driver(SessionId),

@@ -5,7 +5,7 @@ use outrigger_agent::{Record, Seq, SessionId};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-use crate::limits;
+use crate::{Trouble, limits};
 
 /// Something that a listener may want to show.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub enum Notice {
     /// Output of an effect that is under way. It is lost in a crash; the settled
     /// event takes the place of all of it.
     Live(Seq, Live),
+    /// Something went wrong while sandboxes were looked after. The turn goes on.
+    Trouble(Trouble),
 }
 
 /// Output of an effect that is under way.

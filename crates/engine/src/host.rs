@@ -53,13 +53,29 @@ pub struct Embedded {
     engine: Engine,
     tasks: Tasks,
     driven: Table,
+    after: After,
+}
+
+/// What a host does with a session that waits, after it said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    Leave,
+    Rest,
 }
 
 impl Embedded {
-    /// A host without sessions.
+    /// A host without sessions. Who waits for one still has use for its sandboxes, and
+    /// calls [`Engine::rest`] or [`Engine::discard`] when not any more.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
-        Self { engine, tasks: Tasks::default(), driven: Table::default() }
+        Self { engine, tasks: Tasks::default(), driven: Table::default(), after: After::Leave }
+    }
+
+    /// A host without sessions, which calls [`Engine::rest`] by itself, right after it
+    /// said that a session waits.
+    #[must_use]
+    pub fn resting(engine: Engine) -> Self {
+        Self { after: After::Rest, ..Self::new(engine) }
     }
 }
 
@@ -85,8 +101,13 @@ impl Host for Embedded {
         driven.insert(session.clone(), Driven { poke: Arc::clone(&poke), ending });
         let (engine, session, table) =
             (self.engine.clone(), session.clone(), Arc::clone(&self.driven));
+        let after = self.after;
         self.tasks.spawn(TaskKind::Driver, async move {
             drive_while_poked(&engine, &session, &poke, &table, &tell).await;
+            if after == After::Rest {
+                // What went wrong is told to who listens, and tried again the next time.
+                drop(engine.rest(&session).await);
+            }
         });
         Ok(())
     }

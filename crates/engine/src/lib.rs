@@ -11,21 +11,33 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod collect;
 mod commands;
 mod engine;
 mod error;
 mod feed;
+mod freeze;
 mod host;
+mod keep;
 pub mod limits;
 mod live;
 mod perform;
+mod reach;
+mod rest;
+mod revisit;
+mod sandboxes;
 mod step;
 mod tasks;
+mod trouble;
 pub mod workspace;
 
 pub use clock::{Clock, SystemClock};
+pub use collect::Collected;
 pub use engine::{Engine, Parts};
 pub use error::Error;
 pub use feed::{Feed, Live as LiveOutput, Notice};
 pub use host::{Embedded, Host};
+pub use revisit::Revisited;
+pub use sandboxes::{Care, Keep, Owner, Site};
 pub use tasks::{TaskKind, Tasks};
+pub use trouble::Trouble;

@@ -10,6 +10,12 @@ pub const FOREIGN_POLL_MS: u64 = 250;
 pub const SNAPSHOT_EVENTS: u64 = 256;
 /// From a cancel until a running command is given up.
 pub const STOP_MS_MAX: u64 = 2_000;
+/// From the question to the model until an idle sandbox is frozen.
+pub const FREEZE_AFTER_MS_DEFAULT: u64 = 2_000;
+/// Snapshots of one sandbox that are kept at once.
+pub const KEPT_DEFAULT: usize = 3;
+/// How often a sandbox that was suspended by somebody else is reached again for one call.
+pub const REACHES_MAX: usize = 4;
 /// Notices that a slow listener may be behind before it has to read the journal again.
 pub const FEED_NOTICES_MAX: usize = 1_024;
 /// The file that says what a workspace was filled with.

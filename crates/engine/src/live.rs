@@ -3,7 +3,9 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use outrigger_agent::{Amounts, Author, Event, FOLD, Outcome, Record, Seq, SessionId, State, Work};
+use outrigger_agent::{
+    Amounts, Author, Event, FOLD, Kept, Loss, Outcome, Record, Seq, SessionId, State, Work,
+};
 use outrigger_policy::Granted;
 use outrigger_sandbox::Sandbox;
 use outrigger_store::{Error as StoreError, Snapshot, Summary};
@@ -19,8 +21,10 @@ pub(crate) struct Completed {
     pub(crate) effect: Seq,
     pub(crate) outcome: Outcome,
     pub(crate) spent: Amounts,
-    /// The sandbox that turned out to be gone: its name, its life, what the model is told.
-    pub(crate) lost: Option<(String, String, String)>,
+    /// The sandbox that turned out to be gone.
+    pub(crate) lost: Option<Lost>,
+    /// What was kept of the sandbox that was made, and its name.
+    pub(crate) kept: Option<(String, Kept)>,
     /// The sandbox that it was done in, and its name.
     pub(crate) reached: Option<(String, Arc<dyn Sandbox>)>,
 }
@@ -28,8 +32,18 @@ pub(crate) struct Completed {
 impl Completed {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
-        Self { effect, outcome, spent, lost: None, reached: None }
+        Self { effect, outcome, spent, lost: None, kept: None, reached: None }
     }
+}
+
+/// A sandbox that turned out to be gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    /// Its name in the session.
+    pub(crate) sandbox: String,
+    /// The life that ended.
+    pub(crate) generation: String,
+    pub(crate) loss: Loss,
 }
 
 /// A session in the hands of its driver. Dropping it stops the waiting for what

@@ -1,6 +1,7 @@
 //! `one_step`: decide, append, perform, append. The loop is written once, here.
 
-use futures_util::StreamExt;
+use futures_util::future::FusedFuture;
+use futures_util::{FutureExt, StreamExt};
 use outrigger_agent::{
     Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, ToolKind, Work,
 };
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::live::{Completed, Flushed, Live};
+use crate::live::{Completed, Flushed, Live, Lost};
 use crate::{Engine, Error, limits};
 
 /// What a step came to.
@@ -163,6 +164,8 @@ impl Engine {
         if live.under_way.is_empty() {
             return Ok(());
         }
+        let freezing = self.freezing(live).fuse();
+        tokio::pin!(freezing);
         loop {
             let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
             tokio::select! {
@@ -171,6 +174,7 @@ impl Engine {
                     self.settle(live, completed);
                     return Ok(());
                 }
+                () = &mut freezing, if !freezing.is_terminated() => {}
                 () = poke.notified() => return self.refresh(live).await,
                 () = tokio::time::sleep(poll) => {
                     let head = self.parts.journal.head(&live.session).await;
@@ -195,16 +199,17 @@ impl Engine {
         if let Some((name, sandbox)) = &done.reached {
             live.sandboxes.insert(name.clone(), Arc::clone(sandbox));
         }
-        if let Some((sandbox, generation, notice)) = &done.lost
-            && live.state.sandbox(sandbox).is_some_and(|ready| ready.generation == *generation)
+        if let Some(Lost { sandbox, generation, loss }) = done.lost.clone()
+            && live.state.sandbox(&sandbox).is_some_and(|ready| ready.generation == generation)
         {
-            let (sandbox, generation, notice) =
-                (sandbox.clone(), generation.clone(), notice.clone());
             live.sandboxes.remove(&sandbox);
-            live.push(at_ms, Event::SandboxLost { sandbox, generation, notice });
+            live.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
         }
         let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
         live.push(at_ms, Event::Settled { effect, outcome, spent });
+        if let Some((sandbox, kept)) = done.kept.clone() {
+            live.push(at_ms, Event::SandboxKept { sandbox, kept, dropped: Vec::new() });
+        }
         live.outcomes.push(done);
     }
 }

@@ -8,4 +8,5 @@ mod import;
 pub use builder::Builder;
 pub use changes::{Base, Change, Changes, File, changes};
 pub use error::{Error, explain};
-pub use import::{History, Imported, import, is_filled};
+pub(crate) use import::is_empty;
+pub use import::{Imported, import, is_filled};

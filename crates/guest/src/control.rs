@@ -1,20 +1,38 @@
-//! The socket to the spawner, on which connections are passed in.
+//! The socket to the spawner: one message each way at a time, its first byte says what.
 //!
-//! Owns the receiving of descriptors. The byte that each comes with means nothing.
+//! Owns the bytes and what they mean. From the spawner: `c` and a descriptor, a new
+//! connection; `h` and a descriptor, hand over to the next life; `q`, the disk is over
+//! its limit; `i`, is anything going on? From here: `r`, ready; `a`, something was
+//! asked for; `b`, busy; `n`, idle; `k`, handed over; `f`, handing over failed and
+//! this life goes on. A message that is none of these means nothing.
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
 /// What came.
 #[derive(Debug)]
 pub(crate) enum Received {
     Connection(OwnedFd),
+    HandOver(OwnedFd),
+    DiskFull,
+    Idle,
     Nothing,
     Closed,
+}
+
+/// What the spawner is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tell {
+    Ready,
+    Activity,
+    Busy,
+    Idle,
+    Kept,
+    Failed,
 }
 
 /// Takes one message.
@@ -30,12 +48,32 @@ pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Received> {
         Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
         Err(error) => return Err(error.into()),
     }
+    let mut passed = None;
     for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut fds) = message
-            && let Some(fd) = fds.next()
-        {
-            return Ok(Received::Connection(fd));
+        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+            passed = fds.next();
         }
     }
-    Ok(Received::Nothing)
+    Ok(match (byte[0], passed) {
+        (b'c', Some(fd)) => Received::Connection(fd),
+        (b'h', Some(fd)) => Received::HandOver(fd),
+        (b'q', None) => Received::DiskFull,
+        (b'i', None) => Received::Idle,
+        _ => Received::Nothing,
+    })
+}
+
+/// Sends one message. A spawner that does not take it must not hold the guest, so
+/// one without room for it is not told.
+pub(crate) fn tell(control: impl AsFd, what: Tell) -> io::Result<()> {
+    let byte = match what {
+        Tell::Ready => b"r",
+        Tell::Activity => b"a",
+        Tell::Busy => b"b",
+        Tell::Idle => b"n",
+        Tell::Kept => b"k",
+        Tell::Failed => b"f",
+    };
+    send(control, byte, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
+    Ok(())
 }

@@ -44,6 +44,11 @@ impl Files {
         Ok(Self { wake, pool })
     }
 
+    /// Whether any operation is still to be answered.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.pool.due() > 0
+    }
+
     /// Begins an operation, or attaches to the one of its id. An answer that is
     /// known at once is returned.
     pub(crate) fn perform(

@@ -25,7 +25,7 @@ pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
 pub(crate) const FILE_STACK_BYTES: usize = 512 << 10;
 /// Open files of a command.
 pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
-/// Largest file that a command can make (`RLIMIT_FSIZE`).
+/// Largest file that a command can make (`RLIMIT_FSIZE`), where nothing else is said.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 << 30;
 /// Time that the first file of a manifest's page has at least, so that every page moves on.
 pub(crate) const FIRST_DIGEST_MS: u64 = 5_000;
@@ -41,3 +41,30 @@ pub(crate) const TEMPORARY_NAMES_MAX: u32 = 16;
 pub(crate) const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub(crate) const REMOVE_DEPTH_MAX: usize = 64;
+/// From one word to the spawner that something was asked for to the next.
+pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
+/// What one life hands over to the next, all together.
+pub(crate) const KEPT_TABLE_BYTES_MAX: usize = 256 << 20;
+/// Kept output, or names that are forgotten, in one record of it.
+pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
+/// From one look at processes that are being stopped to the next.
+pub(crate) const FREEZE_POLL_MS: u64 = 1;
+/// What stopping them may take. One that the kernel can't stop (it waits for a disk)
+/// must not hold the caller.
+pub(crate) const FREEZE_MS_MAX: u64 = 2_000;
+/// Stack of the thread that opens a terminal.
+pub(crate) const TERMINAL_STACK_BYTES: usize = 64 << 10;
+/// Input that waits for one command to read, beside what it was started with.
+pub(crate) const INPUT_WAITING_BYTES_MAX: usize = 1 << 20;
+/// Pieces of such input.
+pub(crate) const INPUTS_WAITING_MAX: usize = 256;
+/// Stack of the second thread of a bridge.
+pub(crate) const BRIDGE_STACK_BYTES: usize = 64 << 10;
+/// How long a bridge tries to reach a guest that does not listen yet.
+pub(crate) const BRIDGE_CONNECT_MS_MAX: u64 = 10_000;
+/// From one try to the next.
+pub(crate) const BRIDGE_POLL_MS: u64 = 5;
+/// Stack of a new process until it executes.
+pub(crate) const CHILD_STACK_BYTES: usize = 64 << 10;
+/// Empty groups that are kept for the next commands.
+pub(crate) const STOCK_MAX: usize = 4;

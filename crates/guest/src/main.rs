@@ -10,80 +10,126 @@
     reason = "system calls without a safe wrapper; each block says why it holds"
 )]
 
+mod bridge;
 mod connection;
 mod control;
 mod exec;
 mod files;
 mod limits;
+mod listen;
 mod options;
 mod seccomp;
 mod serve;
 mod sys;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use control::Tell;
 use exec::child::{self, Launcher};
+use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
-use exec::{Cgroups, Commands, Spills};
-use options::Options;
+use exec::table::Table;
+use exec::vfork::Stack;
+use exec::{Cgroups, Commands, Given, Spills};
+use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
-use serve::{Door, Guest};
+use serve::{Control, Door, Guest};
 
 /// Exit codes, which the spawner turns into words.
 const EXIT_OPTIONS: u8 = 2;
 const EXIT_SETUP: u8 = 3;
 const EXIT_SERVE: u8 = 4;
+/// What an earlier life handed over is not to be trusted. Nothing was started.
+const EXIT_KEPT: u8 = 5;
+
+/// The guest could not be reached, or no longer.
+const EXIT_BRIDGE: u8 = 6;
+
+/// Why the guest does not come up.
+#[derive(Debug, thiserror::Error)]
+enum SetupError {
+    #[error(transparent)]
+    Kernel(#[from] io::Error),
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+}
 
 fn main() -> ExitCode {
-    let Some(options) = Options::parse(std::env::args().skip(1)) else {
-        return ExitCode::from(EXIT_OPTIONS);
+    let options = match Role::parse(std::env::args().skip(1)) {
+        Some(Role::Guest(options)) => *options,
+        Some(Role::Bridge(path)) => {
+            return match bridge::run(&path) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::from(EXIT_BRIDGE),
+            };
+        }
+        None => return ExitCode::from(EXIT_OPTIONS),
     };
     match set_up(options) {
         Ok(guest) => match guest.serve() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(EXIT_SERVE),
         },
-        Err(_) => ExitCode::from(EXIT_SETUP),
+        Err(SetupError::Kernel(_)) => ExitCode::from(EXIT_SETUP),
+        Err(SetupError::Kept(_)) => ExitCode::from(EXIT_KEPT),
     }
 }
 
-fn set_up(options: Options) -> io::Result<Guest> {
+fn set_up(options: Options) -> Result<Guest, SetupError> {
     sys::hide()?;
     child::set_limits()?;
     let signals = sys::child_signals()?;
     sys::drop_capabilities()?;
-    if options.control.is_some() {
+    if matches!(options.way, Way::Control(_)) {
         sys::die_with_parent()?;
     }
     let filter = seccomp::install().map_err(io::Error::other)?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
     let launcher = Launcher {
-        filter: Some(filter),
+        filter,
         pids_max: options.pids_max,
+        file_bytes_max: options.file_bytes_max,
         null,
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
+        stack: Stack::new(),
     };
-    let cgroups = match (options.cgroup2, options.freezer) {
-        (Some(dir), _) => Cgroups::Unified(dir),
-        (None, Some(dir)) => Cgroups::Freezer(dir),
-        (None, None) => Cgroups::Absent,
+    let given = match (options.cgroup2, options.freezer) {
+        (Some(dir), _) => Given::Unified(dir),
+        (None, Some(dir)) => Given::Freezer(dir),
+        (None, None) => Given::Absent,
     };
-    let memory = MemoryEvents::new(options.memory_events);
-    let commands = Commands::new(launcher, cgroups, Spills::new(options.output), memory);
-    let mut connections = connection::Connections::new(options.generation);
-    let door = match options.control {
-        Some(control) => {
-            // The spawner waits for this byte before it calls the sandbox made.
-            rustix::io::write(control.as_fd(), b"r")?;
-            Door::Control(control)
+    let memory = MemoryEvents::new(options.memory_events.or_else(|| match options.way {
+        Way::Listen(_) => MemoryEvents::place(),
+        Way::Control(_) | Way::Stdio => None,
+    }));
+    let mut spills = Spills::new(options.output.or_else(|| match options.way {
+        Way::Listen(_) => Spills::place(),
+        Way::Control(_) | Way::Stdio => None,
+    }));
+    let table = match options.kept {
+        Some(kept) => kept::read(File::from(kept), &mut spills)?,
+        None => Table::default(),
+    };
+    let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
+    let generation = options.generation.map_or_else(sys::generation, Ok)?;
+    let mut connections = connection::Connections::new(generation);
+    let files = files::Files::new()?;
+    let door = match options.way {
+        Way::Control(control) => {
+            // The spawner waits for this before it calls the sandbox made.
+            control::tell(control.as_fd(), Tell::Ready)?;
+            Door::Control(Control::new(control))
         }
-        None => {
+        Way::Listen(path) => Door::Listen(listen::listen(&path)?),
+        Way::Stdio => {
             connections.open(sys::inherited(0)?, Some(sys::inherited(1)?))?;
             Door::Single
         }
     };
-    Ok(Guest { door, signals, connections, commands, files: files::Files::new()? })
+    Ok(Guest { door, signals, connections, commands, files })
 }

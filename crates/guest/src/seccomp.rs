@@ -1,11 +1,11 @@
 //! The system call filters.
 //!
 //! Owns which calls a sandbox may make. Two filters stand on the guest itself and
-//! so on all that it starts: the one installed first allows a list and answers
-//! anything else as a kernel that lacks the call would (ENOSYS), so that C
-//! libraries fall back; the one installed second, which the kernel asks first,
-//! refuses the calls that are known and denied (EPERM). A third stands on commands
-//! alone. Everything is compiled once, at the start.
+//! so on all that it starts: one decides by the call, allows a list, refuses what is
+//! known and denied (EPERM), and answers anything else as a kernel that lacks the
+//! call would (ENOSYS), so that C libraries fall back; the other refuses some uses of
+//! allowed calls. A third stands on commands alone. Everything is compiled once, at
+//! the start.
 //!
 //! The list follows the default profile of Docker (moby `profiles/seccomp`), minus
 //! what a sandbox without capabilities has no use for.
@@ -42,8 +42,15 @@ const CLONE_NEW: u64 = (libc::CLONE_NEWNS
 /// means nothing, so it is left out of the mask for that call.
 const CLONE_NEW_LEGACY: u64 = CLONE_NEW & !0xff;
 
-/// ioctl(2) requests that push input into a terminal, cut to the 32 bits that the kernel looks at.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// ioctl(2) requests that push input into a terminal, or load a line discipline (a
+/// driver of the kernel, rarely a good one) beneath it. Cut to the 32 bits that the
+/// kernel looks at.
+const TERMINAL_ABUSE: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+
+/// Protocols of the internet families: what the family says, TCP, UDP, ICMP, ICMPv6.
+/// Any other makes the kernel load a module for it.
+const PROTOCOLS: [i32; 5] =
+    [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6];
 
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
@@ -88,47 +95,72 @@ fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// A program that allows a set of calls and answers any other with ENOSYS.
+/// Codes of `BPF_LD | BPF_W | BPF_ABS`, `BPF_JMP | BPF_JEQ`, `BPF_JMP | BPF_JGE`, `BPF_RET`.
+const LOAD: u16 = 0x20;
+const IF_EQUAL: u16 = 0x15;
+const IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+
+/// What is answered to calls that a kernel could lack.
+const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+
+/// A program that allows a set of calls, refuses another and knows no others.
 ///
-/// By ranges of numbers, not call by call: when a filter is installed the kernel
-/// runs it once for every call that there is, which a long program makes slow.
-fn allow_only(calls: &BTreeSet<u32>) -> BpfProgram {
-    /// `BPF_LD | BPF_W | BPF_ABS`, `BPF_JMP | BPF_JEQ`, `BPF_JMP | BPF_JGE`, `BPF_RET`.
-    const LOAD: u16 = 0x20;
-    const IF_EQUAL: u16 = 0x15;
-    const IF_AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
+/// A search by halves, because the kernel runs a filter once for every call that
+/// there is when it is installed, and for every call that it can't answer itself.
+fn decide(allowed: &BTreeSet<u32>, refused: &BTreeSet<u32>) -> BpfProgram {
     // Offsets in `struct seccomp_data`.
     let (number, arch) = (0, 4);
-    let refuse = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
     let mut program = vec![
         instruction(LOAD, 0, 0, arch),
         instruction(IF_EQUAL, 1, 0, AUDIT_ARCH),
         instruction(RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
         instruction(LOAD, 0, 0, number),
     ];
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &call in calls {
-        match ranges.last_mut() {
-            Some((_, end)) if *end == call => *end += 1,
-            Some(_) | None => ranges.push((call, call + 1)),
+    // The first number of each run of calls with the same answer.
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let mut begin = |start: u32, answer: u32| match runs.last_mut() {
+        Some((_, last)) if *last == answer => {}
+        Some((begun, last)) if *begun == start => *last = answer,
+        Some(_) | None => runs.push((start, answer)),
+    };
+    begin(0, UNKNOWN);
+    for &call in allowed.union(refused) {
+        let answer = if refused.contains(&call) { refuse } else { libc::SECCOMP_RET_ALLOW };
+        begin(call, answer);
+        let known = |call: &u32| allowed.contains(call) || refused.contains(call);
+        if !known(&(call + 1)) {
+            begin(call + 1, UNKNOWN);
         }
     }
-    for (start, end) in ranges {
-        program.push(instruction(IF_AT_LEAST, 3, 0, end));
-        program.push(instruction(IF_AT_LEAST, 0, 1, start));
-        program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-        program.push(instruction(RETURN, 0, 0, refuse));
-    }
-    program.push(instruction(RETURN, 0, 0, refuse));
+    search(&runs, &mut program);
     program
 }
 
-/// The known and denied calls, and the denied uses of allowed ones.
-fn denied() -> Rules {
-    let mut rules: Rules = lists::DENIED.iter().map(|&call| (call, Vec::new())).collect();
-    rules.extend(lists::DENIED_HERE.iter().map(|&call| (call, Vec::new())));
+/// Adds the search among runs for the answer of the last one that has begun.
+fn search(runs: &[(u32, u32)], program: &mut BpfProgram) {
+    if let [(_, answer)] = runs {
+        return program.push(instruction(RETURN, 0, 0, *answer));
+    }
+    let (lower, upper) = runs.split_at(runs.len() / 2);
+    let at = program.len();
+    program.push(instruction(IF_AT_LEAST, 0, 0, upper[0].0));
+    search(lower, program);
+    // A run takes at most two steps, and there are fewer than 256 of them.
+    program[at].jt = u8::try_from(program.len() - at - 1).expect("half of the runs is near");
+    search(upper, program);
+}
 
+/// The calls that are known and denied.
+fn refused() -> BTreeSet<u32> {
+    let numbers = lists::DENIED.iter().chain(lists::DENIED_HERE);
+    numbers.map(|&call| u32::try_from(call).expect("numbers of system calls are small")).collect()
+}
+
+/// The denied uses of allowed calls.
+fn denied() -> Rules {
+    let mut rules = Rules::new();
     let namespaces = (0..64)
         .map(|bit| 1_u64 << bit)
         .filter(|bit| CLONE_NEW_LEGACY & bit != 0)
@@ -137,7 +169,14 @@ fn denied() -> Rules {
     rules.insert(libc::SYS_clone, namespaces);
 
     let family = |op, value: i32| when(0, Len::Dword, op, value.unsigned_abs().into());
+    let foreign = |own: i32| {
+        let other =
+            PROTOCOLS.map(|protocol| when(2, Len::Dword, Op::Ne, protocol.unsigned_abs().into()));
+        rule([family(Op::Eq, own)].into_iter().chain(other).collect())
+    };
     let sockets = vec![
+        foreign(libc::AF_INET),
+        foreign(libc::AF_INET6),
         rule(vec![
             family(Op::Ne, libc::AF_UNIX),
             family(Op::Ne, libc::AF_INET),
@@ -152,7 +191,7 @@ fn denied() -> Rules {
     rules.insert(libc::SYS_socket, sockets);
     rules.insert(libc::SYS_socketpair, vec![rule(vec![family(Op::Ne, libc::AF_UNIX)])]);
 
-    let terminal = TERMINAL_INPUT.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
+    let terminal = TERMINAL_ABUSE.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
     rules.insert(libc::SYS_ioctl, terminal.into());
     // Another process's limits, the guest's among them.
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, Len::Dword, Op::Ne, 0)])]);
@@ -181,7 +220,7 @@ pub(crate) fn install() -> Result<CommandFilter, Error> {
     let apply = |program: &BpfProgram| {
         seccompiler::apply_filter(program).map_err(|source| Error { step: "installed", source })
     };
-    apply(&allow_only(&allowed()))?;
+    apply(&decide(&allowed(), &refused()))?;
     apply(&compile(denied(), SeccompAction::Allow, errno(libc::EPERM))?)?;
     let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
     Ok(CommandFilter(compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?))
@@ -194,11 +233,12 @@ mod tests {
     #[test]
     fn no_call_is_both_allowed_and_denied_outright() {
         let allowed = allowed();
+        let both: Vec<_> = refused().intersection(&allowed).copied().collect();
+        assert_eq!(both, []);
         for (call, rules) in denied() {
-            let outright = rules.is_empty();
+            assert!(!rules.is_empty(), "system call {call} is denied outright by a use");
             let allowed = allowed.contains(&u32::try_from(call).unwrap());
-            assert!(!(outright && allowed), "system call {call}");
-            assert!(outright || allowed, "a filter on {call}, which is not allowed");
+            assert!(allowed, "a filter on {call}, which is not allowed");
         }
     }
 
@@ -222,12 +262,16 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_list_is_allowed() {
-        let allowed = allowed();
-        let program = allow_only(&allowed);
+    fn exactly_the_lists_are_allowed_and_refused() {
+        let (allowed, refused) = (allowed(), refused());
+        let program = decide(&allowed, &refused);
         for number in (0..700).chain([u32::MAX, 0x4000_0000]) {
-            let is_allowed = answer(&program, number, AUDIT_ARCH) == libc::SECCOMP_RET_ALLOW;
-            assert_eq!(is_allowed, allowed.contains(&number), "{number}");
+            let expected = match number {
+                number if allowed.contains(&number) => libc::SECCOMP_RET_ALLOW,
+                number if refused.contains(&number) => libc::SECCOMP_RET_ERRNO | 1,
+                _ => UNKNOWN,
+            };
+            assert_eq!(answer(&program, number, AUDIT_ARCH), expected, "{number}");
         }
         assert_eq!(answer(&program, 0, 0), libc::SECCOMP_RET_KILL_PROCESS);
     }
@@ -235,7 +279,7 @@ mod tests {
     #[test]
     fn the_programs_stay_short() {
         let deny = compile(denied(), SeccompAction::Allow, errno(libc::EPERM)).unwrap();
-        let allow = allow_only(&allowed());
-        assert!(allow.len() < 400 && deny.len() < 600, "{} and {}", allow.len(), deny.len());
+        let decide = decide(&allowed(), &refused());
+        assert!(decide.len() < 400 && deny.len() < 250, "{} and {}", decide.len(), deny.len());
     }
 }

@@ -5,23 +5,63 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
+use outrigger_sandbox::End;
 use outrigger_sandbox::wire::{Ask, Reply, ToGuest};
 
 use crate::connection::Connections;
+use crate::control::Tell;
 use crate::exec::Commands;
 use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
-use crate::{control, limits, sys};
+use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
 #[derive(Debug)]
 pub(crate) enum Door {
     /// A socket on which the spawner passes them in; the guest ends with it.
-    Control(OwnedFd),
+    Control(Control),
+    /// A socket that it listens on; the guest does not end with its connections.
+    Listen(OwnedFd),
     /// One connection that was there from the start; the guest ends with it.
     Single,
+}
+
+/// The spawner's socket, and what it was told last.
+#[derive(Debug)]
+pub(crate) struct Control {
+    socket: OwnedFd,
+    /// Whether something was asked for that the spawner was not told of.
+    untold: bool,
+    told: Option<Instant>,
+}
+
+impl Control {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self { socket, untold: false, told: None }
+    }
+
+    /// When the spawner is to be told that something was asked for.
+    fn wake(&self, now: Instant) -> Option<Duration> {
+        let pause = Duration::from_millis(limits::ACTIVITY_MS_MIN);
+        self.untold.then(|| {
+            self.told.map_or(Duration::ZERO, |told| (told + pause).saturating_duration_since(now))
+        })
+    }
+
+    fn step(&mut self, now: Instant) {
+        if self.wake(now) == Some(Duration::ZERO) {
+            (self.untold, self.told) = (false, Some(now));
+            self.tell(Tell::Activity);
+        }
+    }
+
+    fn tell(&self, what: Tell) {
+        // One that has no room reads nothing either: it is told again, or has ended.
+        let _ = control::tell(&self.socket, what);
+    }
 }
 
 /// All that the loop moves.
@@ -54,7 +94,12 @@ impl Guest {
         let (mut fds, mut tokens) = (Vec::new(), Vec::new());
         loop {
             self.gather(&mut fds, &mut tokens);
-            let timeout = self.commands.wake().map_or(-1, |wait| {
+            let told = match &self.door {
+                Door::Control(control) => control.wake(Instant::now()),
+                Door::Listen(_) | Door::Single => None,
+            };
+            let wake = self.commands.wake().into_iter().chain(told).min();
+            let timeout = wake.map_or(-1, |wait| {
                 // Rounded up, so that the loop does not spin through the last millisecond.
                 i32::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
             });
@@ -70,6 +115,9 @@ impl Guest {
             self.commands.step(&mut self.connections);
             self.commands.pump(&mut self.connections);
             self.connections.flush();
+            if let Door::Control(control) = &mut self.door {
+                control.step(Instant::now());
+            }
             if matches!(self.door, Door::Single) && self.connections.is_empty() {
                 return Ok(());
             }
@@ -83,8 +131,11 @@ impl Guest {
             fds.push(fd);
             tokens.push(token);
         };
-        if let Door::Control(control) = &self.door {
-            add(sys::pollfd(control, libc::POLLIN), Token::Door);
+        match &self.door {
+            Door::Control(Control { socket, .. }) | Door::Listen(socket) => {
+                add(sys::pollfd(socket, libc::POLLIN), Token::Door);
+            }
+            Door::Single => {}
         }
         self.commands.poll(|fd, pipe| match pipe {
             Some((pid, pipe)) => add(fd, Token::Pipe(pid, pipe)),
@@ -110,34 +161,90 @@ impl Guest {
                     self.perform(number, request);
                 }
             }
-            Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe),
+            Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe, &mut self.connections),
             Token::Drain => self.commands.drain(),
         }
         Ok(true)
     }
 
     fn admit(&mut self) -> io::Result<bool> {
-        let Door::Control(control) = &self.door else { return Ok(true) };
-        match control::receive(control.as_fd())? {
+        let control = match &self.door {
+            Door::Control(control) => control,
+            Door::Listen(listener) => {
+                if let Some(fd) = listen::accept(listener) {
+                    self.connections.open(fd, None)?;
+                }
+                return Ok(true);
+            }
+            Door::Single => return Ok(true),
+        };
+        match control::receive(control.socket.as_fd())? {
             control::Received::Connection(fd) => self.connections.open(fd, None)?,
+            control::Received::HandOver(to) => return self.hand_over(to),
+            control::Received::DiskFull => self.commands.kill_all(End::DiskFull),
+            control::Received::Idle => {
+                control.tell(if self.is_busy() { Tell::Busy } else { Tell::Idle });
+            }
             control::Received::Nothing => {}
             control::Received::Closed => return Ok(false),
         }
         Ok(true)
     }
 
+    fn is_busy(&self) -> bool {
+        self.commands.is_busy() || self.files.is_busy()
+    }
+
+    /// Writes what the next life is to know and then waits for the end of this one.
+    /// Says whether this life goes on instead.
+    fn hand_over(&mut self, to: OwnedFd) -> io::Result<bool> {
+        let Door::Control(control) = &self.door else { return Ok(true) };
+        if self.is_busy() {
+            control.tell(Tell::Busy);
+            return Ok(true);
+        }
+        if self.commands.hand_over(to, &mut self.connections).is_err() {
+            control.tell(Tell::Failed);
+            return Ok(true);
+        }
+        // What is asked for from here on would be known to no life: it is not read.
+        // Whoever asked is told by the end of its connection and asks the next one.
+        self.connections.flush();
+        control.tell(Tell::Kept);
+        loop {
+            let mut fds = [
+                sys::pollfd(&control.socket, libc::POLLIN),
+                sys::pollfd(&self.signals, libc::POLLIN),
+            ];
+            match sys::poll(&mut fds, -1) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            if fds[1].revents != 0 {
+                let _ = rustix::io::read(&self.signals, &mut [0; 128]);
+                self.commands.reap();
+            }
+            if fds[0].revents != 0
+                && matches!(control::receive(control.socket.as_fd())?, control::Received::Closed)
+            {
+                return Ok(false);
+            }
+        }
+    }
+
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
+        if let Door::Control(control) = &mut self.door {
+            control.untold = true;
+        }
         match ask {
             Ask::Execute(request) => self.commands.execute(request, caller, &mut self.connections),
             Ask::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
-            Ask::Input { .. } => {
-                self.connections.reply(caller, Reply::Taken(Err(lacking("a terminal"))));
+            Ask::Input { id, input } => {
+                self.commands.input(&id, input, caller, &mut self.connections);
             }
-            Ask::Freeze => {
-                self.connections.reply(caller, Reply::Frozen(Err(lacking("freezing"))));
-            }
-            Ask::Thaw => self.connections.reply(caller, Reply::Thawed(Ok(()))),
+            Ask::Freeze => self.commands.freeze(caller, &mut self.connections),
+            Ask::Thaw => self.commands.thaw(caller, &mut self.connections),
             Ask::Forget => self.commands.forget(caller),
             Ask::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
@@ -147,9 +254,4 @@ impl Guest {
             }
         }
     }
-}
-
-fn lacking(what: &str) -> outrigger_sandbox::Error {
-    let reason = "this guest has no means for it".to_owned();
-    outrigger_sandbox::Error::Unsupported { what: what.to_owned(), reason }
 }

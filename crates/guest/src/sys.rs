@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use outrigger_sandbox::Generation;
+
 /// User and group that commands and file operations run as.
 pub(crate) const AGENT_ID: u32 = 1000;
 
@@ -26,19 +28,21 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> 
     check(libc::c_long::from(result)).map(|_| ())
 }
 
-/// Blocks SIGCHLD and gives a descriptor that tells of it.
+/// Blocks every signal, of which commands could send any to a process that is about to
+/// become one, and gives a descriptor that tells of SIGCHLD.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: an all-zero sigset_t is valid for sigemptyset to initialise; the set
     // outlives both calls; the descriptor returned is new and owned by nobody else.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigfillset(&raw mut set);
         check(libc::c_long::from(libc::sigprocmask(
             libc::SIG_BLOCK,
             &raw const set,
             std::ptr::null_mut(),
         )))?;
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
         let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         check(libc::c_long::from(fd))?;
         Ok(OwnedFd::from_raw_fd(fd))
@@ -78,6 +82,14 @@ pub(crate) fn reap() -> Option<Reaped> {
 pub(crate) fn kill(pid: i32, signal: i32) {
     // SAFETY: no memory is passed.
     unsafe { libc::kill(pid, signal) };
+}
+
+/// A name for a life that nobody named.
+pub(crate) fn generation() -> io::Result<Generation> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    let name = bytes.iter().fold(String::from("g"), |name, byte| format!("{name}{byte:02x}"));
+    Generation::new(name).map_err(io::Error::other)
 }
 
 /// Takes over a descriptor that was inherited by number.
@@ -135,12 +147,17 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
         0
     };
     for capability in 0..=CAP_LAST {
-        // SAFETY: no memory is passed. A number that this kernel does not know, or a
-        // set that is empty already and may not be changed, is checked below.
+        // SAFETY: no memory is passed.
+        let held = || unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
+        match held() {
+            0 => continue,
+            1 => {}
+            // The kernel knows no such capability, nor any above.
+            _ => break,
+        }
+        // SAFETY: no memory is passed. That it may not be changed is checked below.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        // SAFETY: as above.
-        let held = unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
-        if held == 1 {
+        if held() == 1 {
             return Err(io::Error::other(format!(
                 "capability {capability} stays in the bounding set"
             )));

@@ -1,7 +1,11 @@
 //! The command line, as it is typed.
 
+mod sandbox;
+
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
+
+pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -54,6 +58,8 @@ pub(crate) enum Command {
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]
     Sessions(Sessions),
+    /// Make and use sandboxes without an agent.
+    Sandbox(Sandboxes),
     /// Say what this machine offers and what is missing.
     Doctor(Doctor),
 }
@@ -213,6 +219,9 @@ impl Command {
     /// Whether errors are told as JSON as well.
     pub(crate) fn wants_json(&self) -> bool {
         let output = match self {
+            Self::Sandbox(asked) => {
+                return asked.verb.output().is_some_and(|output| output.json.is_some());
+            }
             Self::Run(run) => run.output,
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,

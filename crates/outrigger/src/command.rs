@@ -5,6 +5,7 @@ mod doctor;
 mod drive;
 mod finish;
 mod run;
+mod sandbox;
 mod sessions;
 
 use crate::cli::{Cli, Command, Sessions};
@@ -20,6 +21,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
+        Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await
         }

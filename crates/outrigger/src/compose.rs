@@ -1,21 +1,28 @@
 //! Puts the parts together. The only place that reads keys and names implementations.
 
 use outrigger_agent::ModelSpec;
-use outrigger_engine::{Engine, Feed, Parts, SystemClock};
+use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
+use outrigger_sandbox::Backend;
+use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::{Blobs, Journal, Settings, Sqlite};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::Config;
+use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::paths::Paths;
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
+
+/// The template that a sandbox has where none is named.
+const HOST_TOOLS: &str = "host-tools";
 
 /// The store of an installation.
 #[derive(Debug, Clone)]
@@ -36,8 +43,30 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
     Ok(Store { journal: Arc::new(opened), blobs })
 }
 
-/// Where sandboxes are made.
-pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+/// The backends that a configuration names.
+pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
+
+/// Opens the backends in which sandboxes are made.
+pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends> {
+    let mut backends = Backends::new();
+    for sandbox in &config.sandboxes {
+        if !backends.contains_key(&sandbox.backend) {
+            let opened: Arc<dyn Backend> = match sandbox.backend {
+                BackendName::Native => native(paths, config).await?,
+                BackendName::Docker => Arc::new(docker(paths, config).await?),
+            };
+            backends.insert(sandbox.backend, opened);
+        }
+    }
+    Ok(backends)
+}
+
+/// The native backend. Its list of readable directories holds for all its sandboxes.
+pub(crate) async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+    let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
+    let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
+    read_only.sort();
+    read_only.dedup();
     let program = std::env::current_exe()
         .map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
     let launch = Launch { program, args: vec![OsString::from(SPAWNER_MODE)] };
@@ -45,9 +74,54 @@ pub(crate) async fn backend(paths: &Paths, config: &Config) -> Outcome<Arc<Nativ
         state_dir: paths.sandboxes(),
         launch,
         guest: outrigger_guest::PROGRAM,
-        read_only: config.read_only.clone(),
+        read_only,
+        warm: 0,
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
+}
+
+/// The Docker backend. A template is an image of the engine's, by its own name.
+pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
+    let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Docker);
+    let images = ours.filter_map(Sandbox::template).filter(|name| *name != HOST_TOOLS);
+    let host = std::env::var("DOCKER_HOST").ok();
+    let socket = host.as_deref().and_then(|host| host.strip_prefix("unix://"));
+    let opened = Docker::open(outrigger_sandbox_docker::Config {
+        socket: config.docker.socket.clone().or_else(|| socket.map(PathBuf::from)),
+        owner: owner(paths)?,
+        runtime: config.docker.runtime.clone(),
+        guest: outrigger_guest::PROGRAM,
+        images: images.map(|name| (name.to_owned(), name.to_owned())).collect(),
+        default_image: config.docker.image.clone(),
+    });
+    opened.await.map_err(|error| no_sandbox(&error))
+}
+
+/// A name of this installation, made up once: what is made elsewhere under this
+/// engine is somebody else's.
+fn owner(paths: &Paths) -> Outcome<String> {
+    paths.prepare()?;
+    let path = paths.data().join("installation");
+    let failed = |error: std::io::Error| {
+        Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(name) => return Ok(name.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let temporary = path.with_extension(&name);
+    std::fs::write(&temporary, &name).map_err(failed)?;
+    // The first of two that begin at once wins, whole.
+    let placed = std::fs::hard_link(&temporary, &path);
+    std::fs::remove_file(&temporary).map_err(failed)?;
+    match placed {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(failed(error)),
+        Ok(()) | Err(_) => {
+            std::fs::read_to_string(&path).map(|name| name.trim().to_owned()).map_err(failed)
+        }
+    }
 }
 
 /// The error of a machine that makes no sandboxes.
@@ -61,14 +135,18 @@ pub(crate) fn engine(
     config: &Config,
     store: &Store,
     opened: &Opened,
-    backend: Arc<Native>,
+    backends: &Backends,
 ) -> Engine {
+    let site = |sandbox: &Sandbox| {
+        let backend = Arc::clone(backends.get(&sandbox.backend)?);
+        let site = Site { backend, spec: sandbox.spec.clone(), care: sandbox.care() };
+        Some((sandbox.name.clone(), site))
+    };
     Engine::new(Parts {
         journal: Arc::clone(&store.journal),
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
-        backend,
-        sandbox: config.sandbox.clone(),
+        sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         rules: Arc::new(RuleSet::local_default()),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),

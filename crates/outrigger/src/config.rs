@@ -5,18 +5,20 @@
 
 mod model;
 mod range;
+mod sandbox;
 
-use outrigger_sandbox::Isolation;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::model::Tokens;
-use self::range::{Cores, Whole};
+use self::range::Whole;
+use self::sandbox::SandboxFiles;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
+pub(crate) use self::sandbox::{BackendName, Sandbox};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -25,8 +27,18 @@ pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) struct File {
     pub(crate) model: ModelFile,
     pub(crate) limits: LimitsFile,
-    pub(crate) sandbox: SandboxFile,
+    pub(crate) sandbox: SandboxFiles,
+    pub(crate) docker: DockerFile,
     pub(crate) workspace: WorkspaceFile,
+}
+
+/// Where the Docker backend finds its engine and what its sandboxes are made from.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DockerFile {
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) runtime: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,37 +47,6 @@ pub(crate) struct LimitsFile {
     pub(crate) steps_max: Option<Whole<1, 1_000_000>>,
     pub(crate) tokens_max: Option<Tokens>,
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct SandboxFile {
-    pub(crate) memory_mib_max: Option<Whole<16, 16_777_216>>,
-    pub(crate) pids_max: Option<Whole<8, 4_194_304>>,
-    pub(crate) cpus_max: Option<Cores>,
-    pub(crate) read_only: Option<Vec<PathBuf>>,
-    pub(crate) isolation_min: Option<Least>,
-}
-
-/// The least isolation that is accepted. None at all can't be asked for.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Least {
-    Reduced,
-    RootlessSingle,
-    RootlessRange,
-    RootRange,
-}
-
-impl From<Least> for Isolation {
-    fn from(least: Least) -> Self {
-        match least {
-            Least::Reduced => Self::Reduced,
-            Least::RootlessSingle => Self::RootlessSingle,
-            Least::RootlessRange => Self::RootlessRange,
-            Least::RootRange => Self::RootRange,
-        }
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -84,8 +65,10 @@ pub(crate) struct Config {
     pub(crate) steps_max: u64,
     pub(crate) tokens_max: u64,
     pub(crate) turn_ms_max: u64,
-    pub(crate) sandbox: outrigger_sandbox::Spec,
-    pub(crate) read_only: Vec<PathBuf>,
+    /// The sandboxes of a session. The first one is where its tools act; there is
+    /// always one.
+    pub(crate) sandboxes: Vec<Sandbox>,
+    pub(crate) docker: DockerFile,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
 }
@@ -124,7 +107,7 @@ impl Config {
         for path in files {
             let file = read(path)?;
             config.model.overlay(file.model.clone());
-            config.absorb(file);
+            config.absorb(file)?;
         }
         config.model.overlay(ModelFile::flags(flags));
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
@@ -132,8 +115,8 @@ impl Config {
         Ok(config)
     }
 
-    fn absorb(&mut self, file: File) {
-        let File { model: _, limits, sandbox, workspace } = file;
+    fn absorb(&mut self, file: File) -> Outcome {
+        let File { model: _, limits, sandbox, docker, workspace } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -142,14 +125,17 @@ impl Config {
         set(&mut self.turn_ms_max, limits.turn_seconds_max.map(Whole::get), 1_000);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
-        let spec = &mut self.sandbox;
-        set(&mut spec.memory_bytes_max, sandbox.memory_mib_max.map(Whole::get), 1 << 20);
-        if let Some(pids) = sandbox.pids_max {
-            spec.pids_max = u32::try_from(pids.get()).expect("its range is within 32 bits");
-        }
-        spec.cpu_millis_max = sandbox.cpus_max.map_or(spec.cpu_millis_max, Cores::millis);
-        spec.isolation_min = sandbox.isolation_min.map_or(spec.isolation_min, Isolation::from);
-        self.read_only = sandbox.read_only.unwrap_or_else(|| std::mem::take(&mut self.read_only));
+        let own = &mut self.docker;
+        own.socket = docker.socket.or(own.socket.take());
+        own.runtime = docker.runtime.or(own.runtime.take());
+        own.image = docker.image.or(own.image.take());
+        self::sandbox::absorb(&mut self.sandboxes, sandbox)
+    }
+
+    /// How long what no session names is kept.
+    pub(crate) fn retention_ms(&self) -> u64 {
+        let all = self.sandboxes.iter().map(|sandbox| sandbox.retention_ms);
+        all.max().unwrap_or(limits::RETENTION_MS_DEFAULT)
     }
 }
 
@@ -160,8 +146,8 @@ impl Default for Config {
             steps_max: limits::STEPS_DEFAULT,
             tokens_max: limits::TOKENS_DEFAULT,
             turn_ms_max: limits::TURN_MS_DEFAULT,
-            sandbox: outrigger_sandbox::Spec::default(),
-            read_only: Vec::new(),
+            sandboxes: vec![Sandbox::default()],
+            docker: DockerFile::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
         }

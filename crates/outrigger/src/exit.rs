@@ -159,7 +159,10 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::TooManySessions(_) | Error::Driver(_) => {
                 Self::from_error(Kind::AgentFailed, error)
             }
-            Error::Workspace(_) => Self::from_error(Kind::SandboxUnavailable, error),
+            Error::NoSuchSandbox(_) => Self::from_error(Kind::Usage, error),
+            Error::Workspace(_) | Error::Sandbox(_) => {
+                Self::from_error(Kind::SandboxUnavailable, error)
+            }
         }
     }
 }

@@ -42,3 +42,19 @@ pub(crate) const STATUS_AFTER_MS: u64 = 1_000;
 pub(crate) const STATUS_TICK_MS: u64 = 250;
 /// Files that were not copied and that a person is told of one by one.
 pub(crate) const LEFT_OUT_LINES_MAX: usize = 20;
+/// Files of one copy into or out of a sandbox.
+pub(crate) const COPIED_FILES_MAX: usize = 1_000_000;
+/// Files that are under way at once.
+pub(crate) const COPIES_AT_ONCE_MAX: usize = 16;
+/// The name of a session's sandbox where nobody says otherwise.
+pub(crate) const SANDBOX_NAME_DEFAULT: &str = "work";
+/// Whose shared sandboxes are where nobody says otherwise.
+pub(crate) const ASSISTANT_DEFAULT: &str = "main";
+/// The name of a sandbox or an assistant, so that ids and names of tools stay short.
+pub(crate) const SANDBOX_NAME_CHARS_MAX: usize = 24;
+/// Sandboxes of one session.
+pub(crate) const SANDBOXES_MAX: usize = 8;
+/// From the last use of a sandbox until it goes cold by itself: half an hour.
+pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
+/// From the last use of what no session names until it is destroyed: a week.
+pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;

@@ -7,7 +7,7 @@ mod timeline;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use outrigger_agent::{Record, Seq};
-use outrigger_engine::LiveOutput;
+use outrigger_engine::{LiveOutput, Trouble};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
@@ -80,14 +80,26 @@ impl Screen {
 
     /// Says what is under way, if it takes long.
     pub(crate) async fn during<T>(&mut self, what: &str, work: impl Future<Output = T>) -> T {
-        self.status.wait_for(Some((Seq::default(), what.to_owned())));
+        self.watching(|| what.to_owned(), work).await
+    }
+
+    /// The same, of something whose words change while it goes on.
+    pub(crate) async fn watching<T>(
+        &mut self,
+        what: impl Fn() -> String,
+        work: impl Future<Output = T>,
+    ) -> T {
+        self.status.wait_for(Some((Seq::default(), what())));
         let mut ticks = self.ticks();
         tokio::pin!(work);
         let done = loop {
             tokio::select! {
                 biased;
                 done = &mut work => break done,
-                _ = ticks.tick() => self.tick(),
+                _ = ticks.tick() => {
+                    self.status.wait_for(Some((Seq::default(), what())));
+                    self.tick();
+                }
             }
         };
         self.status.wait_for(None);
@@ -108,6 +120,12 @@ impl Screen {
             let wait = seconds(*wait_ms);
             self.note(Tone::Warning, format!("! {}; asking again in {wait:.1} s", inert(reason)));
         }
+    }
+
+    /// Something went wrong beside the turn, which goes on.
+    pub(crate) fn trouble(&self, trouble: &Trouble) {
+        let text = inert(&outrigger_engine::workspace::explain(trouble));
+        self.note(Tone::Warning, format!("! {text}"));
     }
 
     /// A line that is no event.
@@ -204,6 +222,13 @@ fn styled(line: &Line) -> String {
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A time, as the person's clock shows it.
+pub(crate) fn when(at_ms: u64) -> String {
+    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
+    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 pub(crate) fn seconds(ms: u64) -> f64 {

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Output, OutputSink, SandboxId, Spec, conformance,
+    Backend, Command, ExecId, Execute, Origin, Output, OutputSink, SandboxId, Spec, conformance,
 };
-use outrigger_sandbox_native::{Config, Launch, Native};
+use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
 /// Passes output on as it comes.
 struct Print;
@@ -33,6 +33,7 @@ async fn main() -> ExitCode {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
+        warm: 0,
     };
     let native = Native::open(config).await.expect("the backend opens");
     match mode.as_str() {
@@ -45,7 +46,14 @@ async fn main() -> ExitCode {
         "run" => {
             let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
             let sandbox = SandboxId::new(sandbox).expect("a name");
-            let sandbox = native.create(&sandbox, &Spec::default()).await.expect("a sandbox");
+            let mut spec = Spec::default();
+            // An archive with an image may be named too.
+            if let Some(archive) = args.next() {
+                let archive = Archive::open(archive).expect("an archive");
+                native.import("image", archive, &|_| ()).await.expect("a template");
+                spec.origin = Origin::Template("image".to_owned());
+            }
+            let sandbox = native.create(&sandbox, &spec).await.expect("a sandbox");
             let request = Execute::new(ExecId::new(id).expect("a name"), Command::Shell(line));
             let executed = sandbox.execute(request, &Print).await.expect("an outcome");
             println!("{:?}", executed.end);

@@ -5,6 +5,8 @@
 
 mod launch;
 mod native;
+mod snapshots;
 
 pub use launch::Launch;
+pub(crate) use native::blocking;
 pub use native::{Config, Native};

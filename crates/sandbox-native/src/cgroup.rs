@@ -12,11 +12,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::{SandboxId, Spec};
-use rustix::fs::{Access, CWD, Gid, Uid};
+use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use crate::limits;
 
+/// The group, below that of a sandbox, in which its guest has all commands.
+const COMMANDS: &str = "run";
 /// Controllers that carry limits.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 
@@ -37,6 +39,11 @@ impl Places {
         LIMITING
             .iter()
             .all(|&name| self.unified_controllers.contains(name) || self.legacy.contains_key(name))
+    }
+
+    /// Whether what commands left behind can be stopped.
+    pub(crate) fn freezing(&self) -> bool {
+        self.unified.is_some() || self.legacy.contains_key("freezer")
     }
 
     /// What is there, in words.
@@ -205,16 +212,16 @@ impl Groups {
             make(&dir)?;
             group.unified = Some(dir.clone());
             if self.controllers.contains("memory") {
-                fs::write(dir.join("memory.max"), &memory)?;
+                put(&dir.join("memory.max"), &memory)?;
                 // Absent without swap accounting, where there is nothing to limit.
-                let _ = fs::write(dir.join("memory.swap.max"), "0");
+                let _ = put(&dir.join("memory.swap.max"), "0");
                 group.events = Some(dir.join("memory.events"));
             }
             if self.controllers.contains("pids") {
-                fs::write(dir.join("pids.max"), &pids)?;
+                put(&dir.join("pids.max"), &pids)?;
             }
             if self.controllers.contains("cpu") {
-                fs::write(dir.join("cpu.max"), format!("{} 100000", quota(spec)))?;
+                put(&dir.join("cpu.max"), &format!("{} 100000", quota(spec)))?;
             }
             own(&dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
         }
@@ -229,15 +236,13 @@ impl Groups {
             group.legacy.insert(controller, dir.clone());
             match *controller {
                 "memory" => {
-                    fs::write(dir.join("memory.limit_in_bytes"), &memory)?;
-                    let _ = fs::write(dir.join("memory.memsw.limit_in_bytes"), &memory);
+                    put(&dir.join("memory.limit_in_bytes"), &memory)?;
+                    let _ = put(&dir.join("memory.memsw.limit_in_bytes"), &memory);
                     group.events = Some(dir.join("memory.oom_control"));
                 }
-                "pids" => fs::write(dir.join("pids.max"), &pids)?,
-                "cpu" => {
-                    fs::write(dir.join("cpu.cfs_period_us"), "100000")?;
-                    fs::write(dir.join("cpu.cfs_quota_us"), quota(spec).to_string())?;
-                }
+                "pids" => put(&dir.join("pids.max"), &pids)?,
+                // The period of a new group is 100 ms.
+                "cpu" => put(&dir.join("cpu.cfs_quota_us"), &quota(spec).to_string())?,
                 _ => own(&dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }
@@ -249,6 +254,16 @@ impl Groups {
 fn quota(spec: &Spec) -> u64 {
     // The kernel refuses less than one millisecond.
     (u64::from(spec.cpu_millis_max) * 100).max(1_000)
+}
+
+/// Writes to a file of the kernel's.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    rustix::io::write(open(path, OFlags::WRONLY)?, text.as_bytes())?;
+    Ok(())
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 fn make(dir: &Path) -> io::Result<()> {
@@ -271,9 +286,27 @@ fn children(dir: &Path) -> Vec<PathBuf> {
     dirs.map(|entry| entry.path()).collect()
 }
 
+/// Lets a group of the freezer's hierarchy and those below it go on.
+fn thaw(dir: &Path) {
+    let _ = fs::write(dir.join("freezer.state"), "THAWED");
+    for child in children(dir) {
+        thaw(&child);
+    }
+}
+
 /// Kills what is in a group and removes it with the groups below it.
 fn remove(dir: &Path) {
-    for _ in 0..limits::CGROUP_REMOVE_ATTEMPTS_MAX {
+    for attempt in 0..limits::CGROUP_REMOVE_ATTEMPTS_MAX {
+        // Mostly it is empty, and to look is slower than to try.
+        if attempt == 0 {
+            if fs::remove_dir(dir).is_ok() {
+                return;
+            }
+            // In version 1 what is stopped can't be killed.
+            if dir.join("freezer.state").exists() {
+                thaw(dir);
+            }
+        }
         for child in children(dir) {
             for grandchild in children(&child) {
                 let _ = fs::remove_dir(grandchild);
@@ -294,35 +327,43 @@ fn remove(dir: &Path) {
     }
 }
 
-/// A directory as a mount of its own, so that its holder can't climb out of it.
-pub(crate) fn detached(dir: &Path) -> io::Result<OwnedFd> {
+/// A directory as a mount of its own, so that its holder can't climb out of it. For
+/// use as the start of paths alone.
+fn detached(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let tree = open_tree(CWD, dir, flags)?;
-    let flags =
-        rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(&tree, ".", flags, rustix::fs::Mode::empty())?)
+    Ok(open_tree(CWD, dir, flags)?)
 }
 
 impl Group {
-    /// Moves a process in.
-    pub(crate) fn attach(&self, pid: i32) -> io::Result<()> {
-        for dir in self.unified.iter().chain(self.legacy.values()) {
-            fs::write(dir.join("cgroup.procs"), pid.to_string()).map_err(|error| {
-                io::Error::new(
-                    error.kind(),
-                    format!("cannot enter the cgroup {}: {error}", dir.display()),
-                )
-            })?;
-        }
-        Ok(())
-    }
-
-    /// For the guest: its group of version 2, else of the freezer, and the file that counts kills for memory.
+    /// All that a birth needs of the groups.
     pub(crate) fn handles(&self) -> io::Result<Handles> {
         let unified = self.unified.as_deref().map(detached).transpose()?;
         let freezer = self.legacy.get("freezer").map(|dir| detached(dir)).transpose()?;
-        let events = self.events.as_ref().map(fs::File::open).transpose()?.map(OwnedFd::from);
-        Ok(Handles { unified, freezer, events })
+        let events = self.events.as_ref().map(|path| open(path, OFlags::RDONLY)).transpose()?;
+        // Of `tasks`, unlike `cgroup.procs`, the kernel lets a process with one thread
+        // move itself without stopping all forks of the system first.
+        let doors = self.legacy.values().map(|dir| open(&dir.join("tasks"), OFlags::WRONLY));
+        let doors = doors.collect::<io::Result<_>>()?;
+        Ok(Handles { unified, freezer, events, doors })
+    }
+
+    /// Whether its guest stopped what commands left behind.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let says = |path: PathBuf, wanted: &str| {
+            fs::read_to_string(path).is_ok_and(|text| text.trim() == wanted)
+        };
+        match (&self.unified, self.legacy.get("freezer")) {
+            (Some(dir), _) => says(dir.join(COMMANDS).join("cgroup.freeze"), "1"),
+            (None, Some(dir)) => says(dir.join(COMMANDS).join("freezer.state"), "FROZEN"),
+            (None, None) => false,
+        }
+    }
+
+    /// Lets everything in it go on where what is stopped can't be killed: in version 1.
+    pub(crate) fn thaw(&self) {
+        if let Some(dir) = self.legacy.get("freezer") {
+            thaw(dir);
+        }
     }
 
     /// Kills what is left and removes the groups.
@@ -333,12 +374,38 @@ impl Group {
     }
 }
 
-/// Descriptors for a guest.
+/// Descriptors for a process that is to become a guest.
 #[derive(Debug)]
 pub(crate) struct Handles {
+    /// Its group of version 2.
     pub(crate) unified: Option<OwnedFd>,
+    /// Its group of the freezer, without one of version 2.
     pub(crate) freezer: Option<OwnedFd>,
+    /// The file that counts kills for memory.
     pub(crate) events: Option<OwnedFd>,
+    /// Files to write to, to enter the groups that it was not born into.
+    pub(crate) doors: Vec<OwnedFd>,
+}
+
+impl Handles {
+    /// Adds the door of the group of version 2, for who is not born into it.
+    pub(crate) fn knock_on_unified(&mut self) -> io::Result<()> {
+        if let Some(unified) = &self.unified {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            self.doors.push(openat(unified, "cgroup.procs", flags, Mode::empty())?);
+        }
+        Ok(())
+    }
+
+    /// Enters the groups. To be called by a process with one thread.
+    pub(crate) fn join(&self) -> io::Result<()> {
+        for door in &self.doors {
+            rustix::io::write(door, b"0").map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot enter a cgroup: {error}"))
+            })?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 
 mod backend;
 mod cgroup;
+mod image;
 pub mod limits;
 mod probe;
 mod protocol;
@@ -32,4 +33,5 @@ pub mod fuzz {
 }
 
 pub use backend::{Config, Launch, Native};
+pub use image::{Archive, Digest, Progress, Registry, Template, Transport};
 pub use probe::probe;

@@ -3,7 +3,7 @@
 /// From the last sandbox and connection until a spawner ends itself.
 pub const SPAWNER_IDLE_MS: u64 = 60_000;
 /// From one look of a spawner at whether its state directory is still there to the next.
-pub const SPAWNER_TICK_MS: i32 = 5_000;
+pub const SPAWNER_TICK_MS: u64 = 5_000;
 /// From the start of a spawner until it takes connections.
 pub const SPAWNER_START_MS_MAX: u64 = 10_000;
 /// From a request to the spawner until its answer; deleting a large disk takes longest.
@@ -33,6 +33,12 @@ pub const GUEST_PROCESSES: u32 = 16;
 pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
 /// The skeleton of a sandbox's root: directories, links and a few small files.
 pub const ROOT_BYTES_MAX: u64 = 4 << 20;
+/// Files of `/etc` up to this size are copied to the skeleton, larger ones bound.
+pub const SKELETON_FILE_BYTES_MAX: u64 = 256 << 10;
+/// From one look at whether the host's files are still those of the skeleton to the next.
+pub const SKELETON_LOOK_MS: u64 = 1_000;
+/// Maps from one range of ids to another that a spawner keeps.
+pub const ID_MAPS_MAX: usize = 64;
 /// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 
@@ -51,3 +57,112 @@ pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub const REMOVE_DEPTH_MAX: usize = 64;
+
+/// From the spawner's request to a guest to hand over until its answer; after it the
+/// guest is killed and its commands are forgotten.
+pub const HANDOVER_MS_MAX: u64 = 5_000;
+/// What a guest hands over: the outcomes and the kept output of its commands.
+pub const KEPT_BYTES_MAX: u64 = 96 << 20;
+/// One record of the state directory: what a sandbox, layer or snapshot is.
+pub const RECORD_BYTES_MAX: u64 = 1 << 20;
+/// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for
+/// a process of their own.
+pub const INLINE_ENTRIES_MAX: u64 = 256;
+/// Bytes of a file whose digest the spawner takes itself.
+pub const INLINE_BYTES_MAX: u64 = 256 << 10;
+/// Directories open at once while a tree is walked.
+pub const WALK_DIRS_MAX: usize = 64;
+/// What a task may tell the spawner.
+pub const TASK_RESULT_BYTES_MAX: usize = 4 << 10;
+/// Layers of a stack at which it is made one.
+pub const LAYERS_FLATTEN: usize = 32;
+/// Layers that a stack may have where it could not be made one.
+pub const LAYERS_MAX: usize = 64;
+/// Requests that wait until a sandbox can be asked again.
+pub const QUEUED_MAX: usize = 256;
+/// Sandboxes that are kept ready.
+pub const WARM_MAX: usize = 64;
+/// Without anything to do for this long, the spawner makes sandboxes ready.
+pub const WARM_REST_MS: u64 = 2;
+/// From one look at how full the file system is to the next, while a sandbox lives.
+pub const SURVEY_TICK_MS: u64 = 250;
+/// From one survey of disks to the next where nothing seems to have been written.
+pub const SURVEY_MS_MAX: u64 = 30_000;
+/// Free space that must be gone before disks are surveyed, in bytes. Less where a
+/// sandbox has a small limit.
+pub const SURVEY_BYTES: u64 = 32 << 20;
+/// The same in inodes.
+pub const SURVEY_INODES: u64 = 4_096;
+/// Surveys that find a sandbox above its limit and growing before it is killed.
+pub const SURVEY_STRIKES_MAX: u32 = 4;
+/// Growth between two surveys that counts, in bytes.
+pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
+/// The same in inodes.
+pub const SURVEY_GROWTH_INODES: u64 = 64;
+/// Sandboxes above their limit that one survey tells of.
+pub const SURVEY_FOUND_MAX: usize = 128;
+/// Files with several names whose second name is made again when layers are made one;
+/// those beyond it become files of their own.
+pub const FLATTEN_LINKS_MAX: usize = 100_000;
+
+/// Layers of one image.
+pub const IMAGE_LAYERS_MAX: usize = 127;
+/// Entries of one layer.
+pub const LAYER_ENTRIES_MAX: u64 = 2_000_000;
+/// What comes out of one layer, in bytes.
+pub const LAYER_BYTES_MAX: u64 = 32 << 30;
+/// One file of a layer.
+pub const LAYER_FILE_BYTES_MAX: u64 = 16 << 30;
+/// One compressed layer.
+pub const LAYER_BLOB_BYTES_MAX: u64 = 16 << 30;
+/// Bytes that may come out of one byte of a compressed layer.
+pub const LAYER_RATIO_MAX: u64 = 200;
+/// Bytes that may come out of a layer however short it is.
+pub const LAYER_RATIO_FREE_BYTES: u64 = 64 << 20;
+/// Directories that one path of a layer goes through.
+pub const LAYER_DEPTH_MAX: usize = 128;
+/// One path of a layer, or the target of a link, as the kernel has it (`PATH_MAX` without the NUL).
+pub const LAYER_PATH_BYTES_MAX: usize = 4_095;
+/// One name in a path of a layer, as file systems have it.
+pub const LAYER_NAME_BYTES_MAX: usize = 255;
+/// One extension header of a layer: longer names and extended attributes.
+pub const LAYER_EXTENSION_BYTES_MAX: u64 = 1 << 20;
+/// Names that are kept while a layer is unpacked: of directories, for their times.
+pub const LAYER_KEPT_BYTES_MAX: usize = 64 << 20;
+/// Names of a layer's directories that hide those below.
+pub const LAYER_OPAQUE_BYTES_MAX: usize = 4 << 20;
+/// What the decoder of a layer may look back on.
+pub const LAYER_WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// Read and written at once.
+pub const LAYER_BUFFER_BYTES: usize = 256 << 10;
+/// Address space of the process that unpacks a layer.
+pub const LAYER_MEMORY_BYTES_MAX: u64 = 1 << 30;
+/// From the start of unpacking one layer until its end.
+pub const LAYER_MS_MAX: u64 = 900_000;
+/// Processes that unpack or delete layers at once.
+pub const LAYER_JOBS_MAX: usize = 16;
+/// What such a process reports.
+pub const LAYER_REPORT_BYTES_MAX: usize = 8 << 20;
+/// Times that a path is looked up again because something was renamed on the host meanwhile.
+pub const LAYER_LOOKUPS_MAX: u32 = 1_000;
+
+/// An archive with an image, without its compression.
+pub const ARCHIVE_BYTES_MAX: u64 = 64 << 30;
+/// Parts of an archive that may belong to an image.
+pub const ARCHIVE_PARTS_MAX: usize = 10_000;
+/// Links from one part of an archive to the next, and indexes that name others.
+pub const ARCHIVE_LINKS_MAX: usize = 4;
+/// A manifest, an index or a configuration.
+pub const IMAGE_DOCUMENT_BYTES_MAX: u64 = 4 << 20;
+/// Times that layers are unpacked again because they were deleted meanwhile.
+pub const IMAGE_ATTEMPTS_MAX: u32 = 3;
+/// Until a registry takes a connection.
+pub const REGISTRY_CONNECT_MS_MAX: u64 = 15_000;
+/// From one piece of a registry's answer to the next.
+pub const REGISTRY_READ_MS_MAX: u64 = 60_000;
+/// From the request for a manifest until it is there.
+pub const REGISTRY_MANIFEST_MS_MAX: u64 = 120_000;
+/// Times that a blob is asked for before a lost connection is an error.
+pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
+/// Between two of them.
+pub const REGISTRY_PAUSE_MS: u64 = 500;

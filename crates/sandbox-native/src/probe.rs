@@ -4,10 +4,12 @@
 //! rather than guess from versions: a short-lived process enters the namespaces and
 //! tries one mount, because some hosts allow the first and refuse the second.
 
+mod layers;
+
 use std::fs;
 use std::path::Path;
 
-use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode};
+use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, NetworkMode, Suspend};
 
 use crate::cgroup;
 use crate::spawner::all_ids_mapped;
@@ -61,60 +63,16 @@ pub fn probe() -> Result<Capabilities, Error> {
         network: vec![NetworkMode::None],
         resource_limits: places.limiting(),
         reattach: true,
-        suspend: Vec::new(),
-        snapshots: false,
-        disk_limit: DiskLimit::None,
+        suspend: if places.freezing() {
+            vec![Suspend::Frozen, Suspend::Cold]
+        } else {
+            vec![Suspend::Cold]
+        },
+        snapshots: true,
+        disk_limit: DiskLimit::Watched,
         terminal: false,
-        layers: layers(isolation, &places),
+        layers: layers::layers(isolation, &places),
     })
-}
-
-fn layers(isolation: Isolation, places: &cgroup::Places) -> Vec<Layer> {
-    let layer =
-        |name: &str, active, detail: String| Layer { name: name.to_owned(), active, detail };
-    let ids = match isolation {
-        Isolation::RootRange => "a range of 65536 user ids for each sandbox",
-        _ => {
-            "one user id, the caller's, whose other groups stay; run as root for a range of ids for each sandbox"
-        }
-    };
-    let limits = if places.limiting() {
-        format!("memory, processes and CPU, by {}", places.describe())
-    } else {
-        format!(
-            "{}; processes are limited by rlimit, memory and CPU are not: run as root, or where systemd delegates cgroups",
-            places.describe()
-        )
-    };
-    let kill = match (&places.unified, places.legacy.contains_key("freezer")) {
-        (Some(_), _) => "a cgroup for each command",
-        (None, true) => "a freezer cgroup for each command",
-        (None, false) => "a walk over the process tree; no writable cgroup",
-    };
-    let landlock =
-        fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|lsm| lsm.contains("landlock"));
-    let landlock =
-        if landlock { "the kernel has it, sandboxes don't use it yet" } else { "not used" };
-    vec![
-        layer("namespaces", true, "user, pid, mount, network, ipc, uts, cgroup".to_owned()),
-        layer("user_ids", isolation == Isolation::RootRange, ids.to_owned()),
-        layer(
-            "root",
-            true,
-            "a private root; host programs read-only through an allow-list".to_owned(),
-        ),
-        layer("capabilities", true, "commands have none, and no way to gain any".to_owned()),
-        layer("seccomp", true, "an allow-list of system calls".to_owned()),
-        layer("cgroup_limits", places.limiting(), limits),
-        layer(
-            "cgroup_kill",
-            places.unified.is_some() || places.legacy.contains_key("freezer"),
-            kill.to_owned(),
-        ),
-        layer("network", true, "none but a loopback of its own".to_owned()),
-        layer("landlock", false, landlock.to_owned()),
-        layer("idmapped_mounts", false, "not used; host files show `nobody` as owner".to_owned()),
-    ]
 }
 
 /// What would fix a refusal, from what this host shows of its settings.

@@ -10,18 +10,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use outrigger_sandbox::{Error, Generation, Isolation, Listed, SandboxId, Spec};
+use outrigger_sandbox::{
+    Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
+};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of version and length.
 const HEADER_BYTES: usize = 8;
 
@@ -34,26 +37,44 @@ pub(crate) enum Request {
         spec: Spec,
         /// Host paths beside the built-in ones, bound read-only.
         read_only: Vec<PathBuf>,
+        /// How many more like it are kept ready.
+        warm: u32,
     },
     /// Attach if it lives.
     Find(SandboxId),
-    /// Names of all.
+    /// All of them.
     List,
     /// End and delete.
     Destroy(SandboxId),
+    /// Have nothing of it run, its life kept.
+    Suspend(SandboxId),
+    /// Keep its disk under a name.
+    Snapshot { id: SandboxId, name: SnapshotId },
+    /// All of them.
+    Snapshots,
+    /// Forget a snapshot.
+    Forget(SnapshotId),
+    /// About templates and their layers; a layer comes as a descriptor.
+    Image(ImageRequest),
 }
 
 /// An answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// To `Create` and `Find`, with a connection to its guest.
-    Attached { generation: Generation, isolation: Isolation },
+    Attached { generation: Generation, isolation: Isolation, began: Began, frozen: bool },
     /// To `Find`: it does not live.
-    Absent,
+    Absent { cold: bool },
     /// To `List`.
     List(Vec<Listed>),
-    /// To `Destroy`.
-    Destroyed,
+    /// To `Destroy`, `Suspend` and `Forget`.
+    Done,
+    /// To `Snapshot`.
+    Snapshot(Snapshot),
+    /// To `Snapshots`.
+    Snapshots(Vec<Snapshot>),
+    /// To `Image`.
+    Image(ImageAnswer),
     /// To anything.
     Failed(Error),
 }

@@ -7,19 +7,54 @@
 //!
 //! What it keeps in the state directory:
 //! - `spawner.lock`, held while it lives, so that there is one; `spawner.sock`;
-//! - `sandboxes/<id>/range`, the first of its user ids; `sandboxes/<id>/upper/`, its disk;
-//! - `trash/`, disks that are being deleted; `mnt/`, an empty directory to mount on.
+//! - `sandboxes/<id>/`: `about`, what it is; `range`, the first of its user ids;
+//!   `upper/`, its own tree, and `work/` beside it where it stands on layers; `cold` and
+//!   `kept`, a suspended life;
+//! - `layers/<name>/`: `about` and `tree/`, a sealed tree that others stand on;
+//!   those of images are named by the digest of their content;
+//! - `incoming/`, layers of images that are being unpacked;
+//! - `templates/<name>`, the layers of an image and how it wants to be used;
+//! - `snapshots/<name>`, a named list of layers;
+//! - `pool/`, sandboxes that are kept ready;
+//! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
+mod about;
 mod birth;
-mod deleter;
+mod change;
+mod cold;
+mod copy;
+mod expiry;
+mod fingerprint;
+mod flatten;
 mod ids;
+mod images;
+mod layer;
+mod layers;
 mod live;
+mod origin;
+mod pool;
+mod record;
 mod remove;
 mod root;
+mod sandboxes;
+mod seal;
 mod serve;
 mod setup;
+mod snapshots;
 mod start;
+mod store;
+mod survey;
 mod sys;
+mod task;
+mod template;
+mod unpack;
+mod verify;
+mod waits;
+mod walk;
+
+use std::io;
+
+use outrigger_sandbox::{Error, Generation};
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,4 +84,20 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Whether this process owns every id that sandboxes can have.
 pub(crate) fn all_ids_mapped() -> bool {
     ids::all_mapped()
+}
+
+fn backend(what: &str, error: &io::Error) -> Error {
+    Error::Backend(format!("{what}: {error}"))
+}
+
+/// A name that nothing has.
+fn random_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A name for a life that never was.
+fn generation() -> io::Result<Generation> {
+    Generation::new(random_name()?).map_err(io::Error::other)
 }

@@ -15,10 +15,15 @@ pub enum Isolation {
     Reduced,
     /// Namespaces with a single user id, made without root.
     RootlessSingle,
+    /// A container of a daemon: namespaces and a user without rights, whose id means the
+    /// same on the host. That user is not the one who holds what the sandbox must not have.
+    Container,
     /// Namespaces with subordinate ids, made without root.
     RootlessRange,
     /// Namespaces with a user id range of its own for each sandbox, made by root.
     RootRange,
+    /// A container over a kernel of its own in user space: gVisor.
+    Gvisor,
 }
 
 /// Its name, as it is serialised.
@@ -28,8 +33,10 @@ impl fmt::Display for Isolation {
             Self::Fake => "fake",
             Self::Reduced => "reduced",
             Self::RootlessSingle => "rootless_single",
+            Self::Container => "container",
             Self::RootlessRange => "rootless_range",
             Self::RootRange => "root_range",
+            Self::Gvisor => "gvisor",
         })
     }
 }

@@ -47,7 +47,7 @@ const TEMPLATE: &str = "host-tools";
 pub enum Disk {
     /// The next life finds them.
     Kept,
-    /// The next life begins with an empty workspace.
+    /// It is gone, and the next life begins from its origin.
     Dropped,
 }
 
@@ -82,6 +82,8 @@ struct World {
     boxes: BTreeMap<SandboxId, Place>,
     snapshots: Kept,
     lives: u64,
+    /// When the last disk was made: no two are made at the same time.
+    made_at_ms: u64,
     starts: Vec<Start>,
 }
 
@@ -96,9 +98,10 @@ impl Shared {
 }
 
 impl World {
-    /// Since it began; the fake knows no other time.
+    /// Since it began; the fake knows no other time. Never before a disk was made.
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        elapsed.max(self.made_at_ms)
     }
 }
 
@@ -137,6 +140,7 @@ impl Fake {
             boxes: BTreeMap::new(),
             snapshots: Kept::default(),
             lives: 0,
+            made_at_ms: 0,
             starts: Vec::new(),
         };
         let (capabilities, changed) = (capabilities(), Notify::new());
@@ -154,11 +158,10 @@ impl Fake {
     /// One that does not live is fine.
     pub fn lose(&self, id: &SandboxId, disk: Disk) {
         let mut world = self.shared.world();
-        if let Some(place) = world.boxes.get_mut(id) {
-            place.die();
-            if disk == Disk::Dropped {
-                place.tree = Tree::new();
-            }
+        match (disk, world.boxes.get_mut(id)) {
+            (Disk::Dropped, _) => drop(world.boxes.remove(id)),
+            (Disk::Kept, Some(place)) => place.die(),
+            (Disk::Kept, None) => {}
         }
         drop(world);
         self.shared.changed.notify_waiters();
@@ -215,13 +218,16 @@ impl Backend for Fake {
             });
         }
         let mut world = self.shared.world();
-        let (now, now_ms) = (Instant::now(), world.now_ms());
+        let now = Instant::now();
         let mut made = Began::Restarted;
         if !world.boxes.contains_key(id) {
             let tree = world.tree(&spec.origin)?;
-            world.boxes.insert(id.clone(), Place::new(tree, spec, now, now_ms));
+            world.made_at_ms = world.now_ms().max(world.made_at_ms + 1);
+            let place = Place::new(tree, spec, now, world.made_at_ms);
+            world.boxes.insert(id.clone(), place);
             made = Began::Made;
         }
+        let now_ms = world.now_ms();
         let lives = world.boxes.get(id).is_some_and(Place::has_life);
         let next = (!lives).then(|| world.next_generation());
         let place = world.boxes.get_mut(id).expect("it was there or was just put there");

@@ -42,7 +42,8 @@ pub fn check_path(path: &str) -> Result<(), FileError> {
 ///
 /// # Errors
 /// `invalid_argument` for an empty `old`; `conflict` when `old` is absent, or is
-/// there more than once and one was asked for, with the count and the lines.
+/// there more than once and one was asked for, with the count and the lines;
+/// `too_large` for a result above [`limits::EDIT_FILE_BYTES_MAX`].
 pub fn edit(
     path: &str,
     contents: &[u8],
@@ -55,29 +56,38 @@ pub fn edit(
         let detail = "the text to replace is empty".to_owned();
         return Err(error(FileErrorKind::InvalidArgument, detail));
     }
-    let places = occurrences_of(contents, old);
-    let Some(&first) = places.first() else {
+    // Looked for twice rather than kept: there may be a place for every byte.
+    let Some(first) = occurrences_of(contents, old).next() else {
         return Err(error(FileErrorKind::Conflict, absent(contents, old)));
     };
-    if occurrences == Occurrences::One && places.len() > 1 {
-        return Err(error(FileErrorKind::Conflict, repeated(contents, &places)));
+    let replaced = occurrences_of(contents, old).count();
+    if occurrences == Occurrences::One && replaced > 1 {
+        return Err(error(FileErrorKind::Conflict, repeated(contents, old, replaced)));
     }
-    let mut edited = Vec::with_capacity(contents.len() + new.len());
+    // Known before anything is made: what replaces may be a thousand times as long.
+    let length = contents.len() as u64 - (replaced * old.len()) as u64;
+    let length = length.saturating_add((replaced as u64).saturating_mul(new.len() as u64));
+    if length > limits::EDIT_FILE_BYTES_MAX {
+        let max = limits::EDIT_FILE_BYTES_MAX;
+        let detail = format!("the file would have {length} bytes after it; {max} is the most");
+        return Err(error(FileErrorKind::TooLarge, detail));
+    }
+    let mut edited = Vec::with_capacity(usize::try_from(length).unwrap_or(contents.len()));
     let mut rest = 0;
-    for place in &places {
-        edited.extend_from_slice(&contents[rest..*place]);
+    for place in occurrences_of(contents, old) {
+        edited.extend_from_slice(&contents[rest..place]);
         edited.extend_from_slice(new);
         rest = place + old.len();
     }
     edited.extend_from_slice(&contents[rest..]);
-    let replaced = places.len() as u64;
+    let replaced = replaced as u64;
     let report = Edited { replaced, first_line: line_of(contents, first), digest: digest(&edited) };
     Ok((edited, report))
 }
 
 /// Offsets at which `needle`, which is not empty, stands; none overlaps another.
-fn occurrences_of(contents: &[u8], needle: &[u8]) -> Vec<usize> {
-    memchr::memmem::find_iter(contents, needle).collect()
+fn occurrences_of<'a>(contents: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    memchr::memmem::find_iter(contents, needle)
 }
 
 fn line_of(contents: &[u8], offset: usize) -> u64 {
@@ -87,7 +97,8 @@ fn line_of(contents: &[u8], offset: usize) -> u64 {
 /// Says that a text is absent, and names the usual reason if it is that one.
 fn absent(contents: &[u8], old: &[u8]) -> String {
     let plain = "the text to replace was found 0 times";
-    let has = |needle: &[u8]| !needle.is_empty() && !occurrences_of(contents, needle).is_empty();
+    let has =
+        |needle: &[u8]| !needle.is_empty() && memchr::memmem::find(contents, needle).is_some();
     if has(&with_crlf(old)) && !old.contains(&b'\r') {
         return format!("{plain}; it is there with CRLF line ends, so give \\r\\n instead of \\n");
     }
@@ -108,14 +119,13 @@ fn with_crlf(text: &[u8]) -> Vec<u8> {
     wide
 }
 
-fn repeated(contents: &[u8], places: &[usize]) -> String {
-    let named = places.iter().take(limits::NAMED_LINES_MAX);
-    let lines: Vec<_> = named.map(|place| line_of(contents, *place).to_string()).collect();
-    let more = if places.len() > limits::NAMED_LINES_MAX { " and more" } else { "" };
+fn repeated(contents: &[u8], old: &[u8], count: usize) -> String {
+    let named = occurrences_of(contents, old).take(limits::NAMED_LINES_MAX);
+    let lines: Vec<_> = named.map(|place| line_of(contents, place).to_string()).collect();
+    let more = if count > limits::NAMED_LINES_MAX { " and more" } else { "" };
     format!(
-        "the text to replace was found {} times, at lines {}{more}; add lines around it until it \
+        "the text to replace was found {count} times, at lines {}{more}; add lines around it until it \
          is unique, or ask for all occurrences",
-        places.len(),
         lines.join(", "),
     )
 }
@@ -268,6 +278,16 @@ mod tests {
             Err(error) => error.to_string(),
         };
         expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn an_edit_that_grows_beyond_a_file_is_refused_before_it_is_made() {
+        let contents = vec![b'a'; 1 << 20];
+        let error = edit("f", &contents, b"a", &[b'b'; 1 << 10], Occurrences::All).unwrap_err();
+        assert_eq!(error.kind, FileErrorKind::TooLarge);
+        expect!["the file would have 1073741824 bytes after it; 16777216 is the most"]
+            .assert_eq(&error.detail);
+        assert!(edit("f", &contents, b"a", b"bb", Occurrences::All).is_ok());
     }
 
     #[test]

@@ -191,6 +191,12 @@ impl Gather {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Whether nothing is held that was not taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.taken == self.bytes.len()
+    }
+
     /// The next whole message, if there is one.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
 use outrigger_engine::Engine;
 use outrigger_sandbox::fake::{Disk, Fake};
+use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{
     Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified,
 };
@@ -31,6 +32,8 @@ pub(crate) enum Death {
     Cancelled(u64),
     /// It lives, but at this write, from 0, its sandbox is lost first.
     Lost(u64, Disk),
+    /// It lives, but at this write, from 0, its sandbox is suspended first, unless it is busy.
+    Suspended(u64, Suspend),
 }
 
 /// Who does what the simulated process does not do itself.
@@ -121,6 +124,11 @@ impl Journal for Mortal {
             && at == write
         {
             self.sandboxes.lose(&Engine::sandbox_id(session, SANDBOX), disk);
+        }
+        if let Death::Suspended(at, how) = self.death
+            && at == write
+        {
+            drop(self.sandboxes.suspend(&Engine::sandbox_id(session, SANDBOX), how).await);
         }
         let appended = self.inner.append(session, after, at_ms, events, summary).await;
         if self.death == Death::After(write) {

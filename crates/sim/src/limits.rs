@@ -12,6 +12,11 @@ pub(crate) const COMMAND_MS_MAX: u64 = 400;
 pub(crate) const REPLY_MS_MAX: u64 = 300;
 /// Moments between writes at which each seed kills the harness.
 pub(crate) const MOMENTS: u64 = 3;
+/// From the question to the model until an idle sandbox is frozen: within most replies.
+pub(crate) const FREEZE_AFTER_MS: u64 = 100;
+/// Moments between writes, and writes, at which each seed's sandbox is suspended by
+/// somebody else: once frozen and once cold.
+pub(crate) const SUSPENSIONS: u64 = 3;
 /// Writes at which somebody stops the turn of each seed, and at which somebody ends its session.
 pub(crate) const STOPS: u64 = 2;
 /// Writes, moments between writes, and deaths of the harness, at each of which each
@@ -22,7 +27,7 @@ pub(crate) const LOSSES: u64 = 1;
 pub(crate) const MOMENT_MS_MAX: u64 = 1_500;
 
 /// All measurements together.
-pub const BENCH_MS_MAX: u64 = 115_000;
+pub const BENCH_MS_MAX: u64 = 300_000;
 /// From the start of the measurements' provider until it serves.
 pub const BENCH_PROVIDER_START_MS_MAX: u64 = 5_000;
 /// From the end of its work until a measured harness's spawner is gone.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use outrigger_sandbox::Suspend;
 use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
@@ -57,6 +58,17 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
             }
         }
     }
+    // A life that is suspended goes on: nothing of it shows in the journal, whether
+    // the harness is killed as well or not.
+    for plan in suspensions(&mut rng, calm.writes) {
+        let place = format!("{plan:?}");
+        let suspended = run(seed, &plan).await.map_err(|violation| (place.clone(), violation))?;
+        report.runs += 1;
+        report.kills += suspended.kills;
+        if few_tokens(seed).is_none() || suspended.kills == 0 {
+            same(&calm.shape, &suspended.shape).map_err(|violation| (place, violation))?;
+        }
+    }
     // What these change changes what follows, so there is no shape to compare with.
     let overtaken = (0..calm.writes).map(|write| vec![Kill::Write(Death::Overtaken(write))]);
     for plan in overtaken.chain(stops(&mut rng, calm.writes)).chain(losses(&mut rng, calm.writes)) {
@@ -73,6 +85,20 @@ fn stops(rng: &mut fastrand::Rng, writes: u64) -> Vec<Vec<Kill>> {
     for _ in 0..limits::STOPS.min(writes) {
         plans.push(vec![Kill::Write(Death::Interrupted(rng.u64(..writes)))]);
         plans.push(vec![Kill::Write(Death::Cancelled(rng.u64(..writes)))]);
+    }
+    plans
+}
+
+/// Somebody else suspends the sandbox: at a write, at any moment, and while nobody is there.
+fn suspensions(rng: &mut fastrand::Rng, writes: u64) -> Vec<Vec<Kill>> {
+    let mut plans = Vec::new();
+    for _ in 0..limits::SUSPENSIONS.min(writes) {
+        for how in [Suspend::Frozen, Suspend::Cold] {
+            plans.push(vec![Kill::Write(Death::Suspended(rng.u64(..writes), how))]);
+            plans.push(vec![Kill::Suspension(rng.u64(1..limits::MOMENT_MS_MAX), how)]);
+            let death = Kill::Write(Death::After(rng.u64(..writes)));
+            plans.push(vec![death, Kill::SuspendedMeanwhile(how)]);
+        }
     }
     plans
 }
@@ -101,6 +127,10 @@ enum Kill {
     Loss(u64, Disk),
     /// Its sandbox was lost before it began.
     LostMeanwhile(Disk),
+    /// Its sandbox is suspended by somebody else after so many milliseconds.
+    Suspension(u64, Suspend),
+    /// Its sandbox was suspended before it began.
+    SuspendedMeanwhile(Suspend),
 }
 
 impl Kill {
@@ -113,6 +143,12 @@ impl Kill {
                 Fate { lost_after: Some((Duration::from_millis(ms), disk)), ..fate }
             }
             Self::LostMeanwhile(disk) => Fate { lost_before: Some(disk), ..fate },
+            Self::Suspension(ms, how) => {
+                Fate { suspended_after: Some((Duration::from_millis(ms), how)), ..fate }
+            }
+            Self::SuspendedMeanwhile(how) => {
+                Fate { suspended_after: Some((Duration::ZERO, how)), ..fate }
+            }
         }
     }
 

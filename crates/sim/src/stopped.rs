@@ -109,37 +109,39 @@ impl Stop {
     }
 }
 
-/// Between two lives of a sandbox stands that the first was lost, and what the
-/// journal tells of it stands in the conversation.
+/// Between two lives of a sandbox stands that the first was lost, and the model was
+/// told of it once for each life that took the place of another.
 fn told(records: &[Record], last: &State) -> Result<(), Violation> {
-    let notices: Vec<&str> = last.conversation().iter().filter_map(notice).collect();
+    let notices = last.conversation().iter().filter(|item| matches!(item, Item::Notice(_)));
     let mut lives: BTreeMap<&str, &str> = BTreeMap::new();
     // What the model is not asked again after is told when it is.
     let asked = records.iter().rfind(|record| is_reply(record)).map(|record| record.seq);
-    let is_told = |seq: Seq, text: &str| asked < Some(seq) || notices.contains(&text);
+    let (mut replaced, mut untold, mut news) = (0, 0, String::new());
     for record in records {
         match &record.event {
-            Event::SandboxLost { sandbox, generation, notice } => {
+            Event::SandboxLost { sandbox, generation, .. } => {
                 let lived = lives.remove(sandbox.as_str()) == Some(generation);
-                if !lived || !is_told(record.seq, notice) {
-                    return Err(Violation::Untold(generation.clone()));
-                }
+                lived.then_some(()).ok_or_else(|| Violation::Untold(generation.clone()))?;
             }
             Event::Settled { outcome: Outcome::Done(Product::Sandbox(ready)), .. } => {
                 let before = lives.insert(crate::world::SANDBOX, &ready.generation);
-                let noted = ready.note.as_deref().is_none_or(|note| is_told(record.seq, note));
-                if before.is_some_and(|before| before != ready.generation) || !noted {
+                if before.is_some_and(|before| before != ready.generation) {
                     return Err(Violation::Untold(ready.generation.clone()));
+                }
+                if ready.replaces.is_some() {
+                    replaced += 1;
+                    untold += usize::from(asked < Some(record.seq));
+                    news.clone_from(&ready.generation);
                 }
             }
             _ => {}
         }
     }
-    Ok(())
-}
-
-fn notice(item: &Item) -> Option<&str> {
-    if let Item::Notice(text) = item { Some(text) } else { None }
+    let told = notices.count();
+    if (replaced - untold..=replaced).contains(&told) {
+        return Ok(());
+    }
+    Err(Violation::Untold(news))
 }
 
 fn is_reply(record: &Record) -> bool {

@@ -4,10 +4,11 @@ use outrigger_agent::{
     Amounts, Author, Event, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
     TurnLimits, Workspace,
 };
-use outrigger_engine::{Clock, Engine, Error, Feed, Parts};
+use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::{Disk, Fake};
+use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::crash::{Death, Mortal};
+use crate::limits;
 use crate::model::Simulated;
 
 /// Name of the sandbox in the simulated sessions.
@@ -51,6 +53,8 @@ pub(crate) struct Fate {
     pub(crate) lost_before: Option<Disk>,
     /// When the sandbox is lost, between writes.
     pub(crate) lost_after: Option<(Duration, Disk)>,
+    /// When somebody else suspends the sandbox, or tries to, between writes.
+    pub(crate) suspended_after: Option<(Duration, Suspend)>,
 }
 
 /// How a harness ended.
@@ -84,12 +88,13 @@ impl World {
     }
 
     fn engine(&self, journal: Arc<Mortal>) -> Engine {
+        let mut site = Site::new(Arc::new(self.sandboxes.clone()), Fake::spec());
+        site.care.freeze_after_ms = Some(limits::FREEZE_AFTER_MS);
         Engine::new(Parts {
             journal,
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
-            backend: Arc::new(self.sandboxes.clone()),
-            sandbox: Fake::spec(),
+            sandboxes: [(SANDBOX.to_owned(), site)].into(),
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),
@@ -105,14 +110,17 @@ impl World {
         let engine = self.engine(Arc::clone(&journal));
         let poke = Notify::new();
         let driving = async {
-            let mut driving = std::pin::pin!(engine.drive(&self.session, &poke));
-            if let Some((moment, disk)) = fate.lost_after {
-                match tokio::time::timeout(moment, &mut driving).await {
-                    Ok(ended) => return ended,
-                    Err(_) => self.lose(disk),
+            let mut park = self.befall(fate, engine.drive(&self.session, &poke)).await?;
+            loop {
+                // Who waits has its answer; what follows can be killed as well.
+                engine.rest(&self.session).await?;
+                // Whoever appends meanwhile pokes.
+                let again = engine.drive(&self.session, &poke).await?;
+                if again == park {
+                    return Ok(park);
                 }
+                park = again;
             }
-            driving.await
         };
         let ended = match fate.killed_after {
             None => Some(driving.await),
@@ -126,6 +134,29 @@ impl World {
             Some(Ok(park)) => Ok((Ended::Parked(park), writes)),
             Some(Err(error)) => Err(error),
         }
+    }
+
+    /// Drives, and does meanwhile what befalls the sandbox.
+    async fn befall<T>(&self, fate: Fate, driving: impl Future<Output = T>) -> T {
+        let mut driving = std::pin::pin!(driving);
+        let moment = fate.lost_after.map(|(moment, _)| moment);
+        if let Some(moment) = moment.or(fate.suspended_after.map(|(moment, _)| moment)) {
+            match tokio::time::timeout(moment, &mut driving).await {
+                Ok(ended) => return ended,
+                Err(_) => match (fate.lost_after, fate.suspended_after) {
+                    (Some((_, disk)), _) => self.lose(disk),
+                    (None, Some((_, how))) => self.suspend(how).await,
+                    (None, None) => {}
+                },
+            }
+        }
+        driving.await
+    }
+
+    /// As an idle time that is over does it. Busy, or gone, is fine.
+    async fn suspend(&self, how: Suspend) {
+        let id = Engine::sandbox_id(&self.session, SANDBOX);
+        drop(self.sandboxes.suspend(&id, how).await);
     }
 
     fn lose(&self, disk: Disk) {
@@ -187,6 +218,7 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
         budget: Amounts { steps: 10_000, tokens },
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
         workspace: Some(workspace),
+        sandboxes: Vec::new(),
     }
 }
 

@@ -50,6 +50,21 @@ impl Tool {
         TOOLS.iter().find(|tool| tool.name.as_str() == name)
     }
 
+    /// The same with a name and words of its own, for a further sandbox.
+    pub(crate) fn spec_of_further(&self, sandbox: &str) -> ToolSpec {
+        let built_in = self.name.as_str();
+        ToolSpec {
+            name: format!("{built_in}_{sandbox}"),
+            description: format!(
+                "In the sandbox `{sandbox}`, whose disk is its own and whose tools all end in \
+                 `_{sandbox}`: {}",
+                self.description
+            ),
+            built_in: Some(built_in.to_owned()),
+            ..self.spec(sandbox)
+        }
+    }
+
     /// What the turn machine and the model are told of it.
     pub(crate) fn spec(&self, sandbox: &str) -> ToolSpec {
         let (concurrency, recovery) = match self.kind {
@@ -67,6 +82,7 @@ impl Tool {
             concurrency,
             recovery,
             sandbox: Some(sandbox.to_owned()),
+            built_in: None,
         }
     }
 }

@@ -27,7 +27,8 @@ use catalogue::{TOOLS, Tool, ToolName};
 /// A tool call that is about to be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation<'a> {
-    /// Name of the tool, as the model wrote it.
+    /// Name of the built-in tool, which for a further sandbox is not the one that the
+    /// model wrote.
     pub tool: &'a str,
     /// Its arguments, as the model wrote them: JSON, if it behaved.
     pub arguments: &'a str,
@@ -40,6 +41,12 @@ pub struct Invocation<'a> {
 #[must_use]
 pub fn specs(sandbox: &str) -> Vec<ToolSpec> {
     TOOLS.iter().map(|tool| tool.spec(sandbox)).collect()
+}
+
+/// All tools, acting in a further sandbox of that name, which they carry in theirs.
+#[must_use]
+pub fn specs_of_further(sandbox: &str) -> Vec<ToolSpec> {
+    TOOLS.iter().map(|tool| tool.spec_of_further(sandbox)).collect()
 }
 
 /// Performs a call and gives what the model sees of it. `sink` gets a command's

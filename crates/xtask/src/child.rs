@@ -33,18 +33,32 @@ pub(crate) enum Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Child {
     argv: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Child {
     /// From words, the first being the program.
     pub(crate) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
-        Self { argv: words.into_iter().map(Into::into).collect() }
+        Self { argv: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
+    }
+
+    /// The same with a variable in its environment.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// A program of the simulation crate, built for speed.
     pub(crate) fn sim_bin(bin: &str, args: impl IntoIterator<Item = String>) -> Self {
         let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-sim"];
         let words = words.into_iter().chain(["--bin", bin, "--"]).map(str::to_owned);
+        Self::new(words.chain(args))
+    }
+
+    /// The program that attacks sandboxes, built for speed, because it floods itself.
+    pub(crate) fn attack(args: impl IntoIterator<Item = String>) -> Self {
+        let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-attack"];
+        let words = words.into_iter().chain(["--bin", "attack", "--"]).map(str::to_owned);
         Self::new(words.chain(args))
     }
 
@@ -84,7 +98,7 @@ impl Child {
     fn command(&self) -> Command {
         let (program, args) = self.argv.split_first().expect("a child has a program");
         let mut command = Command::new(program);
-        command.args(args);
+        command.args(args).envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -33,10 +33,12 @@ struct Step {
 }
 
 fn step(name: &'static str, typed: &str) -> Step {
-    let runner = match typed.split_whitespace().nth(1) {
-        Some("nextest") => Some(Runner::Nextest),
-        Some("test") => Some(Runner::Cargo),
-        _ => None,
+    let runner = if typed.contains("cargo nextest ") {
+        Some(Runner::Nextest)
+    } else if typed.contains("cargo test ") {
+        Some(Runner::Cargo)
+    } else {
+        None
     };
     Step { name, child: Child::new(typed.split_whitespace()), runner }
 }
@@ -44,9 +46,9 @@ fn step(name: &'static str, typed: &str) -> Step {
 /// The steps, in the order in which CI runs them.
 fn steps(has_nextest: bool) -> Vec<Step> {
     let tests = if has_nextest {
-        "cargo nextest run --workspace --no-fail-fast"
+        "cargo xtask docker cargo nextest run --workspace --no-fail-fast"
     } else {
-        "cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
+        "cargo xtask docker cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
     };
     vec![
         step("format", "cargo fmt --all --check"),
@@ -144,12 +146,15 @@ mod tests {
             clippy: cargo clippy --workspace --all-targets -- -D warnings
             tidy: cargo xtask tidy
             layers: cargo xtask layers
-            tests: cargo nextest run --workspace --no-fail-fast
+            tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
             simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200
         "#]]
         .assert_eq(&typed(true));
-        assert!(typed(false).contains("tests: cargo test --workspace --lib --bins --tests"));
+        assert!(
+            typed(false)
+                .contains("tests: cargo xtask docker cargo test --workspace --lib --bins --tests")
+        );
     }
 
     fn check(steps: &[Step], exit: u8, expected: &Expect) {

@@ -197,6 +197,7 @@ fn line(before: &State, event: &Event) -> Option<String> {
             format!("settled {}: {outcome}", named(*effect))
         }
         Event::SandboxLost { generation, .. } => format!("lost {generation}"),
+        Event::SandboxKept { kept, .. } => format!("kept {}", kept.snapshot),
         Event::Interrupted { .. } => "interrupted".to_owned(),
         Event::Cancelled { .. } => "cancelled".to_owned(),
         Event::Resumed { .. } => "resumed".to_owned(),

@@ -1,9 +1,9 @@
 //! Short ways to write down specs, replies and events.
 
 use outrigger_agent::{
-    Amounts, Author, Call, Concurrency, Digest, Event, Message, ModelSpec, Origin, Outcome, Part,
-    Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec, Status, Stop, ToolKind,
-    ToolOutput, ToolSpec, TurnLimits, Usage,
+    Amounts, Author, Call, Concurrency, Digest, Event, Loss, Message, ModelSpec, Origin, Outcome,
+    Part, Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec, Status, Stop,
+    ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
 use outrigger_policy::RuleSetHash;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         concurrency,
         recovery,
         sandbox: Some("work".to_owned()),
+        built_in: None,
     }
 }
 
@@ -57,6 +58,7 @@ pub(crate) fn spec() -> Spec {
         budget: Amounts { steps: 1_000, tokens: 1_000_000 },
         turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
         workspace: None,
+        sandboxes: Vec::new(),
     }
 }
 
@@ -106,7 +108,8 @@ pub(crate) fn sandbox(generation: &str) -> Outcome {
         generation: generation.to_owned(),
         backend: "fake".to_owned(),
         isolation: "none".to_owned(),
-        note: None,
+        disk_made_at_ms: None,
+        replaces: None,
     }))
 }
 
@@ -118,7 +121,7 @@ pub(crate) fn lost(generation: &str) -> Event {
     Event::SandboxLost {
         sandbox: "work".to_owned(),
         generation: generation.to_owned(),
-        notice: format!("The sandbox {generation} was lost."),
+        loss: Loss::Gone,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Events in orders that can't be: neither function may panic over them.
 
 use outrigger_agent::{
-    Amounts, Answer, CallFault, Event, Failure, ModelFault, Outcome, Place, Record, Reply, Seq,
-    Spec, State, ToolCall, TurnEnd, TurnLimits, Usage, Work,
+    Amounts, Answer, CallFault, Event, Failure, Kept, Loss, ModelFault, Outcome, Place, Record,
+    Reply, Seq, Spec, State, ToolCall, TurnEnd, TurnLimits, Usage, Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -118,15 +118,20 @@ fn event(tape: &mut Tape) -> Event {
             Event::Started { effect, attempt, reserved: amounts(tape), place }
         }
         11..13 => Event::Settled { effect, outcome: outcome(tape), spent: amounts(tape) },
-        13 => match tape.below(4) {
+        13 => match tape.below(5) {
             0 => Event::Interrupted { by },
             1 => build::lost(&text(tape)),
             2 if tape.rarely(40) => Event::Cancelled { by, reason: text(tape) },
-            _ => Event::SandboxLost {
+            2 => Event::SandboxLost {
                 sandbox: text(tape),
                 generation: text(tape),
-                notice: text(tape),
+                loss: Loss::Altered(text(tape)),
             },
+            _ => {
+                let kept = Kept { snapshot: text(tape), at_ms: u64::from(tape.byte()) };
+                let (sandbox, dropped) = (text(tape), vec![text(tape)]);
+                Event::SandboxKept { sandbox, kept, dropped }
+            }
         },
         14 => {
             let budget = tape.rarely(128).then(|| amounts(tape));

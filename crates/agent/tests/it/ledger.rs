@@ -77,6 +77,7 @@ impl Ledger {
             Event::Cancelled { .. } => self.was_cancelled = true,
             Event::Said(_)
             | Event::SandboxLost { .. }
+            | Event::SandboxKept { .. }
             | Event::Interrupted { .. }
             | Event::Resumed { .. } => {}
         }

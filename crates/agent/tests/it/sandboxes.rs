@@ -1,7 +1,9 @@
 //! Sandboxes are made when something needs one, and the model is told what was lost.
 
 use expect_test::expect;
-use outrigger_agent::{Event, Failure, Outcome, Recover, TurnEnd, Work};
+use outrigger_agent::{
+    Event, Failure, Kept, Outcome, Product, Recover, Replacement, SandboxReady, TurnEnd, Work,
+};
 
 use crate::bench::Bench;
 use crate::build::{answer, call, lost, output, reply, said, sandbox, spec};
@@ -90,7 +92,7 @@ fn a_lost_sandbox_is_told_of_and_made_anew() {
         started call b bash (attempt 1, 1 steps, 0 tokens)
         lost g1
         settled call b bash: done
-        started ask_model (attempt 1, 1 steps, 214 tokens)
+        started ask_model (attempt 1, 1 steps, 250 tokens)
         settled ask_model: done
         ended Answered
         park Message
@@ -101,10 +103,80 @@ fn a_lost_sandbox_is_told_of_and_made_anew() {
         reply "" [a=bash b=bash]
         result a Unknown "It may have run."
         result b Ok "b"
-        notice "The sandbox g1 was lost."
+        notice "The sandbox `work` was lost (it is gone) and was made again: every process in it is gone. Look at its files before you rely on them."
         reply "Done." []
     "#]]
     .assert_eq(&bench.conversation());
+}
+
+fn kept(at_ms: u64) -> Kept {
+    Kept { snapshot: format!("s{at_ms}"), at_ms }
+}
+
+fn keep(at_ms: u64, dropped: &[&str]) -> Event {
+    let dropped = dropped.iter().map(|name| (*name).to_owned()).collect();
+    Event::SandboxKept { sandbox: "work".to_owned(), kept: kept(at_ms), dropped }
+}
+
+/// A life in the place of one that was lost.
+fn replaced(generation: &str, replaces: Replacement) -> Outcome {
+    let Outcome::Done(Product::Sandbox(ready)) = sandbox(generation) else { unreachable!() };
+    Outcome::Done(Product::Sandbox(SandboxReady { replaces: Some(replaces), ..ready }))
+}
+
+#[test]
+fn the_model_is_told_once_what_a_loss_took_and_what_is_there() {
+    for (replaces, told) in [
+        (Replacement::Disk, "files are as they were left"),
+        (Replacement::Snapshot(kept(60_000)), "from its snapshot of 00:01 UTC"),
+        (Replacement::Start, "back at its starting content"),
+    ] {
+        let mut bench = Bench::with_task(spec());
+        bench.reply(reply(vec![call("a", "bash", "{}")])).settle(sandbox("g1"));
+        bench.append(keep(60_000, &[]));
+        bench.settle(output("a"));
+        bench.append(lost("g1"));
+        assert_eq!(bench.state.sandbox("work"), None);
+        bench.reply(reply(vec![call("b", "read", r#"{"n":1}"#)]));
+        let emptied = replaces == Replacement::Start;
+        bench.settle(replaced("g2", replaces));
+        assert_eq!(bench.state.kept("work"), [kept(60_000)], "what was kept stays");
+        assert_eq!(bench.state.unkept("work").is_some(), emptied, "{told}");
+        bench.settle(output("b"));
+        bench.reply(answer("Done."));
+        let conversation = bench.conversation();
+        let notices: Vec<&str> =
+            conversation.lines().filter(|line| line.starts_with("notice")).collect();
+        let [notice] = notices[..] else { panic!("{conversation}") };
+        assert!(notice.contains(told), "{notice}");
+        assert!(notice.contains("(it is gone)"), "{notice}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_known_until_it_is_dropped_or_something_changes() {
+    let mut bench = Bench::with_task(spec());
+    bench.append(keep(1, &[]));
+    assert_eq!(bench.state.kept("work"), [], "a sandbox that never was has no disk");
+    bench.reply(reply(vec![call("a", "bash", "{}")])).settle(sandbox("g1"));
+    assert!(bench.state.unkept("work").is_some(), "it was just filled, and its call runs");
+    bench.settle(output("a"));
+    bench.append(keep(1, &[]));
+    bench.append(keep(2, &[]));
+    assert_eq!(bench.state.unkept("work"), None);
+    bench.reply(reply(vec![call("b", "read", "{}")])).settle(output("b"));
+    assert_eq!(bench.state.unkept("work"), None, "it only read");
+    bench.reply(reply(vec![call("c", "write", "{}")]));
+    let changed = bench.state.unkept("work");
+    assert!(changed.is_some());
+    bench.settle(output("c"));
+    assert_eq!(bench.state.unkept("work"), changed);
+    bench.append(keep(3, &["s1", "s9"]));
+    bench.append(keep(3, &[]));
+    assert_eq!(bench.state.kept("work"), [kept(2), kept(3)]);
+    bench.append(lost("g1"));
+    assert_eq!(bench.state.unkept("work"), None, "nothing is there to keep");
+    assert_eq!(bench.state.kept("work"), [kept(2), kept(3)]);
 }
 
 #[test]

@@ -1,14 +1,18 @@
-//! Makes a session's sandbox, with its starting content.
+//! Makes a session's sandbox, with its starting content, or makes one in the place of
+//! one that was lost: over its disk, from what was kept of it, or from the start.
 
 use outrigger_agent::{
-    Amounts, Failure, Outcome, Phase, Product, SandboxReady, Seq, SessionId, State, Workspace,
+    Amounts, Failure, Kept, Outcome, Phase, Product, Replacement, SandboxReady, Seq, SessionId,
+    State,
 };
-use outrigger_sandbox::{Error, Sandbox};
+use outrigger_sandbox::{Began, Error, Listed, Origin, Sandbox};
+use outrigger_store::Blobs;
 use std::sync::Arc;
 
 use crate::live::{Completed, Live};
-use crate::workspace::{self, History, Imported};
-use crate::{Engine, Parts};
+use crate::sandboxes::{Berth, Keep, origin_of};
+use crate::workspace::{self, Imported};
+use crate::{Engine, Feed, Notice, Trouble, keep, limits, reach};
 
 impl Engine {
     pub(super) fn provision(
@@ -17,69 +21,200 @@ impl Engine {
         effect: Seq,
         sandbox: String,
     ) -> impl Future<Output = Completed> + Send + use<> {
-        let parts = Arc::clone(&self.parts);
-        let session = live.session.clone();
-        let workspace = live.state.spec().and_then(|spec| spec.workspace.clone());
-        let history = History {
-            attempt: format!("{effect}.{}", attempt(&live.state, effect)),
-            filled: live.state.was_provisioned(&sandbox),
-        };
+        let berth = self.berth(&live.session, &live.state, &sandbox);
+        let provision = berth.map(|berth| Provision {
+            blobs: Arc::clone(&self.parts.blobs),
+            feed: self.feed().clone(),
+            session: live.session.clone(),
+            name: sandbox.clone(),
+            effect,
+            attempt: attempt(&live.state, effect),
+            before: live.state.last_ready(&sandbox).cloned(),
+            berth,
+        });
         async move {
-            let content = workspace.as_ref().map(|workspace| (workspace, &history));
-            let made = make(&parts, &session, &sandbox, content).await;
-            let (outcome, reached) = match made {
-                Ok((ready, reached)) => (Outcome::Done(Product::Sandbox(ready)), Some(reached)),
-                Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None),
+            let made = match provision {
+                Ok(provision) => provision.make().await.map_err(|hitch| hitch.detail),
+                Err(error) => Err(error.to_string()),
             };
-            let reached = reached.map(|reached| (sandbox, reached));
-            Completed { reached, ..Completed::new(effect, outcome, Amounts::default()) }
+            let (outcome, reached, kept) = match made {
+                Ok(made) => {
+                    let ready = Outcome::Done(Product::Sandbox(made.ready));
+                    (ready, Some((sandbox.clone(), made.sandbox)), made.kept)
+                }
+                Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None, None),
+            };
+            let kept = kept.map(|kept| (sandbox, kept));
+            Completed { reached, kept, ..Completed::new(effect, outcome, Amounts::default()) }
         }
     }
 }
 
-/// Create-or-attach, and fill-unless-filled: repeating it after a crash is harmless.
-async fn make(
-    parts: &Parts,
-    session: &SessionId,
-    name: &str,
-    content: Option<(&Workspace, &History)>,
-) -> Result<(SandboxReady, Arc<dyn Sandbox>), String> {
-    let id = Engine::sandbox_id(session, name);
-    let plain = |error: Error| error.to_string();
-    let sandbox = parts.backend.create(&id, &parts.sandbox).await.map_err(plain)?;
-    let note = match content {
-        None => None,
-        Some((content, history)) => fill(parts, &*sandbox, content, history).await?,
-    };
-    let capabilities = parts.backend.capabilities();
-    let ready = SandboxReady {
-        id: id.to_string(),
-        generation: sandbox.generation().to_string(),
-        backend: capabilities.backend.clone(),
-        isolation: capabilities.isolation.to_string(),
-        note,
-    };
-    Ok((ready, sandbox))
+struct Provision {
+    blobs: Arc<dyn Blobs>,
+    feed: Feed,
+    session: SessionId,
+    name: String,
+    effect: Seq,
+    attempt: u32,
+    /// As it was ready last, if it ever was.
+    before: Option<SandboxReady>,
+    berth: Berth,
 }
 
-async fn fill(
-    parts: &Parts,
-    sandbox: &dyn Sandbox,
-    content: &Workspace,
-    history: &History,
-) -> Result<Option<String>, String> {
-    match workspace::import(&*parts.blobs, content, history, sandbox).await {
-        Ok(Imported::Fresh | Imported::Attached) => Ok(None),
-        Ok(Imported::Kept) => Ok(Some(
-            "The sandbox was started again over its old disk: files are as they were left, processes are gone."
-                .to_owned(),
-        )),
-        Ok(Imported::Renewed) => Ok(Some(
-            "The sandbox and its disk were lost: the workspace is back at its starting content, and every change is gone."
-                .to_owned(),
-        )),
-        Err(error) => Err(workspace::explain(&error)),
+struct Made {
+    ready: SandboxReady,
+    sandbox: Arc<dyn Sandbox>,
+    kept: Option<Kept>,
+}
+
+/// Why a sandbox could not be made.
+struct Hitch {
+    detail: String,
+    /// It was suspended, or died, while it was filled: another attempt may succeed.
+    lost: bool,
+}
+
+impl From<Error> for Hitch {
+    fn from(error: Error) -> Self {
+        Self { detail: workspace::explain(&error), lost: matches!(error, Error::Lost { .. }) }
     }
+}
+
+impl From<workspace::Error> for Hitch {
+    fn from(error: workspace::Error) -> Self {
+        let lost = matches!(&error, workspace::Error::Sandbox { source: Error::Lost { .. }, .. });
+        Self { detail: workspace::explain(&error), lost }
+    }
+}
+
+impl Provision {
+    /// Makes it, a few times if it is suspended in the middle.
+    async fn make(&self) -> Result<Made, Hitch> {
+        self.berth.check().map_err(|detail| Hitch { detail, lost: false })?;
+        let mut made = self.make_once().await;
+        for _ in 1..limits::REACHES_MAX {
+            if !matches!(&made, Err(Hitch { lost: true, .. })) {
+                break;
+            }
+            made = self.make_once().await;
+        }
+        made
+    }
+
+    /// Create-or-attach, and fill-unless-filled: repeating it after a crash is harmless.
+    async fn make_once(&self) -> Result<Made, Hitch> {
+        let kept = self.kept().await;
+        let sandbox = self.create(&kept).await?;
+        let listed = reach::listed(&self.berth, &self.berth.id).await?;
+        // A backend that does not know when it made a disk says 0.
+        let disk = listed.as_ref().map(|listed| listed.made_at_ms).filter(|made| *made > 0);
+        let known = self.before.is_some() && self.has_old_disk(disk, &*sandbox).await;
+        let from = listed.and_then(|listed| snapshot_of(listed, &kept)).filter(|_| !known);
+        let begins = !known && from.is_none() && self.berth.content.is_some();
+        let filled = begins && self.fill(&*sandbox).await?;
+        let capabilities = self.berth.backend.capabilities();
+        let generation = sandbox.generation().to_string();
+        let lived = self.before.as_ref().is_some_and(|before| before.generation == generation);
+        let replaces = match (&self.before, from) {
+            (None, _) => None,
+            (Some(_), _) if lived => None,
+            (Some(_), Some(kept)) => Some(Replacement::Snapshot(kept)),
+            (Some(_), None) if known => Some(Replacement::Disk),
+            (Some(_), None) => Some(Replacement::Start),
+        };
+        let ready = SandboxReady {
+            id: self.berth.id.to_string(),
+            generation,
+            backend: capabilities.backend.clone(),
+            isolation: capabilities.isolation.to_string(),
+            disk_made_at_ms: disk,
+            replaces,
+        };
+        // Also what an attempt before this one filled; but not what others work in.
+        let keeps = filled || (begins && !self.berth.shared);
+        let kept = if keeps { self.keep().await } else { None };
+        Ok(Made { ready, sandbox, kept })
+    }
+
+    /// What is kept of it, the oldest first. The sessions that share one know nothing
+    /// of what the others kept.
+    async fn kept(&self) -> Vec<Kept> {
+        match self.berth.backend.snapshots() {
+            Ok(snapshots) if self.berth.shared => {
+                keep::of_sandbox(snapshots, &self.berth.id).await.unwrap_or_default()
+            }
+            Ok(_) | Err(_) => self.berth.kept.clone(),
+        }
+    }
+
+    /// Over its own disk if there is a sound one, else from what was kept last, from
+    /// what was kept before that, or from the template.
+    async fn create(&self, kept: &[Kept]) -> Result<Arc<dyn Sandbox>, Error> {
+        let Berth { id, backend, .. } = &self.berth;
+        let origins = kept.iter().rev().filter_map(origin_of).chain([self.berth.template()]);
+        let mut last = None;
+        for origin in origins {
+            let spec = self.berth.spec(origin);
+            let mut created = backend.create(id, &spec).await;
+            if let Err(Error::Altered { .. }) = &created {
+                // Either its own disk or what it would begin from: without the first,
+                // it shows whether it is the second.
+                backend.destroy(id).await?;
+                created = backend.create(id, &spec).await;
+            }
+            match created {
+                Ok(sandbox) => return Ok(sandbox),
+                Err(error @ (Error::Altered { .. } | Error::Absent { .. })) => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.expect("the template is always tried"))
+    }
+
+    /// Whether its disk is the one that it had when it was ready last.
+    async fn has_old_disk(&self, disk: Option<u64>, sandbox: &dyn Sandbox) -> bool {
+        match (self.before.as_ref().and_then(|before| before.disk_made_at_ms), disk) {
+            (Some(before), Some(now)) => before == now,
+            // What was filled and holds something was filled before; a command may have
+            // deleted the mark.
+            (None, _) | (_, None) => match &self.berth.content {
+                Some(_) => !workspace::is_empty(sandbox).await.unwrap_or(true),
+                None => sandbox.began() != Began::Made,
+            },
+        }
+    }
+
+    /// Fills it. False if there is nothing to fill it with, or it was filled before.
+    async fn fill(&self, sandbox: &dyn Sandbox) -> Result<bool, workspace::Error> {
+        let Some(content) = &self.berth.content else { return Ok(false) };
+        let attempt = format!("{}.{}.{}", self.session, self.effect, self.attempt);
+        let imported = workspace::import(&*self.blobs, content, &attempt, sandbox).await?;
+        Ok(imported == Imported::Fresh)
+    }
+
+    /// Keeps it as it was filled. Failing to is no failure: it can be filled again.
+    async fn keep(&self) -> Option<Kept> {
+        if self.berth.care.keep == Keep::Off {
+            return None;
+        }
+        let snapshots = self.berth.backend.snapshots().ok()?;
+        match keep::take(&self.berth, snapshots, &self.session, self.effect).await {
+            Ok(kept) => Some(kept),
+            Err(source) => {
+                let trouble = Trouble::NotKept { sandbox: self.name.clone(), source };
+                self.feed.tell(&self.session, || Notice::Trouble(trouble));
+                None
+            }
+        }
+    }
+}
+
+/// The snapshot that a disk began from.
+fn snapshot_of(listed: Listed, kept: &[Kept]) -> Option<Kept> {
+    let Origin::Snapshot(name) = listed.origin else { return None };
+    let known = kept.iter().find(|kept| kept.snapshot == name.as_str()).cloned();
+    Some(known.unwrap_or(Kept { snapshot: name.to_string(), at_ms: listed.made_at_ms }))
 }
 
 fn attempt(state: &State, effect: Seq) -> u32 {

@@ -2,10 +2,11 @@
 
 use futures_util::StreamExt;
 use outrigger_agent::{Outcome, Phase, Place, Seq};
-use outrigger_sandbox::{ExecId, SandboxId};
+use outrigger_sandbox::ExecId;
 use std::time::Duration;
 
 use crate::live::{Completed, Live};
+use crate::sandboxes::Berth;
 use crate::{Engine, limits};
 
 impl Engine {
@@ -15,12 +16,12 @@ impl Engine {
         let places: Vec<Place> = ids.iter().filter_map(|id| place_of(live, *id)).collect();
         let commands = places.len();
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
-        let kill = |place: Place| {
-            let id = Self::sandbox_id(&live.session, &place.sandbox);
+        let killing = |place: Place| {
+            let berth = self.berth(&live.session, &live.state, &place.sandbox).ok();
             // A sandbox that does not answer must not keep a person waiting.
-            tokio::time::timeout(patience, self.kill(id, place))
+            tokio::time::timeout(patience, kill(berth, place))
         };
-        let killing: Vec<_> = places.into_iter().map(kill).collect();
+        let killing: Vec<_> = places.into_iter().map(killing).collect();
         futures_util::future::join_all(killing).await;
         self.settle_what_ended(live, commands).await;
         // What is left was a model call, or did not end in time: nobody waits for it any more.
@@ -41,17 +42,17 @@ impl Engine {
             }
         }
     }
+}
 
-    /// Failing to kill is no failure of the cancel: a sandbox that is gone has no commands.
-    async fn kill(&self, id: SandboxId, place: Place) {
-        let (Ok(Some(sandbox)), Ok(exec)) =
-            (self.parts.backend.find(&id).await, ExecId::new(place.exec))
-        else {
-            return;
-        };
-        if sandbox.generation().as_str() == place.generation {
-            drop(sandbox.kill(&exec).await);
-        }
+/// Kills one command, and none of others that share its sandbox. Failing to is no
+/// failure of the cancel: a sandbox that is gone has no commands, and a cold one
+/// none that run.
+async fn kill(berth: Option<Berth>, place: Place) {
+    let Some(berth) = berth else { return };
+    let found = berth.backend.find(&berth.id).await;
+    let (Ok(Some(sandbox)), Ok(exec)) = (found, ExecId::new(place.exec)) else { return };
+    if sandbox.generation().as_str() == place.generation {
+        drop(sandbox.kill(&exec).await);
     }
 }
 

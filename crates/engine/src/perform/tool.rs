@@ -1,15 +1,17 @@
 //! Performs a tool call in its sandbox.
 
 use outrigger_agent::{
-    Amounts, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall, ToolOutput,
+    Amounts, Loss, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall, ToolOutput,
 };
-use outrigger_sandbox::{Backend, Error, ExecId, Output, OutputSink, Sandbox, SandboxId};
+use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::Invocation;
 use std::sync::Arc;
 
-use crate::live::{Completed, Live};
+use crate::live::{Completed, Live, Lost};
+use crate::reach::{Missing, reach};
+use crate::sandboxes::Berth;
 use crate::step::Found;
-use crate::{Engine, Feed, LiveOutput, Notice};
+use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
 impl Engine {
     /// `None` if no reply of the model contains the call.
@@ -28,30 +30,19 @@ impl Engine {
             text => text.to_owned(),
         };
         let attempt = Attempt {
-            tool: call.tool.clone(),
+            tool: live.state.tool(&call.tool)?.built_in().to_owned(),
             arguments,
-            id: Self::sandbox_id(&live.session, &place.sandbox),
+            berth: self.berth(&live.session, &live.state, &place.sandbox),
             known: live.sandboxes.get(&place.sandbox).cloned(),
             place,
             found,
-            backend: Arc::clone(&self.parts.backend),
         };
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
-            let name = attempt.place.sandbox.clone();
-            let (outcome, lost, reached) = match attempt.sandbox().await {
-                Ok(sandbox) => {
-                    let (outcome, lost) = attempt.perform(&*sandbox, &sink).await;
-                    (outcome, lost, Some((name, sandbox)))
-                }
-                Err(Missing::Gone(reason)) => {
-                    (attempt.not_done(reason), attempt.notice(reason), None)
-                }
-                // Not reached is not lost: the next call may reach it.
-                Err(Missing::Unreached(error)) => {
-                    (attempt.not_done(&error.to_string()), None, None)
-                }
-            };
+            let Ended { outcome, loss, reached } = attempt.perform(&sink).await;
+            let Place { sandbox, generation, .. } = attempt.place;
+            let reached = reached.map(|reached| (sandbox.clone(), reached));
+            let lost = loss.map(|loss| Lost { sandbox, generation, loss });
             let spent = Amounts { steps: 1, tokens: 0 };
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
@@ -61,91 +52,113 @@ impl Engine {
 struct Attempt {
     tool: String,
     arguments: String,
-    id: SandboxId,
+    berth: Result<Berth, crate::Error>,
     known: Option<Arc<dyn Sandbox>>,
     place: Place,
     found: Found,
-    backend: Arc<dyn Backend>,
 }
 
-/// Why a sandbox is not there for a call.
-enum Missing {
-    /// This life of it is over.
-    Gone(&'static str),
-    /// Its backend could not say.
-    Unreached(Error),
+/// What a call came to.
+struct Ended {
+    outcome: Outcome,
+    /// How its sandbox was lost, if it was.
+    loss: Option<Loss>,
+    /// The sandbox that did it.
+    reached: Option<Arc<dyn Sandbox>>,
 }
 
-type Lost = Option<(String, String, String)>;
+impl Ended {
+    fn without_sandbox(outcome: Outcome, loss: Option<Loss>) -> Self {
+        Self { outcome, loss, reached: None }
+    }
+}
 
 impl Attempt {
-    async fn perform(&self, sandbox: &dyn Sandbox, sink: &Told) -> (Outcome, Lost) {
+    /// A sandbox that was suspended meanwhile is lost to who holds it, and its life
+    /// goes on: it is reached again and asked again by the same exec id, which runs
+    /// nothing a second time.
+    async fn perform(&self, sink: &Told) -> Ended {
         let Ok(exec) = ExecId::new(&*self.place.exec) else {
             let evidence = format!("`{}` is no exec id.", self.place.exec);
-            return (Outcome::Unknown { evidence }, None);
+            return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
         };
-        let invocation = Invocation { tool: &self.tool, arguments: &self.arguments, exec };
-        match outrigger_tools::perform(&invocation, sandbox, sink).await {
-            Ok(output) => (Outcome::Done(Product::Output(output)), None),
-            Err(error @ Error::Lost { .. }) => self.lost_during(&error),
-            Err(error) => (Outcome::Unknown { evidence: unclear(&error) }, None),
+        let mut held = self.held();
+        let mut died: Option<Error> = None;
+        for _ in 0..limits::REACHES_MAX {
+            let sandbox = match held.take() {
+                Some(sandbox) => sandbox,
+                None => match self.reach().await {
+                    Ok(sandbox) => sandbox,
+                    Err(missing) => return self.missing(missing, died.as_ref()),
+                },
+            };
+            let invocation =
+                Invocation { tool: &self.tool, arguments: &self.arguments, exec: exec.clone() };
+            let outcome = match outrigger_tools::perform(&invocation, &*sandbox, sink).await {
+                Ok(output) => Outcome::Done(Product::Output(output)),
+                Err(error @ Error::Lost { .. }) => {
+                    died = Some(error);
+                    continue;
+                }
+                Err(error) => Outcome::Unknown {
+                    evidence: format!(
+                        "Outcome unknown: {error}. It may have run fully, partly or not at all."
+                    ),
+                },
+            };
+            return Ended { outcome, loss: None, reached: Some(sandbox) };
+        }
+        self.missing(Missing::Lost(Loss::Gone), died.as_ref())
+    }
+
+    /// The sandbox as this driver holds it, if it is still in the life that the journal names.
+    fn held(&self) -> Option<Arc<dyn Sandbox>> {
+        let ours = |known: &&Arc<dyn Sandbox>| {
+            known.generation().as_str() == self.place.generation && known.is_alive()
+        };
+        self.known.as_ref().filter(ours).cloned()
+    }
+
+    async fn reach(&self) -> Result<Arc<dyn Sandbox>, Missing> {
+        match &self.berth {
+            Ok(berth) => reach(berth, &self.place.generation).await,
+            Err(error) => Err(Missing::Unreached(Error::Backend(error.to_string()))),
         }
     }
 
-    /// The sandbox, in the very life that the journal names.
-    async fn sandbox(&self) -> Result<Arc<dyn Sandbox>, Missing> {
-        let wanted = &self.place.generation;
-        if let Some(known) = &self.known
-            && known.generation().as_str() == wanted
-            && known.is_alive()
-        {
-            return Ok(Arc::clone(known));
-        }
-        match self.backend.find(&self.id).await {
-            Ok(Some(sandbox)) if sandbox.generation().as_str() == wanted => Ok(sandbox),
-            Ok(Some(_)) => Err(Missing::Gone("it was started anew meanwhile")),
-            Ok(None) => Err(Missing::Gone("it is gone")),
-            Err(error) => Err(Missing::Unreached(error)),
-        }
-    }
-
-    fn notice(&self, reason: &str) -> Lost {
-        let notice = format!(
-            "The sandbox `{}` was lost: {reason}. Its processes are gone. It is made again at the next call that needs it.",
-            self.place.sandbox
-        );
-        Some((self.place.sandbox.clone(), self.place.generation.clone(), notice))
-    }
-
-    /// The sandbox is not there, and this driver has asked nothing of it.
-    fn not_done(&self, reason: &str) -> Outcome {
-        match self.found {
-            Found::Fresh => Outcome::Done(Product::Output(ToolOutput {
-                status: Status::Error,
-                text: format!(
-                    "Not run: the sandbox was not there before it ({reason}). Call again."
-                ),
-                exit_code: None,
-                hidden_bytes: 0,
-            })),
-            Found::Interrupted => Outcome::Unknown {
+    /// The sandbox is not there; `died` is what came of asking it, if it was asked.
+    fn missing(&self, missing: Missing, died: Option<&Error>) -> Ended {
+        let (loss, reason) = match (missing, died) {
+            (Missing::Lost(Loss::Gone | Loss::Replaced), Some(died)) => {
+                (Some(Loss::Died(died.to_string())), died.to_string())
+            }
+            (Missing::Lost(loss), _) => {
+                let reason = loss.to_string();
+                (Some(loss), reason)
+            }
+            // Not reached is not lost: the next call may reach it.
+            (Missing::Unreached(error), _) => (None, error.to_string()),
+        };
+        let outcome = match (self.found, died) {
+            (Found::Fresh, None) => not_run(&reason),
+            (Found::Fresh | Found::Interrupted, _) => Outcome::Unknown {
                 evidence: format!(
                     "Outcome unknown: the sandbox was lost while this ran ({reason}). It may have run fully, partly or not at all. Check before you repeat it."
                 ),
             },
-        }
-    }
-
-    fn lost_during(&self, error: &Error) -> (Outcome, Lost) {
-        let evidence = format!(
-            "Outcome unknown: {error}. It may have run fully, partly or not at all. Check before you repeat it."
-        );
-        (Outcome::Unknown { evidence }, self.notice(&error.to_string()))
+        };
+        Ended::without_sandbox(outcome, loss)
     }
 }
 
-fn unclear(error: &Error) -> String {
-    format!("Outcome unknown: {error}. It may have run fully, partly or not at all.")
+/// The sandbox is not there, and nothing was asked of it.
+fn not_run(reason: &str) -> Outcome {
+    Outcome::Done(Product::Output(ToolOutput {
+        status: Status::Error,
+        text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
+        exit_code: None,
+        hidden_bytes: 0,
+    }))
 }
 
 /// Passes a command's output on to who listens.

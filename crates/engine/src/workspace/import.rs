@@ -13,30 +13,16 @@ use tokio::sync::mpsc;
 use super::Error;
 use crate::limits;
 
-/// Says which archive a workspace was filled from, and in which life of its sandbox.
-/// Written last, so that its absence means that filling was not finished.
+/// Says which archive a workspace was filled from. Written last, so that its absence means that filling was not finished.
 const MARK: &str = "/home/agent/.outrigger-workspace";
 
 /// What filling found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imported {
-    /// An empty workspace, filled now.
+    /// A workspace that was not filled to the end, filled now.
     Fresh,
-    /// Filled before in this very life: nothing happened to it since.
-    Attached,
-    /// Filled before in another life: left as it is, but its processes are gone.
+    /// Filled before, from this archive or another: left as it is.
     Kept,
-    /// Filled before, and found empty: its disk was lost, so it was filled again.
-    Renewed,
-}
-
-/// What the journal knows of a workspace that is about to be filled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct History {
-    /// Names this attempt at filling: what an attempt before it wrote is written again.
-    pub attempt: String,
-    /// Whether it was filled before: what is in it is then work.
-    pub filled: bool,
 }
 
 /// One file or link of an archive.
@@ -51,23 +37,19 @@ enum Body {
     Directory,
 }
 
-/// Fills the workspace, unless it was filled before. Safe to repeat after a crash.
+/// Fills the workspace, unless it was filled before. Safe to repeat after a crash:
+/// `attempt` names this attempt at it, and what one before it wrote is written again.
 ///
 /// # Errors
 /// A missing or damaged archive, or a file that the sandbox refuses.
 pub async fn import(
     blobs: &dyn Blobs,
     content: &Workspace,
-    history: &History,
+    attempt: &str,
     sandbox: &dyn Sandbox,
 ) -> Result<Imported, Error> {
-    let mark = format!("{}\n{}\n", content.archive.as_str(), sandbox.generation());
-    match marked(sandbox).await {
-        Some(found) if found == mark => return Ok(Imported::Attached),
-        Some(found) if is_of(&found, content) => return Ok(Imported::Kept),
-        // A command may have deleted the mark; it can't have emptied the journal.
-        Some(_) | None if history.filled && !is_empty(sandbox).await? => return Ok(Imported::Kept),
-        Some(_) | None => {}
+    if marked(sandbox).await?.is_some() {
+        return Ok(Imported::Kept);
     }
     let archive = blobs.open(&content.archive).await.map_err(Error::Blob)?;
     let (send, receive) = mpsc::channel(limits::COPIES_MAX);
@@ -75,18 +57,19 @@ pub async fn import(
     let entries = stream::unfold(receive, |mut receive| async {
         receive.recv().await.map(|entry| (entry, receive))
     });
-    let copying =
-        entries.map(Ok::<Entry, Error>).try_for_each_concurrent(limits::COPIES_MAX, |entry| {
-            write(sandbox, entry, &history.attempt)
-        });
+    let copying = entries
+        .map(Ok::<Entry, Error>)
+        .try_for_each_concurrent(limits::COPIES_MAX, |entry| write(sandbox, entry, attempt));
     copying.await?;
     reading.await.map_err(|panic| Error::Archive(std::io::Error::other(panic)))??;
-    let mark = Body::File { contents: mark.into_bytes(), executable: false };
-    write(sandbox, Entry { path: MARK.to_owned(), body: mark }, &history.attempt).await?;
-    Ok(if history.filled { Imported::Renewed } else { Imported::Fresh })
+    let mark = format!("{}\n", content.archive.as_str()).into_bytes();
+    let mark = Body::File { contents: mark, executable: false };
+    write(sandbox, Entry { path: MARK.to_owned(), body: mark }, attempt).await?;
+    Ok(Imported::Fresh)
 }
 
-async fn is_empty(sandbox: &dyn Sandbox) -> Result<bool, Error> {
+/// Whether a workspace holds nothing.
+pub(crate) async fn is_empty(sandbox: &dyn Sandbox) -> Result<bool, Error> {
     let path = ".".to_owned();
     match sandbox.files(FileOp::List { path, entries_max: 1 }).await {
         Ok(FileReply::Entries { entries, .. }) => Ok(entries.is_empty()),
@@ -97,18 +80,21 @@ async fn is_empty(sandbox: &dyn Sandbox) -> Result<bool, Error> {
 
 /// Whether a workspace was filled to the end. Changes of one that was not mean nothing.
 pub async fn is_filled(content: &Workspace, sandbox: &dyn Sandbox) -> bool {
-    marked(sandbox).await.is_some_and(|found| is_of(&found, content))
+    marked(sandbox).await.is_ok_and(|found| found.is_some_and(|found| is_of(&found, content)))
 }
 
 fn is_of(mark: &str, content: &Workspace) -> bool {
     mark.lines().next() == Some(content.archive.as_str())
 }
 
-async fn marked(sandbox: &dyn Sandbox) -> Option<String> {
+async fn marked(sandbox: &dyn Sandbox) -> Result<Option<String>, Error> {
     let (path, bytes_max) = (MARK.to_owned(), limits::MARK_BYTES_MAX);
     match sandbox.files(FileOp::Read { path, offset: 0, bytes_max }).await {
-        Ok(FileReply::Bytes { bytes, .. }) => String::from_utf8(bytes).ok(),
-        Ok(_) | Err(_) => None,
+        Ok(FileReply::Bytes { bytes, .. }) => Ok(String::from_utf8(bytes).ok()),
+        Ok(_) => Err(Error::Protocol),
+        Err(outrigger_sandbox::Error::File(_)) => Ok(None),
+        // Not known is not absent: work would be written over.
+        Err(source) => Err(Error::Sandbox { path: MARK.to_owned(), source }),
     }
 }
 
@@ -179,8 +165,8 @@ fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<F
 /// Another one in each attempt: the guest remembers only so many, and what it has
 /// forgotten it refuses. An attempt begins each file anew, so repeating is harmless.
 fn id(path: &str, attempt: &str, index: usize) -> ExecId {
-    let Digest(digest) = Digest(sha2::Sha256::digest(path).into());
+    let Digest(digest) = Digest(sha2::Sha256::digest(format!("{attempt}\0{path}")).into());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    ExecId::new(format!("import.{attempt}.{}.{index}", &hex[..32]))
-        .expect("an attempt's numbers, hexadecimal digits and dots are plain")
+    ExecId::new(format!("import.{}.{index}", &hex[..40]))
+        .expect("hexadecimal digits, numbers and dots are plain")
 }

@@ -4,18 +4,22 @@
 //! loop says what is ready.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::{Reply, Stream};
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 
 use crate::connection::Connections;
 use crate::exec::child::Launcher;
+use crate::exec::freezer::Freezer;
 use crate::exec::group::{Cgroups, Group};
+use crate::exec::kept;
 use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
 use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, never_ran};
+use crate::exec::vfork::Memory;
 use crate::{limits, sys};
 
 /// See the module.
@@ -24,13 +28,13 @@ pub(crate) struct Commands {
     pub(crate) table: Table,
     launcher: Launcher,
     cgroups: Cgroups,
+    freezer: Freezer,
     spills: Spills,
     memory: MemoryEvents,
     running: BTreeMap<i32, ExecId>,
     watched: BTreeSet<ExecId>,
     leftover: Vec<Group>,
     drains: Vec<OwnedFd>,
-    started: u64,
     scratch: Vec<u8>,
 }
 
@@ -38,20 +42,20 @@ impl Commands {
     pub(crate) fn new(
         launcher: Launcher,
         cgroups: Cgroups,
-        spills: Spills,
+        (table, spills): (Table, Spills),
         memory: MemoryEvents,
     ) -> Self {
         Self {
-            table: Table::default(),
+            table,
             launcher,
             cgroups,
+            freezer: Freezer::default(),
             spills,
             memory,
             running: BTreeMap::new(),
             watched: BTreeSet::new(),
             leftover: Vec::new(),
             drains: Vec::new(),
-            started: 0,
             scratch: vec![0; limits::PIECE_BYTES],
         }
     }
@@ -69,14 +73,19 @@ impl Commands {
                 Some(Error::Invalid(format!("`{id}` names a file operation")))
             }
             Known::Forgotten => Some(Error::Forgotten { id: id.to_string() }),
-            Known::New => self.start(request, caller).err(),
+            Known::New => self.start(request, caller, out).err(),
         };
         if let Some(error) = refusal {
             out.reply(caller, Reply::Executed(Err(error)));
         }
     }
 
-    fn start(&mut self, mut request: Execute, caller: Caller) -> Result<(), Error> {
+    fn start(
+        &mut self,
+        mut request: Execute,
+        caller: Caller,
+        out: &mut Connections,
+    ) -> Result<(), Error> {
         request.check()?;
         if self.running.len() >= door::RUNNING_EXECS_MAX {
             let many = door::RUNNING_EXECS_MAX;
@@ -84,13 +93,15 @@ impl Commands {
                 "{many} commands run already; wait for one or kill one"
             )));
         }
-        self.started += 1;
-        let mut group = self.cgroups.make(self.started);
+        self.freezer.thaw(&mut self.cgroups, out)?;
+        let mut group = self.cgroups.make();
+        let alone = self.running.is_empty() && self.leftover.is_empty() && group.sees_all();
+        let memory = if alone { Memory::Borrowed } else { Memory::Copied };
         let now = Instant::now();
-        let started = match self.launcher.start(&request, &group) {
+        let started = match self.launcher.start(&request, &group, memory) {
             Ok(started) => started,
             Err(error) => {
-                self.cgroups.remove(&group);
+                self.leftover.extend(self.cgroups.take_back(group));
                 return Err(error);
             }
         };
@@ -109,6 +120,10 @@ impl Commands {
 
     /// Kills a command's tree; the answer follows when it is gone.
     pub(crate) fn kill(&mut self, id: &ExecId, caller: Caller, out: &mut Connections) {
+        // What is stopped may not be able to die.
+        if let Err(error) = self.freezer.thaw(&mut self.cgroups, out) {
+            return out.reply(caller, Reply::Killed(Err(error)));
+        }
         match self.table.look(id) {
             Known::Slot(Slot::Command(entry)) => {
                 if let State::Running(running) = &mut entry.state {
@@ -136,6 +151,44 @@ impl Commands {
         out.reply(caller, Reply::Killed(Ok(())));
     }
 
+    /// Whether any command runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Kills the trees of all commands that run.
+    pub(crate) fn kill_all(&mut self, why: End) {
+        let now = Instant::now();
+        for id in self.running.values() {
+            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+                running.kill(why, now);
+            }
+        }
+    }
+
+    /// Writes what the next life is to know. Nothing may run.
+    pub(crate) fn hand_over(&mut self, to: OwnedFd, out: &mut Connections) -> io::Result<()> {
+        kept::write(&self.table, &self.spills, to)?;
+        // The end of this guest ends all that commands left behind, which version 1
+        // of cgroups allows only to what is not stopped.
+        self.freezer.thaw(&mut self.cgroups, out).map_err(io::Error::other)
+    }
+
+    /// Stops all that commands left behind; the answer follows when it stopped.
+    pub(crate) fn freeze(&mut self, caller: Caller, out: &mut Connections) {
+        if self.is_busy() {
+            let reason = format!("{} commands run in it", self.running.len());
+            return out.reply(caller, Reply::Frozen(Err(Error::Busy { reason })));
+        }
+        self.freezer.freeze(&mut self.cgroups, caller, out);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&mut self, caller: Caller, out: &mut Connections) {
+        let thawed = self.freezer.thaw(&mut self.cgroups, out);
+        out.reply(caller, Reply::Thawed(thawed));
+    }
+
     /// Stops telling a caller.
     pub(crate) fn forget(&mut self, caller: Caller) {
         for id in &self.watched {
@@ -150,8 +203,7 @@ impl Commands {
         for (pid, id) in &self.running {
             if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
                 for (pipe, fd) in running.pipes() {
-                    let events = if pipe == Pipe::Stdin { libc::POLLOUT } else { libc::POLLIN };
-                    add(sys::pollfd(fd, events), Some((*pid, pipe)));
+                    add(fd, Some((*pid, pipe)));
                 }
             }
         }
@@ -163,21 +215,39 @@ impl Commands {
     /// When to look at the clock again.
     pub(crate) fn wake(&mut self) -> Option<Duration> {
         let Self { running, table, .. } = self;
-        running
-            .values()
-            .filter_map(|id| match &table.entry(id)?.state {
-                State::Running(running) => Some(running.wake()),
-                State::Ended(_) => None,
-            })
-            .min()
+        let commands = running.values().filter_map(|id| match &table.entry(id)?.state {
+            State::Running(running) => Some(running.wake()),
+            State::Ended(_) => None,
+        });
+        commands.chain(self.freezer.wake()).min()
     }
 
     /// A pipe of a command is ready.
-    pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe) {
+    pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe, out: &mut Connections) {
         let Some(id) = self.running.get(&pid) else { return };
         if let Some(Entry { state: State::Running(running), output, .. }) = self.table.entry(id) {
             running.ready(pipe, id, output, &mut self.spills, &mut self.scratch);
+            tell(running.answers(), out);
         }
+    }
+
+    /// Gives a command's terminal something.
+    pub(crate) fn input(
+        &mut self,
+        id: &ExecId,
+        input: Input,
+        caller: Caller,
+        out: &mut Connections,
+    ) {
+        let refusal = match self.table.entry(id) {
+            Some(Entry { state: State::Running(running), .. }) => {
+                running.input(input, caller);
+                return tell(running.answers(), out);
+            }
+            Some(Entry { state: State::Ended(_), .. }) => format!("`{id}` ended"),
+            None => format!("`{id}` names no command"),
+        };
+        out.reply(caller, Reply::Taken(Err(Error::Invalid(refusal))));
     }
 
     /// Reads on the pipes of children that commands left behind.
@@ -206,12 +276,14 @@ impl Commands {
                 running.reaped(reaped, now);
             }
         }
-        let cgroups = &self.cgroups;
-        self.leftover.retain(|group| !cgroups.remove(group));
+        for group in std::mem::take(&mut self.leftover) {
+            self.leftover.extend(self.cgroups.take_back(group));
+        }
     }
 
     /// Moves every command on by the clock, and finishes those that are over.
     pub(crate) fn step(&mut self, out: &mut Connections) {
+        self.freezer.step(&mut self.cgroups, out);
         let now = Instant::now();
         let mains: BTreeSet<i32> = self.running.keys().copied().collect();
         for pid in &mains {
@@ -240,14 +312,13 @@ impl Commands {
             &mut || memory.grew(),
         );
         entry.state = State::Ended(finished.outcome);
+        tell(finished.answers, out);
         for caller in entry.killers.drain(..) {
             out.reply(caller, Reply::Killed(Ok(())));
         }
         let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
         self.table.finish(id, bytes);
-        if !self.cgroups.remove(&finished.group) {
-            self.leftover.push(finished.group);
-        }
+        self.leftover.extend(self.cgroups.take_back(finished.group));
         self.drains.extend(finished.pipes);
         let excess = self.drains.len().saturating_sub(limits::DRAINS_MAX);
         self.drains.drain(..excess);
@@ -266,6 +337,13 @@ impl Commands {
         if watched.len() < before {
             table.trim();
         }
+    }
+}
+
+/// Answers those who gave input.
+fn tell(answers: impl IntoIterator<Item = (Caller, Result<(), Error>)>, out: &mut Connections) {
+    for (caller, answer) in answers {
+        out.reply(caller, Reply::Taken(answer));
     }
 }
 

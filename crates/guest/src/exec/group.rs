@@ -7,17 +7,18 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::exec::tree;
-use crate::sys;
+use crate::{limits, sys};
 
-/// The cgroups that this guest was given to make children in.
+/// The group of the sandbox that this guest was given to make others in.
 #[derive(Debug)]
-pub(crate) enum Cgroups {
+pub(crate) enum Given {
     /// Version 2, delegated.
     Unified(OwnedFd),
     /// Version 1, the freezer's hierarchy.
@@ -26,11 +27,35 @@ pub(crate) enum Cgroups {
     Absent,
 }
 
+/// The one group beneath it in which every command has its own, so that all of them
+/// can be stopped at once and the guest, which stands outside, goes on.
+const RUN: &str = "run";
+
+/// See [`Given`].
+#[derive(Debug)]
+pub(crate) struct Cgroups {
+    given: Given,
+    /// [`RUN`], made when it is first needed.
+    run: Option<OwnedFd>,
+    frozen: bool,
+    /// Processes that were stopped by signal, where there is no cgroup.
+    stopped: BTreeSet<i32>,
+    /// Empty groups for the next commands, since making one costs as much as a command.
+    stock: Vec<Group>,
+    made: u64,
+}
+
 /// The processes of one command.
 #[derive(Debug)]
 pub(crate) enum Group {
     /// A child cgroup of version 2.
-    Unified { dir: OwnedFd, name: String },
+    Unified {
+        dir: OwnedFd,
+        events: Option<File>,
+        name: String,
+        /// Some kernels kill whatever is born into a group that was ever killed.
+        killed: bool,
+    },
     /// A child cgroup of the version 1 freezer.
     Freezer { dir: OwnedFd, name: String },
     /// The tree beneath a process.
@@ -47,12 +72,17 @@ fn open_dir(parent: BorrowedFd<'_>, name: &str) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-fn write(dir: &OwnedFd, file: &str, text: &str) -> std::io::Result<()> {
+fn write(dir: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
     let fd = rustix::fs::openat(dir, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     File::from(fd).write_all(text.as_bytes())
 }
 
-fn read(dir: &OwnedFd, file: &str) -> std::io::Result<String> {
+fn open_file(dir: &OwnedFd, file: &str) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, file, flags, Mode::empty()).ok().map(File::from)
+}
+
+fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
     let fd = rustix::fs::openat(dir, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = String::new();
     File::from(fd).read_to_string(&mut text)?;
@@ -60,36 +90,119 @@ fn read(dir: &OwnedFd, file: &str) -> std::io::Result<String> {
 }
 
 impl Cgroups {
-    fn dir(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Unified(dir) | Self::Freezer(dir) => Some(dir.as_fd()),
-            Self::Absent => None,
-        }
+    pub(crate) fn new(given: Given) -> Self {
+        let stopped = BTreeSet::new();
+        Self { given, run: None, frozen: false, stopped, stock: Vec::new(), made: 0 }
     }
 
-    /// A new group. Falls back to walking when the kernel gives no cgroup, because a
+    /// The group of all commands. `None`: the kernel gives none.
+    fn run(&mut self) -> Option<&OwnedFd> {
+        if self.run.is_none() {
+            let (Given::Unified(parent) | Given::Freezer(parent)) = &self.given else {
+                return None;
+            };
+            match rustix::fs::mkdirat(parent, RUN, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(_) => return None,
+            }
+            self.run = open_dir(parent.as_fd(), RUN).ok();
+        }
+        self.run.as_ref()
+    }
+
+    /// An empty group. Falls back to walking when the kernel gives no cgroup, because a
     /// command that runs without one is better than none.
-    pub(crate) fn make(&self, number: u64) -> Group {
-        let name = format!("x{number}");
-        let made = self.dir().and_then(|parent| {
+    pub(crate) fn make(&mut self) -> Group {
+        if let Some(group) = self.stock.pop() {
+            return group;
+        }
+        self.made += 1;
+        let name = format!("x{}", self.made);
+        let made = self.run().and_then(|parent| {
             rustix::fs::mkdirat(parent, &name, Mode::from_raw_mode(0o755)).ok()?;
-            open_dir(parent, &name).ok()
+            open_dir(parent.as_fd(), &name).ok()
         });
-        match (self, made) {
-            (Self::Unified(_), Some(dir)) => Group::Unified { dir, name },
-            (Self::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
+        match (&self.given, made) {
+            (Given::Unified(_), Some(dir)) => {
+                // Read after every command, so it stays open.
+                let events = open_file(&dir, "cgroup.events");
+                Group::Unified { dir, events, name, killed: false }
+            }
+            (Given::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
             _ => Group::Walk { main: 0, before: tree::orphans() },
         }
     }
 
-    /// Removes the group if nothing is left in it; says whether it is gone.
-    pub(crate) fn remove(&self, group: &Group) -> bool {
+    /// Takes a group back if nothing is left in it; else gives it again.
+    pub(crate) fn take_back(&mut self, group: Group) -> Option<Group> {
         let (Some(parent), Group::Unified { name, .. } | Group::Freezer { name, .. }) =
-            (self.dir(), group)
+            (&self.run, &group)
         else {
-            return true;
+            return None;
         };
-        rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) != Err(rustix::io::Errno::BUSY)
+        let used_up = matches!(&group, Group::Unified { killed: true, .. });
+        if !used_up && self.stock.len() < limits::STOCK_MAX && group.is_empty(&BTreeSet::new()) {
+            self.stock.push(group);
+            return None;
+        }
+        let removed = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        (removed == Err(rustix::io::Errno::BUSY)).then_some(group)
+    }
+
+    /// Begins to stop all that is in a group of a command. `false`: there is no means.
+    pub(crate) fn freeze(&mut self) -> io::Result<bool> {
+        let (file, text) = match &self.given {
+            Given::Unified(_) => ("cgroup.freeze", "1"),
+            Given::Freezer(_) => ("freezer.state", "FROZEN"),
+            // By signal, if this is process 1: then all that is seen is the sandbox's.
+            Given::Absent if std::process::id() == 1 => {
+                self.frozen = true;
+                return Ok(true);
+            }
+            Given::Absent => return Ok(false),
+        };
+        let Some(run) = self.run() else { return Ok(false) };
+        write(run, file, text)?;
+        self.frozen = true;
+        Ok(true)
+    }
+
+    /// Whether what [`Cgroups::freeze`] began is done.
+    pub(crate) fn is_frozen(&mut self) -> io::Result<bool> {
+        if let Given::Absent = &self.given {
+            if !self.frozen {
+                return Ok(false);
+            }
+            // Again and again: one that was about to fork left another one.
+            let going_on = tree::going_on();
+            going_on.iter().for_each(|pid| sys::kill(*pid, libc::SIGSTOP));
+            let all = going_on.is_empty();
+            self.stopped.extend(going_on);
+            return Ok(all);
+        }
+        let Some(run) = &self.run else { return Ok(false) };
+        Ok(match &self.given {
+            Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
+            Given::Freezer(_) => read(run, "freezer.state")?.trim() == "FROZEN",
+            Given::Absent => false,
+        })
+    }
+
+    /// Lets all go on that was stopped.
+    pub(crate) fn thaw(&mut self) -> io::Result<()> {
+        // Nothing that is stopped ends by itself, so the numbers are still theirs.
+        std::mem::take(&mut self.stopped).iter().for_each(|pid| sys::kill(*pid, libc::SIGCONT));
+        let (true, Some(run)) = (self.frozen, &self.run) else {
+            self.frozen = false;
+            return Ok(());
+        };
+        match &self.given {
+            Given::Unified(_) => write(run, "cgroup.freeze", "0")?,
+            Given::Freezer(_) => write(run, "freezer.state", "THAWED")?,
+            Given::Absent => {}
+        }
+        self.frozen = false;
+        Ok(())
     }
 }
 
@@ -99,6 +212,14 @@ impl Group {
         match self {
             Self::Unified { dir, .. } => Some(dir.as_fd()),
             Self::Freezer { .. } | Self::Walk { .. } => None,
+        }
+    }
+
+    /// Whether what an earlier command left behind would be known.
+    pub(crate) fn sees_all(&self) -> bool {
+        match self {
+            Self::Unified { .. } | Self::Freezer { .. } => true,
+            Self::Walk { before, .. } => before.is_empty(),
         }
     }
 
@@ -117,9 +238,10 @@ impl Group {
     }
 
     /// Kills all that is in it now. To be repeated until [`Group::is_empty`].
-    pub(crate) fn kill(&self, others: &BTreeSet<i32>) {
+    pub(crate) fn kill(&mut self, others: &BTreeSet<i32>) {
         match self {
-            Self::Unified { dir, .. } => {
+            Self::Unified { dir, killed, .. } => {
+                *killed = true;
                 if write(dir, "cgroup.kill", "1").is_err() {
                     kill_members(dir);
                 }
@@ -137,8 +259,12 @@ impl Group {
     /// Whether no process is left.
     pub(crate) fn is_empty(&self, others: &BTreeSet<i32>) -> bool {
         match self {
-            Self::Unified { dir, .. } => read(dir, "cgroup.events")
-                .is_ok_and(|events| events.lines().any(|line| line == "populated 0")),
+            Self::Unified { events, .. } => {
+                let mut text = [0; 64];
+                let read = events.as_ref().and_then(|events| events.read_at(&mut text, 0).ok());
+                let lines = text[..read.unwrap_or(0)].split(|byte| *byte == b'\n');
+                lines.into_iter().any(|line| line == b"populated 0")
+            }
             Self::Freezer { dir, .. } => {
                 read(dir, "cgroup.procs").is_ok_and(|members| members.trim().is_empty())
             }

@@ -31,6 +31,11 @@ impl Kept {
         Self { bytes: Vec::new(), cap, dropped: 0 }
     }
 
+    /// What an earlier life kept.
+    pub(crate) fn again(bytes: Vec<u8>, dropped: u64) -> Self {
+        Self { cap: bytes.len(), bytes, dropped }
+    }
+
     /// Keeps what fits and counts the rest.
     fn push(&mut self, piece: &[u8]) {
         let fits = piece.len().min(self.cap.saturating_sub(self.bytes.len()));
@@ -68,9 +73,9 @@ enum Spill {
 
 impl Output {
     pub(crate) fn new(request: &Execute) -> Self {
-        let stderr = match request.streams {
-            Streams::Separate => request.stderr_bytes_max,
-            Streams::Merged => 0,
+        let stderr = match (request.streams, request.terminal) {
+            (Streams::Separate, None) => request.stderr_bytes_max,
+            (Streams::Merged, _) | (_, Some(_)) => 0,
         };
         Self {
             stdout: Kept::with_cap(request.stdout_bytes_max),
@@ -79,6 +84,11 @@ impl Output {
             seen: 0,
             spill: request.spill_after_bytes.map_or(Spill::Off, Spill::Beyond),
         }
+    }
+
+    /// The output of a command that ended in an earlier life.
+    pub(crate) fn again(stdout: Kept, stderr: Kept) -> Self {
+        Self { stdout, stderr, order: Vec::new(), seen: 0, spill: Spill::Off }
     }
 
     /// Takes a piece that arrived.
@@ -168,6 +178,12 @@ impl Spills {
         Self { dir, kept: VecDeque::new(), total: 0 }
     }
 
+    /// The directory by its name, where the guest was not given it.
+    pub(crate) fn place() -> Option<OwnedFd> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(SPILL_DIR, flags, Mode::empty()).ok()
+    }
+
     fn create(&self, id: &ExecId) -> Option<File> {
         let dir = self.dir.as_ref()?;
         // A file of an earlier life of the sandbox may have this name.
@@ -178,12 +194,18 @@ impl Spills {
         rustix::fs::openat(dir, id.as_str(), flags, mode).ok().map(File::from)
     }
 
-    fn keep(&mut self, id: ExecId, bytes: u64) {
-        self.total += bytes;
+    /// The files and their sizes, oldest first.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &(ExecId, u64)> {
+        self.kept.iter()
+    }
+
+    /// Counts a file, and removes the oldest where there is too much.
+    pub(crate) fn keep(&mut self, id: ExecId, bytes: u64) {
+        self.total = self.total.saturating_add(bytes);
         self.kept.push_back((id, bytes));
         while self.total > limits::SPILL_TOTAL_BYTES_MAX {
             let Some((oldest, bytes)) = self.kept.pop_front() else { break };
-            self.total -= bytes;
+            self.total = self.total.saturating_sub(bytes);
             self.remove(&oldest);
         }
     }

@@ -8,14 +8,17 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::wire::Stream;
-use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 use rustix::io::Errno;
 
-use crate::exec::child::{self, Started};
+use crate::exec::child::{self, Ours, Started};
 use crate::exec::group::Group;
 use crate::exec::output::{Output, Spills};
-use crate::limits;
+use crate::exec::report::Report;
+use crate::exec::table::Caller;
+use crate::exec::terminal::Terminal;
 use crate::sys::Reaped;
+use crate::{limits, sys};
 
 /// Which pipe of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +26,20 @@ pub(crate) enum Pipe {
     Stdin,
     Stdout,
     Stderr,
-    Report,
+    Terminal,
 }
 
 /// A command between its fork and its outcome.
 #[derive(Debug)]
 pub(crate) struct Running {
-    program: String,
     pub(crate) pid: i32,
     stdin: Option<(OwnedFd, Vec<u8>, usize)>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
-    report: Option<OwnedFd>,
-    refused: Option<Error>,
+    terminal: Option<Terminal>,
+    answers: Vec<(Caller, Result<(), Error>)>,
+    program: String,
+    report: Report,
     began: Instant,
     deadline: Instant,
     exit: Option<(Reaped, Instant)>,
@@ -51,19 +55,28 @@ pub(crate) struct Finished {
     /// Pipes that background children still hold. They are read on, so that those
     /// children don't die of a closed pipe.
     pub(crate) pipes: Vec<OwnedFd>,
+    /// Those who gave input and were not told yet.
+    pub(crate) answers: Vec<(Caller, Result<(), Error>)>,
 }
 
 impl Running {
     pub(crate) fn new(request: &mut Execute, started: Started, group: Group, now: Instant) -> Self {
         let feed = std::mem::take(&mut request.stdin);
+        let (stdin, stdout, stderr, terminal) = match started.streams {
+            Ours::Pipes { stdin, stdout, stderr } => {
+                (stdin.map(|fd| (fd, feed, 0)), Some(stdout), stderr, None)
+            }
+            Ours::Terminal(fd) => (None, None, None, Some(Terminal::new(fd, feed))),
+        };
         Self {
-            program: child::program(&request.command),
             pid: started.pid,
-            stdin: started.stdin.map(|fd| (fd, feed, 0)),
-            stdout: Some(started.stdout),
-            stderr: started.stderr,
-            report: Some(started.report),
-            refused: None,
+            stdin,
+            stdout,
+            stderr,
+            terminal,
+            answers: Vec::new(),
+            program: child::program(&request.command),
+            report: started.report,
             began: now,
             deadline: now + Duration::from_millis(request.deadline_ms),
             exit: None,
@@ -72,13 +85,23 @@ impl Running {
         }
     }
 
-    /// The pipes to wait for.
-    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Pipe, &OwnedFd)> {
-        let stdin = self.stdin.as_ref().map(|(fd, ..)| (Pipe::Stdin, fd));
-        let stdout = self.stdout.as_ref().map(|fd| (Pipe::Stdout, fd));
-        let stderr = self.stderr.as_ref().map(|fd| (Pipe::Stderr, fd));
-        let report = self.report.as_ref().map(|fd| (Pipe::Report, fd));
-        [stdin, stdout, stderr, report].into_iter().flatten()
+    /// The pipes to wait for, and what for.
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Pipe, libc::pollfd)> {
+        let (reads, writes) = (libc::POLLIN, libc::POLLOUT);
+        let pipe =
+            |pipe, fd: Option<&OwnedFd>, events| fd.map(|fd| (pipe, sys::pollfd(fd, events)));
+        let terminal = self.terminal.as_ref().map(|terminal| {
+            let events = if terminal.is_waiting() { reads | writes } else { reads };
+            (Pipe::Terminal, sys::pollfd(&terminal.fd, events))
+        });
+        [
+            pipe(Pipe::Stdin, self.stdin.as_ref().map(|(fd, ..)| fd), writes),
+            pipe(Pipe::Stdout, self.stdout.as_ref(), reads),
+            pipe(Pipe::Stderr, self.stderr.as_ref(), reads),
+            terminal,
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// Moves what a ready pipe has.
@@ -93,12 +116,25 @@ impl Running {
         match pipe {
             Pipe::Stdin => self.feed(),
             Pipe::Stdout => {
-                Self::gather(&mut self.stdout, Stream::Stdout, id, output, spills, scratch)
+                let open = self.stdout.as_ref();
+                if open.is_some_and(|fd| gather(fd, Stream::Stdout, id, output, spills, scratch)) {
+                    self.stdout = None;
+                }
             }
             Pipe::Stderr => {
-                Self::gather(&mut self.stderr, Stream::Stderr, id, output, spills, scratch)
+                let open = self.stderr.as_ref();
+                if open.is_some_and(|fd| gather(fd, Stream::Stderr, id, output, spills, scratch)) {
+                    self.stderr = None;
+                }
             }
-            Pipe::Report => self.read_report(),
+            Pipe::Terminal => {
+                let Some(terminal) = &mut self.terminal else { return };
+                terminal.feed();
+                // When nobody has it open any more, reading ends with EIO.
+                if gather(&terminal.fd, Stream::Stdout, id, output, spills, scratch) {
+                    self.hang_up();
+                }
+            }
         }
     }
 
@@ -115,35 +151,31 @@ impl Running {
         }
     }
 
-    fn gather(
-        pipe: &mut Option<OwnedFd>,
-        stream: Stream,
-        id: &ExecId,
-        output: &mut Output,
-        spills: &mut Spills,
-        scratch: &mut [u8],
-    ) {
-        for _ in 0..limits::PIECES_PER_TURN_MAX {
-            let Some(fd) = pipe else { return };
-            match rustix::io::read(fd, &mut *scratch) {
-                Ok(0) => *pipe = None,
-                Ok(length) => output.push(stream, &scratch[..length], id, spills),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(_) => *pipe = None,
-            }
-        }
+    /// Closes the terminal, which ends those who still have it (`SIGHUP`).
+    fn hang_up(&mut self) {
+        let Some(mut terminal) = self.terminal.take() else { return };
+        self.answers.extend(terminal.taken().map(|caller| (caller, Ok(()))));
+        self.answers.extend(terminal.owed().map(|caller| (caller, Err(ended()))));
     }
 
-    fn read_report(&mut self) {
-        let Some(fd) = &self.report else { return };
-        let mut report = [0; 5];
-        match rustix::io::read(fd, &mut report) {
-            Ok(length) => self.refused = child::refusal(&report[..length], &self.program),
-            Err(Errno::AGAIN | Errno::INTR) => return,
-            Err(_) => {}
-        }
-        self.report = None;
+    /// Gives the command something to read.
+    pub(crate) fn input(&mut self, input: Input, caller: Caller) {
+        let answer = match (&mut self.terminal, input) {
+            (None, _) => Err(ended()),
+            (Some(terminal), Input::Size(size)) => terminal.resize(size),
+            (Some(terminal), Input::Bytes(bytes)) => match terminal.push(caller, bytes) {
+                // Answered when it was taken, which may have been at once.
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
+        };
+        self.answers.push((caller, answer));
+    }
+
+    /// Those who gave input and can be told.
+    pub(crate) fn answers(&mut self) -> impl Iterator<Item = (Caller, Result<(), Error>)> {
+        let taken = self.terminal.as_mut().map(Terminal::taken).into_iter().flatten();
+        taken.map(|caller| (caller, Ok(()))).chain(self.answers.drain(..))
     }
 
     /// Notes that the command's own process ended.
@@ -183,8 +215,8 @@ impl Running {
         }
         match &self.exit {
             Some((_, at)) => {
-                let quiet = self.stdout.is_none() && self.stderr.is_none() && self.report.is_none();
-                quiet || now >= *at + Self::DRAIN
+                let pipes = self.stdout.is_some() || self.stderr.is_some();
+                !(pipes || self.terminal.is_some()) || now >= *at + Self::DRAIN
             }
             None => false,
         }
@@ -200,10 +232,10 @@ impl Running {
         scratch: &mut [u8],
         out_of_memory: &mut dyn FnMut() -> bool,
     ) -> Finished {
-        self.read_report();
-        for pipe in [Pipe::Stdout, Pipe::Stderr] {
+        for pipe in [Pipe::Stdout, Pipe::Stderr, Pipe::Terminal] {
             self.ready(pipe, id, output, spills, scratch);
         }
+        self.hang_up();
         let end = match (&self.killed, &self.exit) {
             (Some((why, _)), _) => *why,
             (None, Some((reaped, _))) => end(reaped.status, out_of_memory),
@@ -211,7 +243,7 @@ impl Running {
         };
         let spill = output.finish(id, spills);
         let ended = self.exit.map_or_else(Instant::now, |(_, at)| at);
-        let outcome = match self.refused {
+        let outcome = match child::refusal(&self.report, &self.program) {
             Some(error) => Err(error),
             None => Ok(Executed {
                 stdout: Vec::new(),
@@ -226,8 +258,33 @@ impl Running {
             }),
         };
         let pipes = [self.stdout, self.stderr].into_iter().flatten().collect();
-        Finished { outcome, group: self.group, pipes }
+        Finished { outcome, group: self.group, pipes, answers: self.answers }
     }
+}
+
+fn ended() -> Error {
+    Error::Invalid("the terminal of this command is closed".to_owned())
+}
+
+/// Reads what a pipe has; says whether that was the last of it.
+fn gather(
+    fd: &OwnedFd,
+    stream: Stream,
+    id: &ExecId,
+    output: &mut Output,
+    spills: &mut Spills,
+    scratch: &mut [u8],
+) -> bool {
+    for _ in 0..limits::PIECES_PER_TURN_MAX {
+        match rustix::io::read(fd, &mut *scratch) {
+            Ok(0) => return true,
+            Ok(length) => output.push(stream, &scratch[..length], id, spills),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
 }
 
 /// How a process ended, from its wait status.
@@ -254,6 +311,16 @@ pub(crate) struct MemoryEvents {
 impl MemoryEvents {
     pub(crate) fn new(file: Option<OwnedFd>) -> Self {
         Self { file: file.map(std::fs::File::from), seen: 0 }
+    }
+
+    /// Where process 1 of a container finds them, of version 2 of cgroups or of 1.
+    pub(crate) fn place() -> Option<OwnedFd> {
+        use rustix::fs::{Mode, OFlags, open};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let files = ["memory.events", "memory/memory.oom_control"];
+        files
+            .iter()
+            .find_map(|file| open(format!("/sys/fs/cgroup/{file}"), flags, Mode::empty()).ok())
     }
 
     /// Whether the count grew since the last question.

@@ -5,9 +5,9 @@
 //! stays, so that a late repeat is told so and never runs again.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
 
 use outrigger_sandbox::{End, Error, ExecId, Executed, FileReply, limits as door};
+use sha2::{Digest as _, Sha256};
 
 use crate::exec::output::Output;
 use crate::exec::running::Running;
@@ -83,7 +83,14 @@ pub(crate) struct Table {
     output_bytes: usize,
     forgotten: HashSet<u64>,
     forgotten_order: VecDeque<u64>,
-    hasher: RandomState,
+}
+
+/// What is left of an id whose outcome is forgotten: the same in every life, and
+/// such that ids chosen to collide are not to be had.
+fn mark(id: &ExecId) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(id.as_str()).into();
+    let (first, _) = digest.split_first_chunk().expect("32 bytes begin with 8");
+    u64::from_le_bytes(*first)
 }
 
 /// The outcome of a command that was killed before it came.
@@ -104,8 +111,8 @@ pub(crate) fn never_ran() -> Executed {
 impl Table {
     pub(crate) fn look(&mut self, id: &ExecId) -> Known<'_> {
         if !self.slots.contains_key(id) {
-            let hash = self.hasher.hash_one(id);
-            return if self.forgotten.contains(&hash) { Known::Forgotten } else { Known::New };
+            let known = !self.forgotten.is_empty() && self.forgotten.contains(&mark(id));
+            return if known { Known::Forgotten } else { Known::New };
         }
         self.slots.get_mut(id).map_or(Known::New, Known::Slot)
     }
@@ -130,6 +137,16 @@ impl Table {
         }
         self.finished.push_back(id);
         self.trim();
+    }
+
+    /// What is finished, oldest first.
+    pub(crate) fn finished(&self) -> impl Iterator<Item = (&ExecId, &Slot)> {
+        self.finished.iter().filter_map(|id| Some((id, self.slots.get(id)?)))
+    }
+
+    /// The marks of what is forgotten, oldest first.
+    pub(crate) fn forgotten(&self) -> impl Iterator<Item = u64> {
+        self.forgotten_order.iter().copied()
     }
 
     /// Drops outputs, then outcomes, oldest first, as far as nobody is reading them.
@@ -169,9 +186,13 @@ impl Table {
         {
             self.output_bytes -= bytes;
         }
-        let hash = self.hasher.hash_one(id);
-        if self.forgotten.insert(hash) {
-            self.forgotten_order.push_back(hash);
+        self.forget_mark(mark(id));
+    }
+
+    /// Notes that an id is forgotten.
+    pub(crate) fn forget_mark(&mut self, mark: u64) {
+        if self.forgotten.insert(mark) {
+            self.forgotten_order.push_back(mark);
         }
         if self.forgotten_order.len() > limits::FORGOTTEN_IDS_MAX
             && let Some(oldest) = self.forgotten_order.pop_front()

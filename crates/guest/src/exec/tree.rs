@@ -16,16 +16,18 @@ struct Process {
     parent: i32,
     session: i32,
     dead: bool,
+    stopped: bool,
 }
 
 /// Reads a line of `/proc/<pid>/stat`; see proc_pid_stat(5).
 fn parse(stat: &str) -> Option<Process> {
     let pid = stat.split(' ').next()?.parse().ok()?;
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    let dead = matches!(fields.next()?, "Z" | "X");
+    let state = fields.next()?;
+    let (dead, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, parent, session, dead })
+    Some(Process { pid, parent, session, dead, stopped })
 }
 
 fn all() -> Vec<Process> {
@@ -41,6 +43,21 @@ fn all() -> Vec<Process> {
 /// Processes whose parent is process 1.
 pub(crate) fn orphans() -> BTreeSet<i32> {
     all().into_iter().filter(|process| process.parent == 1).map(|process| process.pid).collect()
+}
+
+/// Whether a process was started from outside of this process namespace: its parent
+/// is none in it. One whose parent ended has this program for its parent.
+pub(crate) fn is_from_outside(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    stat.and_then(|stat| parse(&stat))
+        .is_some_and(|process| process.pid == pid && process.parent == 0)
+}
+
+/// Processes that go on, but for this one and those from outside. One that the
+/// kernel has not stopped yet although it was told to is among them.
+pub(crate) fn going_on() -> BTreeSet<i32> {
+    let all = all().into_iter().filter(|process| process.parent != 0 && !process.stopped);
+    all.map(|process| process.pid).collect()
 }
 
 /// The members of a command among `all`: what descends from `main` or shares a
@@ -94,14 +111,15 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_spaces_is_read() {
         let line = "42 (a) R 9 (b) S 7 42 41 0 -1 4194560";
-        let process = Process { pid: 42, parent: 7, session: 41, dead: false };
+        let process = Process { pid: 42, parent: 7, session: 41, dead: false, stopped: false };
         assert_eq!(parse(line), Some(process));
         assert_eq!(parse("garbage"), None);
     }
 
     #[test]
     fn members_are_descendants_sessions_and_new_orphans_but_not_other_commands() {
-        let process = |pid, parent, session| Process { pid, parent, session, dead: false };
+        let process =
+            |pid, parent, session| Process { pid, parent, session, dead: false, stopped: false };
         let all = [
             process(10, 1, 10),  // the command
             process(11, 10, 10), // its child

@@ -38,6 +38,7 @@ pub(super) struct Pool {
     shared: Arc<Shared>,
     answers: Receiver<Answer>,
     answer: Sender<Answer>,
+    due: usize,
 }
 
 impl Pool {
@@ -47,11 +48,11 @@ impl Pool {
         let tells = wake.try_clone()?;
         let shared = Shared { queue: Mutex::default(), ready: Condvar::new(), wake };
         let (answer, answers) = channel();
-        Ok((Self { shared: Arc::new(shared), answers, answer }, tells))
+        Ok((Self { shared: Arc::new(shared), answers, answer, due: 0 }, tells))
     }
 
     /// Queues an operation and sees to it that a thread takes it.
-    pub(super) fn submit(&self, op: FileOp, ticket: Ticket) -> Result<(), Error> {
+    pub(super) fn submit(&mut self, op: FileOp, ticket: Ticket) -> Result<(), Error> {
         let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.jobs.len() >= limits::FILE_QUEUE_MAX {
             return Err(Error::Backend("too many file operations wait already".to_owned()));
@@ -75,13 +76,21 @@ impl Pool {
         }
         queue.jobs.push_back((op, ticket));
         drop(queue);
+        self.due += 1;
         self.shared.ready.notify_one();
         Ok(())
     }
 
     /// The next answer, if there is one.
-    pub(super) fn finished(&self) -> Option<Answer> {
-        self.answers.try_recv().ok()
+    pub(super) fn finished(&mut self) -> Option<Answer> {
+        let answer = self.answers.try_recv().ok()?;
+        self.due -= 1;
+        Some(answer)
+    }
+
+    /// Operations whose answer was not taken yet.
+    pub(super) fn due(&self) -> usize {
+        self.due
     }
 }
 

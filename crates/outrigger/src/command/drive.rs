@@ -64,6 +64,7 @@ pub(crate) async fn drive(
                     }
                 }
                 Ok((_, Notice::Live(_, live))) => screen.live(&live),
+                Ok((_, Notice::Trouble(trouble))) => screen.trouble(&trouble),
                 Ok(_) => {}
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
                 Err(RecvError::Closed) => break parked.await,

@@ -3,7 +3,6 @@
 
 use outrigger_agent::{ModelFault, SessionId, State, TurnEnd};
 use outrigger_engine::{Engine, workspace};
-use outrigger_sandbox::{Backend, Spec};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,21 +13,18 @@ use super::run::Back;
 use crate::compose::Store;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
-use crate::repository;
 use crate::show::{self, Screen, Tone};
-
-/// Name of the sandbox in which a session's tools act.
-pub(crate) const SANDBOX: &str = "work";
+use crate::{limits, repository};
 
 /// What finishing needs.
 #[derive(Debug)]
 pub(crate) struct Finish<'a> {
     pub(crate) paths: &'a Paths,
     pub(crate) store: &'a Store,
-    pub(crate) backend: &'a dyn Backend,
-    pub(crate) sandbox: &'a Spec,
+    pub(crate) engine: &'a Engine,
     pub(crate) session: &'a SessionId,
     pub(crate) back: Back,
+    pub(crate) retention_ms: u64,
 }
 
 impl Finish<'_> {
@@ -63,47 +59,60 @@ impl Finish<'_> {
             screen.note(Tone::Good, format!("● {files} written back to {dir}"));
         } else if let (Some(path), Some(dir)) = (&kept, source) {
             if self.back == Back::Apply {
-                let why = if answered { "the sandbox is gone" } else { "the work is not done" };
+                let why = if answered {
+                    "there is no sandbox to take it from"
+                } else {
+                    "the work is not done"
+                };
                 screen.note(Tone::Warning, format!("! nothing was written back: {why}"));
             }
             screen.note(Tone::Detail, format!("apply it with: {}", apply_by_hand(dir, path)));
         }
-        if answered || state.is_cancelled() {
-            // The patch is durable, or nobody wants one: the sandbox is not needed any
-            // more. Who cancelled deleted it already, unless it was being made just then.
-            let id = Engine::sandbox_id(self.session, SANDBOX);
-            drop(self.backend.destroy(&id).await);
-        }
-        self.report(state, screen, kept.as_deref(), applied)
+        let code = self.report(state, screen, kept.as_deref(), applied);
+        self.tidy(state, screen).await;
+        code
     }
 
-    /// The changes; `None` if there is no sandbox any more that could have any.
+    /// After the answer was shown. Failing here fails nothing: it is tried again.
+    async fn tidy(&self, state: &State, screen: &Screen) {
+        let mut troubles = if matches!(state.ended(), Some(TurnEnd::Answered)) {
+            // The patch is durable: the sandboxes are not needed any more.
+            self.engine.discard(self.session, state).await
+        } else {
+            // Who cancelled deleted them already, unless one was being made just then.
+            self.engine.rest(self.session).await.unwrap_or_default()
+        };
+        troubles.extend(self.engine.collect(self.retention_ms).await.troubles);
+        troubles.iter().for_each(|trouble| screen.trouble(trouble));
+    }
+
+    /// The changes; `None` if there is no sandbox any more that could have any. They
+    /// are those of the first sandbox: the others are for what is not to come out.
     async fn changes(&self, state: &State) -> Outcome<Option<workspace::Changes>> {
-        let content = state.spec().and_then(|spec| spec.workspace.clone());
+        let Some(spec) = state.spec() else { return Ok(Some(Vec::new())) };
+        let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
+        let name = first.unwrap_or(limits::SANDBOX_NAME_DEFAULT);
         // Before it was filled, what is in a workspace is nobody's work.
-        let Some(content) = content.filter(|_| state.was_provisioned(SANDBOX)) else {
+        let Some(content) = spec.content(name).filter(|_| state.last_ready(name).is_some()) else {
             return Ok(Some(Vec::new()));
         };
-        let id = Engine::sandbox_id(self.session, SANDBOX);
         // Who cancelled the session deletes its sandbox, which must not come back here.
         if state.is_cancelled() {
             return Ok(None);
         }
-        let listed = self.backend.list().await.map_err(|error| failed(&error))?;
-        if !listed.iter().any(|listed| listed.id == id) {
+        let found = self.engine.revisit(self.session, state, name).await;
+        let Some(found) = found.map_err(|error| failed(&error))? else { return Ok(None) };
+        if !found.whole && !spec.sandbox(name).is_none_or(|asked| asked.scope.is_thread()) {
+            // Another session filled it, so that there is nothing to compare it with.
             return Ok(None);
         }
-        // One that died is started over its disk, which is all that is needed here.
-        let sandbox =
-            self.backend.create(&id, self.sandbox).await.map_err(|error| failed(&error))?;
-        let living = state.sandbox(SANDBOX).map(|ready| ready.generation.as_str());
-        let same_life = living == Some(sandbox.generation().as_str());
-        if !same_life && !workspace::is_filled(&content, &*sandbox).await {
+        if !found.whole {
             let text = "the sandbox died, and what is left of its disk can't be told from a half-filled one";
             return Err(Failure::new(Kind::SandboxUnavailable, text)
                 .hint("Nothing was deleted. `outrigger sessions logs` has every step.")
                 .hint(resume_hint(self.session)));
         }
+        let sandbox = found.sandbox;
         let blobs = &self.store.blobs;
         let open = async || blobs.open(&content.archive).await.map_err(workspace::Error::Blob);
         let archive = open().await.map_err(|error| failed(&error))?;

@@ -1,15 +1,16 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
-use outrigger_agent::{Amounts, Author, Message, Seq, SessionId, Spec, TurnLimits, Workspace};
+use outrigger_agent::{
+    Amounts, Author, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
+};
 use outrigger_engine::Engine;
-use outrigger_sandbox::Backend;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::drive::{Interrupts, drive};
-use super::finish::{Finish, SANDBOX};
+use super::finish::Finish;
 use crate::compose::{self, Store};
-use crate::config::{Config, ModelChoice};
+use crate::config::{Config, ModelChoice, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
@@ -83,11 +84,11 @@ pub(crate) async fn start(
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
-    let backend = compose::backend(paths, config).await?;
-    let engine = compose::engine(config, &store, &opened, backend.clone());
+    let backends = compose::backends(paths, config).await?;
+    let engine = compose::engine(config, &store, &opened, &backends);
     engine.open(&session, spec(config, &opened, workspace), task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
-    if !backend.capabilities().resource_limits {
+    if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
         screen.note(Tone::Warning, text);
     }
@@ -96,10 +97,10 @@ pub(crate) async fn start(
     let finish = Finish {
         paths,
         store: &store,
-        backend: &*backend,
-        sandbox: &config.sandbox,
+        engine: &engine,
         session: &session,
         back: task.back,
+        retention_ms: config.retention_ms(),
     };
     interrupts
         .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))
@@ -111,15 +112,26 @@ pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outri
 }
 
 fn spec(config: &Config, opened: &Opened, workspace: Workspace) -> Spec {
+    let sandboxes = config.sandboxes.iter().enumerate();
+    let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
     Spec {
         principal: "person:local".to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
-        tools: outrigger_tools::specs(SANDBOX),
+        tools: tools(&config.sandboxes),
         budget: Amounts { steps: u64::MAX, tokens: config.tokens_max },
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         workspace: Some(workspace),
+        sandboxes: records.collect(),
     }
+}
+
+/// The first sandbox has the tools by their plain names.
+fn tools(sandboxes: &[Sandbox]) -> Vec<ToolSpec> {
+    let mut names = sandboxes.iter().map(|sandbox| sandbox.name.as_str());
+    let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
+    tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+    tools
 }
 
 /// The directory's state becomes a blob, from which a workspace is filled as often

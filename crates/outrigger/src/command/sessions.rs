@@ -34,7 +34,8 @@ pub(crate) async fn ls(paths: &Paths, limit: usize, output: Output) -> Outcome<u
         return Ok(0);
     }
     for row in &rows {
-        let (when, title) = (when(row.last_at_ms), inert(&row.title).replace(['\n', '\t'], " "));
+        let (when, title) =
+            (show::when(row.last_at_ms), inert(&row.title).replace(['\n', '\t'], " "));
         show::row(&format!("{}  {when}  {:<16}  {title}", row.session, row.status))?;
     }
     if rows.is_empty() {
@@ -52,12 +53,6 @@ fn object(row: &SessionRow) -> serde_json::Value {
         "created_at_ms": row.created_at_ms,
         "last_at_ms": row.last_at_ms,
     })
-}
-
-fn when(at_ms: u64) -> String {
-    let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
-    local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
@@ -147,8 +142,8 @@ pub(crate) async fn resume(
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
     let opened = models::reopen(&spec.model, &config.model)?;
-    let backend = compose::backend(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &opened, backend.clone());
+    let backends = compose::backends(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &opened, &backends);
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     let raised = more.max_steps.is_some() || more.max_tokens.is_some();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
@@ -168,10 +163,10 @@ pub(crate) async fn resume(
     let finish = Finish {
         paths,
         store: &store,
-        backend: &*backend,
-        sandbox: &config.sandbox,
+        engine: &engine,
         session: &session,
         back,
+        retention_ms: config.retention_ms(),
     };
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
 }
@@ -181,13 +176,14 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
-    let backend = compose::backend(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &models::unasked()?, backend.clone());
+    let backends = compose::backends(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &models::unasked()?, &backends);
     engine.cancel(&session, "person:local", "outrigger sessions cancel").await?;
     wind_down(paths, &store, &engine, &session).await?;
-    let sandbox = outrigger_engine::Engine::sandbox_id(&session, super::finish::SANDBOX);
-    let destroyed = outrigger_sandbox::Backend::destroy(&*backend, &sandbox).await;
-    destroyed.map_err(|error| Failure::from_error(Kind::SandboxUnavailable, &error))?;
+    let state = engine.state(&session).await?;
+    if let Some(trouble) = engine.discard(&session, &state).await.first() {
+        return Err(Failure::from_error(Kind::SandboxUnavailable, trouble));
+    }
     screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
     if output.json.is_some() {
         show::line(&json!({ "type": "cancelled", "session": session.as_str() }))?;

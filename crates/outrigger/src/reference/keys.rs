@@ -1,5 +1,6 @@
 //! Every key of a configuration file, as people read of it.
 
+use crate::config::Sandbox;
 use crate::limits;
 use outrigger_model::limits::ATTEMPTS_MAX;
 use outrigger_sandbox::Spec;
@@ -30,11 +31,17 @@ impl Key {
     pub(super) fn example(&self) -> String {
         let given = match self.name {
             "provider" => "\"openai-chat\"",
-            "name" => "\"qwen3-coder\"",
+            "name" if self.about.contains("model") => "\"qwen3-coder\"",
             "base_url" => "\"http://127.0.0.1:8000/v1\"",
             "api_key_env" => "\"MY_SERVER_KEY\"",
             "script" => "\"turns.toml\"",
             "read_only" => "[\"/opt/toolchain\"]",
+            "socket" => "\"/var/run/docker.sock\"",
+            "runtime" => "\"runc\"",
+            "image" => "\"debian:12\"",
+            "workspace" => "true",
+            "scope" => "\"assistant\"",
+            "age_hours_max" => "720",
             _ => return (self.default)().trim_matches('`').to_owned(),
         };
         given.to_owned()
@@ -144,8 +151,29 @@ pub(super) const TABLES: &[Table] = &[
     },
     Table {
         name: "sandbox",
-        about: "what the sandbox of a session may take and see",
+        about: "the sandboxes of a session: what they may take and see, and how they are looked after",
         keys: &[
+            Key {
+                name: "name",
+                kind: "1 to 24 characters of `a-z 0-9 _`",
+                default: || value(format_args!("\"{}\"", limits::SANDBOX_NAME_DEFAULT)),
+                about: "Its name in the session. The tools of every sandbox but the first end in it, for example `execute_fetch`.",
+                instead: "",
+            },
+            Key {
+                name: "backend",
+                kind: "`\"native\"` or `\"docker\"`",
+                default: || value(format_args!("\"{}\"", Sandbox::default().backend.as_str())),
+                about: "Where it is made. A session stays in the backend that it was begun in.",
+                instead: "",
+            },
+            Key {
+                name: "template",
+                kind: "string",
+                default: || "`\"host-tools\"`".to_owned(),
+                about: "The root filesystem that it begins with, by a name that its backend knows. `host-tools` is this machine's own programs, read-only. The native backend knows the images that `outrigger sandbox import` and `pull` made templates of; for the Docker backend it is an image of the engine's, and `host-tools` is the one of `[docker]`.",
+                instead: "",
+            },
             Key {
                 name: "memory_mib_max",
                 kind: "whole number, 16 to 16777216",
@@ -170,17 +198,135 @@ pub(super) const TABLES: &[Table] = &[
                 instead: "",
             },
             Key {
+                name: "disk_mib_max",
+                kind: "whole number, 1 to 1073741824",
+                default: || value(Spec::default().disk_bytes_max >> 20),
+                about: "MiB that it may write to its disk.",
+                instead: "",
+            },
+            Key {
+                name: "files_max",
+                kind: "whole number, 64 to 4294967295",
+                default: || value(Spec::default().disk_inodes_max),
+                about: "Files, directories and links on its disk.",
+                instead: "",
+            },
+            Key {
                 name: "read_only",
                 kind: "list of paths",
                 default: || "`[]`".to_owned(),
-                about: "Further directories of this machine that sandboxes see, read-only, for example a toolchain outside `/usr`. Whatever is in them can be read by the model.",
+                about: "Further directories of this machine that sandboxes see, read-only, for example a toolchain outside `/usr`. Whatever is in them can be read by the model, in every sandbox of the native backend.",
                 instead: "",
             },
             Key {
                 name: "isolation_min",
-                kind: "`\"reduced\"`, `\"rootless_single\"`, `\"rootless_range\"` or `\"root_range\"`",
+                kind: "`\"reduced\"`, `\"rootless_single\"`, `\"container\"`, `\"rootless_range\"`, `\"root_range\"` or `\"gvisor\"`",
                 default: || value(format_args!("\"{}\"", Spec::default().isolation_min)),
-                about: "The least isolation that is accepted; with less, nothing runs. `outrigger doctor` says what this machine offers.",
+                about: "The least isolation that is accepted; with less, nothing runs. A session keeps to what it was begun with. `outrigger doctor` says what this machine offers.",
+                instead: "",
+            },
+            Key {
+                name: "network",
+                kind: "`\"none\"`",
+                default: || "`\"none\"`".to_owned(),
+                about: "Its network. No backend gives its sandboxes one, so anything else is refused.",
+                instead: "",
+            },
+            Key {
+                name: "workspace",
+                kind: "boolean",
+                default: || "`true` for the first, `false` for the others".to_owned(),
+                about: "Whether the directory is copied into it. Changes are taken out of the first sandbox only.",
+                instead: "",
+            },
+            Key {
+                name: "scope",
+                kind: "`\"thread\"` or `\"assistant\"`",
+                default: || "`\"thread\"`".to_owned(),
+                about: "Whose it is: the session's own, destroyed with it, or shared by all sessions of an assistant, as the first of them filled it.",
+                instead: "",
+            },
+            Key {
+                name: "assistant",
+                kind: "1 to 24 characters of `a-z 0-9 _`",
+                default: || value(format_args!("\"{}\"", limits::ASSISTANT_DEFAULT)),
+                about: "The assistant whose sessions share it, if they do.",
+                instead: "",
+            },
+            Key {
+                name: "suspend",
+                kind: "`\"cold\"`, `\"frozen\"` or `\"off\"`",
+                default: || "`\"cold\"`".to_owned(),
+                about: "What becomes of it while the session waits for a person: nothing of it runs, its processes stop, or it goes on. Less deeply where its backend can't. `off` never freezes it either.",
+                instead: "",
+            },
+            Key {
+                name: "freeze_after_ms",
+                kind: "whole number, 1 to 86400000",
+                default: || value(outrigger_engine::limits::FREEZE_AFTER_MS_DEFAULT),
+                about: "Milliseconds that the model thinks before its processes are stopped. The next command finds them where they were.",
+                instead: "",
+            },
+            Key {
+                name: "snapshots",
+                kind: "`\"turn\"` or `\"off\"`",
+                default: || "`\"turn\"`".to_owned(),
+                about: "When its disk is kept, to begin from if it is lost: when it was filled and after each turn that may have changed it, or never.",
+                instead: "",
+            },
+            Key {
+                name: "snapshots_kept",
+                kind: "whole number, 1 to 256",
+                default: || value(outrigger_engine::limits::KEPT_DEFAULT),
+                about: "Snapshots that are kept at once; the oldest goes first.",
+                instead: "",
+            },
+            Key {
+                name: "idle_seconds_max",
+                kind: "whole number, 1 to 31536000",
+                default: || value(limits::SANDBOX_IDLE_MS_DEFAULT / 1_000),
+                about: "Seconds without a request or a running command until it goes cold by itself, also when nobody is there.",
+                instead: "",
+            },
+            Key {
+                name: "age_hours_max",
+                kind: "whole number, 1 to 87600",
+                default: nothing,
+                about: "Hours after which one that is shared is destroyed, whatever runs in it.",
+                instead: "",
+            },
+            Key {
+                name: "retention_hours",
+                kind: "whole number, 1 to 87600",
+                default: || value(limits::RETENTION_MS_DEFAULT / 3_600_000),
+                about: "Hours for which sandboxes and snapshots are kept that no session names and nobody uses. The largest number of all tables holds.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
+        name: "docker",
+        about: "the engine of sandboxes whose `backend` is `docker`",
+        keys: &[
+            Key {
+                name: "socket",
+                kind: "path",
+                default: || "`DOCKER_HOST`, else `/var/run/docker.sock`".to_owned(),
+                about: "The engine's socket. No sandbox ever sees it.",
+                instead: "",
+            },
+            Key {
+                name: "runtime",
+                kind: "string",
+                default: || "the engine's own".to_owned(),
+                about: "The runtime of all its sandboxes. `runsc` gives the isolation `gvisor`, where the engine has it.",
+                instead: "",
+            },
+            Key {
+                name: "image",
+                kind: "string",
+                default: nothing,
+                about: "The image of sandboxes that name no other template. It must be there: images are never pulled by themselves.",
                 instead: "",
             },
         ],

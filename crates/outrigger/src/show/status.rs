@@ -27,13 +27,11 @@ impl Status {
     /// What is waited for from now on. The clock goes on if it is the same as before.
     pub(crate) fn wait_for(&mut self, what: Option<(Seq, String)>) {
         self.erase();
-        let same = match (&self.waiting, &what) {
-            (Some((old, ..)), Some((new, _))) => old == new,
-            _ => false,
+        let since = match (&self.waiting, &what) {
+            (Some((old, _, since)), Some((new, _))) if old == new => *since,
+            _ => Instant::now(),
         };
-        if !same {
-            self.waiting = what.map(|(seq, text)| (seq, text, Instant::now()));
-        }
+        self.waiting = what.map(|(seq, text)| (seq, text, since));
     }
 
     /// Shows the line, if what is waited for takes long.

@@ -1,8 +1,8 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Event, Failure, Item, Outcome, Product, Record, Reply, Seq, Status,
-    TurnEnd, Work,
+    Author, Call, CallFault, Event, Failure, Item, Outcome, Product, Record, Replacement, Reply,
+    Seq, Status, TurnEnd, Work,
 };
 use std::collections::BTreeMap;
 
@@ -78,9 +78,11 @@ impl Timeline {
                 self.started(*effect, *attempt)
             }
             Event::Settled { effect, outcome, .. } => self.settled(record, *effect, outcome),
-            Event::SandboxLost { notice, .. } => {
-                line(Tone::Warning, format!("! {}", inert(notice)))
+            Event::SandboxLost { sandbox, loss, .. } => {
+                let text = format!("! the sandbox {sandbox} was lost: {loss}");
+                line(Tone::Warning, inert(&text))
             }
+            Event::SandboxKept { .. } => Vec::new(),
             Event::Interrupted { by } => {
                 line(Tone::Warning, format!("! interrupted by {}", inert(by)))
             }
@@ -115,10 +117,14 @@ impl Timeline {
                 self.replied(effect, reply, summary)
             }
             Outcome::Done(Product::Sandbox(ready)) => {
-                let text = format!(
-                    "□ sandbox ready: {}, {} · {took:.2} s",
-                    ready.backend, ready.isolation
-                );
+                let again = match &ready.replaces {
+                    None => "",
+                    Some(Replacement::Disk) => " again, over its old disk",
+                    Some(Replacement::Snapshot(_)) => " again, from its snapshot",
+                    Some(Replacement::Start) => " again, from its starting content",
+                };
+                let (backend, isolation) = (&ready.backend, &ready.isolation);
+                let text = format!("□ sandbox ready{again}: {backend}, {isolation} · {took:.2} s");
                 vec![Line::new(Tone::Detail, text)]
             }
             Outcome::Done(Product::Output(output)) => {

@@ -120,7 +120,7 @@ fn looked() -> Looked {
 impl Looked {
     fn seen(&self, name: &str) -> String {
         let session = self.world.session();
-        let workspace = format!("native/sandboxes/{session}-work/upper/workspace/seen-{name}");
+        let workspace = format!("native/sandboxes/{session}.work/upper/workspace/seen-{name}");
         let bytes = fs::read(self.world.data().join(workspace)).unwrap();
         String::from_utf8_lossy(&bytes).into_owned()
     }

@@ -70,11 +70,12 @@ fn shape(events: &[Value]) -> Vec<String> {
             "settled" => match &body["outcome"]["done"] {
                 Value::Null => body["outcome"].to_string(),
                 done if !done["sandbox"].is_null() => {
-                    format!("sandbox {}", done["sandbox"]["note"])
+                    format!("sandbox {}", done["sandbox"]["replaces"])
                 }
                 done if !done["reply"].is_null() => done["reply"]["parts"].to_string(),
                 done => done.to_string(),
             },
+            "sandbox_kept" => body["sandbox"].to_string(),
             "opened" | "said" => String::new(),
             _ => body.to_string(),
         };

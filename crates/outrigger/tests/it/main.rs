@@ -10,6 +10,7 @@ mod faults;
 mod kill;
 mod provider;
 mod run;
+mod sandboxes;
 mod sessions;
 mod support;
 mod terminal;

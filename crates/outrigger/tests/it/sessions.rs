@@ -36,7 +36,7 @@ fn busy(flags: &[&str]) -> Busy {
 impl World {
     /// A sandbox's workspace as the host has it.
     fn upper(&self, session: &str) -> std::path::PathBuf {
-        self.data().join(format!("native/sandboxes/{session}-work/upper/workspace"))
+        self.data().join(format!("native/sandboxes/{session}.work/upper/workspace"))
     }
 
     fn status(&self, session: &str) -> Value {

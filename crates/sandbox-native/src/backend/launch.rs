@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,9 +68,18 @@ fn left(error: &io::Error) -> bool {
 impl Spawner {
     /// Asks, starting a spawner if there is none.
     pub(super) fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+        self.ask_with(request, None)
+    }
+
+    /// Asks, giving a descriptor along.
+    pub(super) fn ask_with(
+        &self,
+        request: &Request,
+        fd: Option<&OwnedFd>,
+    ) -> Result<(Answer, Option<OwnedFd>), Error> {
         let (mut began, mut busy) = (0, 0);
         loop {
-            match self.try_ask(request) {
+            match self.try_ask(request, fd) {
                 Ok((Answer::Failed(error), _)) => return Err(error),
                 Ok(answer) => return Ok(answer),
                 Err(error) if left(&error) => {}
@@ -98,7 +107,7 @@ impl Spawner {
         &self,
         request: &Request,
     ) -> Result<Option<(Answer, Option<OwnedFd>)>, Error> {
-        match self.try_ask(request) {
+        match self.try_ask(request, None) {
             Ok((Answer::Failed(error), _)) => Err(error),
             Ok(answer) => Ok(Some(answer)),
             Err(error) if left(&error) => Ok(None),
@@ -106,13 +115,21 @@ impl Spawner {
         }
     }
 
-    fn try_ask(&self, request: &Request) -> io::Result<(Answer, Option<OwnedFd>)> {
+    fn try_ask(
+        &self,
+        request: &Request,
+        fd: Option<&OwnedFd>,
+    ) -> io::Result<(Answer, Option<OwnedFd>)> {
         let dir = open_dir(&self.state)?;
         let stream =
             UnixStream::connect(format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd()))?;
-        stream.set_read_timeout(Some(Duration::from_millis(limits::SPAWNER_ANSWER_MS_MAX)))?;
+        let answer_ms_max = match request {
+            Request::Image(_) => limits::LAYER_MS_MAX + limits::SPAWNER_ANSWER_MS_MAX,
+            _ => limits::SPAWNER_ANSWER_MS_MAX,
+        };
+        stream.set_read_timeout(Some(Duration::from_millis(answer_ms_max)))?;
         stream.set_write_timeout(Some(Duration::from_millis(limits::SPAWNER_PEER_MS_MAX)))?;
-        protocol::send(&stream, request, None)?;
+        protocol::send(&stream, request, fd.map(AsFd::as_fd))?;
         protocol::receive(&stream)
     }
 

@@ -17,6 +17,7 @@ use outrigger_sandbox::{
 use tokio::net::UnixStream;
 
 use super::launch::{Launch, Spawner};
+use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -33,6 +34,9 @@ pub struct Config {
     /// Paths of the host that are seen inside at the same place, read-only, beside
     /// the host's programs and libraries. Absolute; absent ones are passed over.
     pub read_only: Vec<PathBuf>,
+    /// How many sandboxes like the last one that was made from a template are kept
+    /// ready, so that the next is there at once; at most [`limits::WARM_MAX`].
+    pub warm: u32,
 }
 
 /// The native backend on one state directory.
@@ -40,6 +44,7 @@ pub struct Config {
 pub struct Native {
     spawner: Arc<Spawner>,
     read_only: Vec<PathBuf>,
+    warm: u32,
     capabilities: Capabilities,
     /// Links in use, so that all who use a sandbox share one.
     links: Mutex<HashMap<SandboxId, (Generation, Weak<Link>)>>,
@@ -58,14 +63,41 @@ impl Native {
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let Config { state_dir: state, launch, guest, read_only } = config;
+        let Config { state_dir: state, launch, guest, read_only, warm } = config;
         let spawner = Arc::new(Spawner { state, launch, guest });
-        Ok(Self { spawner, read_only, capabilities, links: Mutex::default() })
+        Ok(Self { spawner, read_only, warm, capabilities, links: Mutex::default() })
     }
 
-    async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+    pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
         let spawner = Arc::clone(&self.spawner);
         blocking(move || spawner.ask(&request)).await
+    }
+
+    /// Where everything is.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.spawner.state
+    }
+
+    /// Asks about templates and layers, which may take long.
+    pub(crate) async fn ask_image(
+        &self,
+        request: ImageRequest,
+        file: Option<OwnedFd>,
+    ) -> Result<ImageAnswer, Error> {
+        let spawner = Arc::clone(&self.spawner);
+        let request = Request::Image(request);
+        match blocking(move || spawner.ask_with(&request, file.as_ref())).await? {
+            (Answer::Image(answer), _) => Ok(answer),
+            _ => Err(astray()),
+        }
+    }
+
+    /// Asks for something that has no answer but that it is done.
+    pub(super) async fn ask_done(&self, request: Request) -> Result<(), Error> {
+        match self.ask(request).await? {
+            (Answer::Done, _) => Ok(()),
+            _ => Err(astray()),
+        }
     }
 
     async fn ask_if_there(
@@ -78,16 +110,36 @@ impl Native {
 
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
         let read_only = self.read_only.clone();
-        let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
+        let request =
+            Request::Create { id: id.clone(), spec: spec.clone(), read_only, warm: self.warm };
         let (answer, socket) = self.ask(request).await?;
-        self.attach(id, answer, socket).await?.ok_or_else(astray)
+        let Found::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
+            return Err(astray());
+        };
+        if frozen {
+            sandbox.thaw().await?;
+        }
+        Ok(sandbox)
     }
 
-    async fn try_find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+    async fn try_find(&self, id: &SandboxId) -> Result<Found, Error> {
         match self.ask_if_there(Request::Find(id.clone())).await? {
             Some((answer, socket)) => self.attach(id, answer, socket).await,
             // Sandboxes end with their spawner.
-            None => Ok(None),
+            None => Ok(Found::Nothing),
+        }
+    }
+
+    async fn try_freeze(&self, id: &SandboxId) -> Result<(), Error> {
+        let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
+        match self.ask(Request::Find(id.clone())).await? {
+            (Answer::Absent { cold: true }, _) => Ok(()),
+            (Answer::Absent { cold: false }, _) => Err(absent),
+            (answer, socket) => match self.attach(id, answer, socket).await? {
+                Found::Living { frozen: true, .. } => Ok(()),
+                Found::Living { sandbox, .. } => sandbox.freeze().await,
+                Found::Nothing => Err(absent),
+            },
         }
     }
 
@@ -97,11 +149,16 @@ impl Native {
         id: &SandboxId,
         answer: Answer,
         socket: Option<OwnedFd>,
-    ) -> Result<Option<Arc<dyn Sandbox>>, Error> {
-        let generation = match answer {
-            Answer::Attached { generation, .. } => generation,
-            Answer::Absent => return Ok(None),
-            Answer::List(_) | Answer::Destroyed | Answer::Failed(_) => return Err(astray()),
+    ) -> Result<Found, Error> {
+        let (generation, began, frozen) = match answer {
+            Answer::Attached { generation, began, frozen, .. } => (generation, began, frozen),
+            Answer::Absent { .. } => return Ok(Found::Nothing),
+            Answer::List(_)
+            | Answer::Done
+            | Answer::Snapshot(_)
+            | Answer::Snapshots(_)
+            | Answer::Image(_)
+            | Answer::Failed(_) => return Err(astray()),
         };
         let used = {
             let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +167,9 @@ impl Native {
                 .filter(|(used, _)| *used == generation)
                 .and_then(|(_, link)| link.upgrade())
         };
-        let link = match used.filter(|link| link.is_open()) {
+        // A life that was suspended has the same name, and another guest.
+        let goes_on = began == Began::Attached;
+        let link = match used.filter(|link| goes_on && link.is_open()) {
             Some(link) => link,
             None => {
                 let link = Arc::new(open(socket.ok_or_else(astray)?).await?);
@@ -123,8 +182,15 @@ impl Native {
                 link
             }
         };
-        Ok(Some(Arc::new(Remote::new(id.clone(), Began::Attached, link))))
+        Ok(Found::Living { sandbox: Arc::new(Remote::new(id.clone(), began, link)), frozen })
     }
+}
+
+/// What an answer of the spawner leads to.
+#[derive(Debug)]
+enum Found {
+    Living { sandbox: Arc<Remote>, frozen: bool },
+    Nothing,
 }
 
 async fn open(socket: OwnedFd) -> Result<Link, Error> {
@@ -137,7 +203,7 @@ async fn open(socket: OwnedFd) -> Result<Link, Error> {
 }
 
 /// A spawner that answers another question than was asked is broken.
-fn astray() -> Error {
+pub(super) fn astray() -> Error {
     Error::Backend("the spawner's answer is not one to this request".to_owned())
 }
 
@@ -146,7 +212,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(limits::ATTACH_PAUSE_MS)).await;
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -189,27 +255,29 @@ impl Backend for Native {
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        let mut found = self.try_find(id).await;
         for _ in 1..limits::ATTACH_ATTEMPTS_MAX {
-            match self.try_find(id).await {
-                Err(Error::Lost { .. }) => pause().await,
-                done => return done,
+            if !matches!(found, Err(Error::Lost { .. })) {
+                break;
             }
+            pause().await;
+            found = self.try_find(id).await;
         }
-        self.try_find(id).await
+        match found? {
+            Found::Living { sandbox, .. } => Ok(Some(sandbox)),
+            Found::Nothing => Ok(None),
+        }
     }
 
-    async fn suspend(&self, _: &SandboxId, how: Suspend) -> Result<(), Error> {
-        Err(Error::Unsupported {
-            what: format!("{how} suspension"),
-            reason: "this backend has none".to_owned(),
-        })
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        match how {
+            Suspend::Frozen => self.try_freeze(id).await,
+            Suspend::Cold => self.ask_done(Request::Suspend(id.clone())).await,
+        }
     }
 
     fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
-        Err(Error::Unsupported {
-            what: "a snapshot".to_owned(),
-            reason: "this backend has none".to_owned(),
-        })
+        Ok(self)
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Error> {
@@ -220,9 +288,6 @@ impl Backend for Native {
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
-        match self.ask(Request::Destroy(id.clone())).await? {
-            (Answer::Destroyed, _) => Ok(()),
-            _ => Err(astray()),
-        }
+        self.ask_done(Request::Destroy(id.clone())).await
     }
 }

@@ -4,8 +4,9 @@
 //! spawner made them: a range is held by a lock on a file of the host's, for as
 //! long as its sandbox lives. A disk keeps the range that owns its files.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -50,6 +51,14 @@ impl Lease {
         }
     }
 
+    /// The id outside of the group of terminals (`tty` of `/etc/group`), where it is mapped.
+    pub(crate) fn tty_group(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some(first + 5),
+            Self::Single => None,
+        }
+    }
+
     /// The line for `uid_map` and `gid_map`; see user_namespaces(7).
     pub(crate) fn map(&self) -> String {
         match self {
@@ -58,14 +67,21 @@ impl Lease {
         }
     }
 
-    /// Takes the range that a disk has, or a free one for a new disk, and notes it there.
-    pub(crate) fn take(note: &Path) -> io::Result<Self> {
+    /// Which range it is.
+    pub(crate) fn number(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some((first - limits::ID_FIRST) / limits::IDS_PER_SANDBOX),
+            Self::Single => None,
+        }
+    }
+
+    /// Takes the range that a disk has, or a free one for a new disk, and notes it
+    /// there. `others` are those of disks on which nothing may live now.
+    pub(crate) fn take(note: &Path, others: &BTreeSet<u32>) -> io::Result<Self> {
         fs::create_dir_all(LOCKS)?;
-        if let Ok(text) = fs::read_to_string(note) {
-            let number =
-                text.trim().parse::<u32>().ok().filter(|number| *number < limits::ID_RANGES);
-            let number =
-                number.ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
+        if fs::symlink_metadata(note).is_ok() {
+            let number = noted(note)
+                .ok_or_else(|| io::Error::other("the note of the id range is damaged"))?;
             let busy = || {
                 io::Error::other(
                     "another living sandbox of this host uses the id range of this disk; destroy one of them",
@@ -78,8 +94,13 @@ impl Lease {
         let start = u32::from_ne_bytes(seed) % limits::ID_RANGES;
         for step in 0..limits::ID_RANGES {
             let number = (start + step) % limits::ID_RANGES;
+            if others.contains(&number) {
+                continue;
+            }
             if let Some(lease) = Self::lock(number)? {
-                write_whole(note, &number.to_string())?;
+                // A link is there whole or not at all, without a wait for the disk: half
+                // a note would keep this one from ever being used again.
+                std::os::unix::fs::symlink(number.to_string(), note)?;
                 return Ok(lease);
             }
         }
@@ -101,18 +122,10 @@ impl Lease {
     }
 }
 
-/// Writes a file that is there whole or not at all, over a loss of power too: half a
-/// note would keep a disk from ever being used again.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut file = fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    match path.parent() {
-        Some(dir) => fs::File::open(dir)?.sync_all(),
-        None => Ok(()),
-    }
+/// The range that a disk has, if it has one.
+pub(crate) fn noted(note: &Path) -> Option<u32> {
+    let number = fs::read_link(note).ok()?.to_str()?.parse().ok()?;
+    (number < limits::ID_RANGES).then_some(number)
 }
 
 /// Whether every range is mapped where this process lives: inside a container with

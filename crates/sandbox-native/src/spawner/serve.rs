@@ -1,92 +1,125 @@
 //! The spawner's loop.
 //!
-//! Owns who waits for what: connections, ended guests, and the processes that delete
-//! disks. Nothing a peer or a guest does can hold it longer than a named limit.
+//! Owns who waits for what: connections, guests, tasks and the clock. Nothing a peer
+//! or a guest does can hold it longer than a named limit.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Error, SandboxId};
+use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId, Spec};
 
-use super::deleter::Deleter;
-use super::live::{Living, Sandboxes};
-use super::sys;
+use super::backend;
+use super::change::{Change, Make, Want, check};
+use super::images::Jobs;
+use super::pool::Pool;
+use super::sandboxes::Sandboxes;
+use super::survey::Survey;
+use super::task::Task;
+use super::waits::{Key, Source};
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Spawner {
-    pub(super) listener: UnixListener,
+    listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
-    pub(super) destroying: Vec<Destroying>,
-    /// Deletes what an earlier spawner had no time to.
-    pub(super) cleaner: Option<Deleter>,
+    pub(super) changes: BTreeMap<SandboxId, Change>,
+    pub(super) pool: Pool,
+    pub(super) survey: Survey,
+    /// Work on images.
+    pub(super) jobs: Jobs,
+    /// Deletes what is in the trash and nobody waits for.
+    cleaner: Option<(Task, Key)>,
+    /// Something was put there since it was started.
+    clean_again: bool,
     /// Held while this lives, so that there is one.
-    pub(super) _lock: OwnedFd,
-}
-
-/// A request to destroy that is not answered yet.
-#[derive(Debug)]
-pub(super) struct Destroying {
-    id: SandboxId,
-    peer: UnixStream,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// Its guest was told to end.
-    Dying(Box<Living>),
-    /// A process deletes its disk.
-    Deleting(Deleter),
-    /// The answer is known.
-    Done(Answer),
+    _lock: OwnedFd,
 }
 
 impl Spawner {
+    /// Over a state directory that was brought in order.
+    pub(super) fn new(
+        listener: UnixListener,
+        mut sandboxes: Sandboxes,
+        lock: OwnedFd,
+    ) -> io::Result<Self> {
+        sandboxes.waits.add(&listener, Source::Listener)?;
+        let mut spawner = Self {
+            listener,
+            sandboxes,
+            changes: BTreeMap::new(),
+            pool: Pool::default(),
+            survey: Survey::new(),
+            jobs: Jobs::default(),
+            cleaner: None,
+            clean_again: false,
+            _lock: lock,
+        };
+        // What an earlier spawner had no time to.
+        spawner.clean();
+        Ok(spawner)
+    }
+
     /// Serves until idle.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut active = Instant::now();
         loop {
-            let mut fds = vec![sys::pollfd(&self.listener)];
-            fds.extend(self.sandboxes.living.values().map(|living| sys::pollfd(living.ended())));
-            for destroying in &self.destroying {
-                match &destroying.stage {
-                    Stage::Dying(living) => fds.push(sys::pollfd(living.ended())),
-                    Stage::Deleting(deleter) => fds.push(sys::pollfd(deleter.ended())),
-                    Stage::Done(_) => {}
-                }
+            let sources = self.sandboxes.waits.wait(self.patience())?;
+            let quiet = sources.is_empty();
+            for source in sources {
+                self.hear(source);
             }
-            fds.extend(self.cleaner.as_ref().map(|cleaner| sys::pollfd(cleaner.ended())));
-            match sys::poll(&mut fds, limits::SPAWNER_TICK_MS) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                Ok(()) | Err(_) => {}
+            let now = Instant::now();
+            self.overdue(now);
+            self.expire(now);
+            self.watch(now);
+            if quiet {
+                self.make_ready();
             }
             let idle = self.sandboxes.living.is_empty()
-                && self.destroying.is_empty()
+                && self.changes.is_empty()
+                && self.jobs.is_empty()
                 && self.cleaner.is_none();
-            if fds.iter().any(|fd| fd.revents != 0) || !idle {
-                active = Instant::now();
-            }
-            self.sandboxes.bury_dead();
-            self.destroy_on();
-            if let Some(cleaner) = self.cleaner.take_if(|cleaner| readable(cleaner.ended())) {
-                // What it could not delete stays in the trash for the next spawner.
-                cleaner.finish();
-            }
-            if fds[0].revents != 0 {
-                self.accept();
+            // What is kept ready says nothing of itself.
+            if !quiet || !idle {
+                active = now;
             }
             let over = active.elapsed() >= Duration::from_millis(limits::SPAWNER_IDLE_MS);
             if (idle && over) || !self.sandboxes.has_state() {
                 // An engine that connects now finds the connection closed and starts another.
-                let _ = std::fs::remove_file(self.sandboxes.socket());
+                let _ = std::fs::remove_file(self.sandboxes.store.socket());
+                self.dismiss();
                 self.sandboxes.close();
                 return Ok(());
             }
+        }
+    }
+
+    /// How long there is nothing to do if nothing happens.
+    fn patience(&self) -> Duration {
+        let now = Instant::now();
+        let changes = self.changes.values().filter_map(Change::until);
+        let rest = self.rest().map(|rest| now + rest);
+        let others = [self.next_expiry(now), self.next_survey(), rest];
+        let soonest = changes.chain(others.into_iter().flatten()).min();
+        let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
+        soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))
+    }
+
+    fn hear(&mut self, source: Source) {
+        match source {
+            Source::Listener => self.accept(),
+            Source::Ended(id) => self.ended(&id),
+            Source::Said(id) => self.said(&id),
+            Source::Change(id) => self.changed(&id),
+            Source::Cleaner => self.cleaned(),
+            Source::Ready(generation) => self.unready(&generation),
+            Source::Image(job) => self.finish_job(job),
+            Source::Survey => self.surveyed(),
         }
     }
 
@@ -99,120 +132,135 @@ impl Spawner {
         {
             return;
         }
-        let request = match protocol::receive::<Request>(&peer) {
-            Ok((request, _)) => request,
+        match protocol::receive::<Request>(&peer) {
+            Ok((Request::Image(request), file)) => self.image(request, file, peer),
+            Ok((request, _)) => self.perform(request, peer),
             Err(error) => {
                 // An engine of another version sees by the answer's header that this is one.
-                let answer = Answer::Failed(Error::Invalid(error.to_string()));
-                let _ = protocol::send(&peer, &answer, None);
-                return;
+                self.answer(&peer, &Answer::Failed(Error::Invalid(error.to_string())), None);
             }
-        };
-        let (answer, fd) = match request {
-            Request::Create { id, spec, read_only } => {
-                match self.busy(&id).and_then(|()| self.sandboxes.create(&id, &spec, &read_only)) {
-                    Ok((generation, fd)) => (self.attached(generation), Some(fd)),
-                    Err(error) => (Answer::Failed(error), None),
+        }
+    }
+
+    /// Answers a request, at once or when it is done.
+    pub(super) fn perform(&mut self, request: Request, peer: UnixStream) {
+        if let Some(id) = concerns(&request)
+            && let Some(change) = self.changes.get_mut(id)
+        {
+            let id = id.clone();
+            if let Some(peer) = change.queue(request, peer) {
+                let what = format!("too many wait for `{id}`; try again");
+                self.answer(&peer, &Answer::Failed(Error::Backend(what)), None);
+            }
+            return;
+        }
+        let answer = match request {
+            Request::Create { id, spec, read_only, warm } => {
+                let make = Make { spec, read_only, warm };
+                match check(&make).and_then(|()| self.isolates(&make.spec)) {
+                    Ok(()) => {
+                        return self.begin(id, Change::new(Want::Live(Box::new(make)), Some(peer)));
+                    }
+                    Err(error) => Err(error),
                 }
             }
-            Request::Find(id) => match self.sandboxes.find(&id) {
-                Ok(Some((generation, fd))) => (self.attached(generation), Some(fd)),
-                Ok(None) => (Answer::Absent, None),
-                Err(error) => (Answer::Failed(error), None),
-            },
-            Request::List => match self.sandboxes.list() {
-                // One that is on its way out can't be had any more.
-                Ok(mut all) => {
-                    all.retain(|listed| self.busy(&listed.id).is_ok());
-                    (Answer::List(all), None)
-                }
-                Err(error) => (Answer::Failed(error), None),
-            },
-            Request::Destroy(id) => return self.destroy(id, peer),
-        };
-        use std::os::fd::AsFd;
-        // A peer that is gone asks again when it is back.
-        let _ = protocol::send(&peer, &answer, fd.as_ref().map(AsFd::as_fd));
-    }
-
-    fn attached(&self, generation: outrigger_sandbox::Generation) -> Answer {
-        Answer::Attached { generation, isolation: self.sandboxes.isolation }
-    }
-
-    fn busy(&self, id: &SandboxId) -> Result<(), Error> {
-        if self.destroying.iter().any(|destroying| destroying.id == *id) {
-            return Err(Error::Backend(format!("`{id}` is being destroyed; try again")));
-        }
-        Ok(())
-    }
-
-    fn destroy(&mut self, id: SandboxId, peer: UnixStream) {
-        let stage = match self.sandboxes.living.remove(&id) {
-            Some(living) => {
-                living.kill();
-                Stage::Dying(Box::new(living))
+            Request::Destroy(id) => return self.begin(id, Change::new(Want::Gone, Some(peer))),
+            Request::Suspend(id) => return self.begin(id, Change::new(Want::Cold, Some(peer))),
+            Request::Snapshot { id, name } => {
+                return self.begin(id, Change::new(Want::Snapshot(name), Some(peer)));
             }
-            None => self.delete(&id),
-        };
-        self.destroying.push(Destroying { id, peer, stage });
-        self.destroy_on();
-    }
-
-    /// Takes a disk away and starts its deletion.
-    fn delete(&self, id: &SandboxId) -> Stage {
-        let failed = |error: io::Error| {
-            Stage::Done(Answer::Failed(Error::Backend(format!("cannot delete the disk: {error}"))))
-        };
-        let name = match self.sandboxes.discard(id) {
-            Ok(None) => return Stage::Done(Answer::Destroyed),
-            Ok(Some(name)) => name,
-            Err(error) => return failed(error),
-        };
-        match Deleter::start(|| self.sandboxes.delete_from_trash(&name)) {
-            Ok(deleter) => Stage::Deleting(deleter),
-            Err(error) => failed(error),
-        }
-    }
-
-    /// Moves every destruction on that can be.
-    fn destroy_on(&mut self) {
-        let mut waiting = Vec::new();
-        for mut destroying in std::mem::take(&mut self.destroying) {
-            loop {
-                destroying.stage = match destroying.stage {
-                    Stage::Dying(living) if readable(living.ended()) => {
-                        living.bury();
-                        self.delete(&destroying.id)
-                    }
-                    Stage::Deleting(deleter) if readable(deleter.ended()) => {
-                        Stage::Done(deleted(deleter.finish()))
-                    }
-                    Stage::Done(answer) => {
-                        let _ = protocol::send(&destroying.peer, &answer, None);
-                        break;
-                    }
-                    stage @ (Stage::Dying(_) | Stage::Deleting(_)) => {
-                        destroying.stage = stage;
-                        waiting.push(destroying);
-                        break;
-                    }
-                };
+            Request::Find(id) => match self.find(&id) {
+                Ok((answer, fd)) => return self.answer(&peer, &answer, fd),
+                Err(error) => Err(error),
+            },
+            Request::List => Ok(Answer::List(self.sandboxes.list())),
+            Request::Snapshots => {
+                let all = self.sandboxes.snapshots.iter();
+                Ok(Answer::Snapshots(all.map(|(name, kept)| kept.describe(name)).collect()))
             }
+            Request::Forget(name) => self.forget(&name),
+            // Takes a descriptor along, so it never waits here.
+            Request::Image(request) => return self.image(request, None, peer),
+        };
+        self.answer(&peer, &answer.unwrap_or_else(Answer::Failed), None);
+    }
+
+    /// Tells a peer. One that is gone asks again when it is back.
+    pub(super) fn answer(&self, peer: &UnixStream, answer: &Answer, fd: Option<OwnedFd>) {
+        let _ = protocol::send(peer, answer, fd.as_ref().map(AsFd::as_fd));
+    }
+
+    fn isolates(&self, spec: &Spec) -> Result<(), Error> {
+        let (wanted, given) = (spec.isolation_min, self.sandboxes.isolation);
+        if given >= wanted {
+            return Ok(());
         }
-        self.destroying = waiting;
+        Err(Error::Unavailable {
+            reason: format!("{wanted:?} isolation was asked for and this host gives {given:?}"),
+            advice: "run as root, or lower isolation_min".to_owned(),
+        })
+    }
+
+    fn find(&mut self, id: &SandboxId) -> Result<(Answer, Option<OwnedFd>), Error> {
+        let cold = self.sandboxes.disks.get(id).is_some_and(|disk| disk.cold.is_some());
+        let living = match self.sandboxes.living.get(id) {
+            Some(living) if !living.has_ended() => living,
+            Some(_) | None => return Ok((Answer::Absent { cold }, None)),
+        };
+        let (generation, fd) =
+            living.connect().map_err(|error| backend("the guest takes no connection", &error))?;
+        let frozen = living.group.is_frozen();
+        let (isolation, began) = (self.sandboxes.isolation, Began::Attached);
+        Ok((Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
+    }
+
+    fn forget(&mut self, name: &SnapshotId) -> Result<Answer, Error> {
+        if self.sandboxes.forget_snapshot(name)? {
+            self.collect();
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Has every layer deleted that nothing stands on any more.
+    pub(super) fn collect(&mut self) {
+        // What can't be collected now is when a spawner starts.
+        if let Ok(true) = self.sandboxes.discard_unused_layers(self.pool.layers()) {
+            self.clean();
+        }
+    }
+
+    /// Has the trash emptied in the background.
+    pub(super) fn clean(&mut self) {
+        if self.cleaner.is_some() {
+            self.clean_again = true;
+            return;
+        }
+        let store = self.sandboxes.store.clone();
+        // What it can't delete stays in the trash for the next spawner.
+        let Ok(task) = Task::start(|| store.empty_trash().map(|()| Vec::new())) else { return };
+        if let Ok(key) = self.sandboxes.waits.add(task.ended(), Source::Cleaner) {
+            self.cleaner = Some((task, key));
+        }
+    }
+
+    fn cleaned(&mut self) {
+        let Some((task, key)) = self.cleaner.take() else { return };
+        self.sandboxes.waits.remove(key, task.ended());
+        let _ = task.finish();
+        if std::mem::take(&mut self.clean_again) {
+            self.clean();
+        }
     }
 }
 
-fn deleted(whole: bool) -> Answer {
-    if whole {
-        return Answer::Destroyed;
+/// The sandbox that must not be changing meanwhile.
+fn concerns(request: &Request) -> Option<&SandboxId> {
+    match request {
+        Request::Create { id, .. }
+        | Request::Find(id)
+        | Request::Destroy(id)
+        | Request::Suspend(id)
+        | Request::Snapshot { id, .. } => Some(id),
+        Request::List | Request::Snapshots | Request::Forget(_) | Request::Image(_) => None,
     }
-    let what = "the sandbox is gone, but its disk could not be deleted whole; \
-                what is left of it is in `trash` of the state directory";
-    Answer::Failed(Error::Backend(what.to_owned()))
-}
-
-fn readable(fd: &OwnedFd) -> bool {
-    let mut fds = [sys::pollfd(fd)];
-    sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
 }

@@ -7,15 +7,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
+use rustix::mount::{MountPropagationFlags, mount_change};
 
-use super::deleter::Deleter;
-use super::live::Sandboxes;
+use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
 use super::{BUSY, READY, ids};
@@ -41,6 +41,7 @@ pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Opti
         return Ok(None);
     }
     rustix::process::setsid()?;
+    sys::schedule_normally();
     match open(&state, program) {
         Ok(Some(spawner)) => {
             status.write_all(READY.as_bytes())?;
@@ -101,15 +102,10 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
         Err(error) => return Err(error.into()),
     }
     let isolation = take_tier()?;
-    for name in ["sandboxes", "mnt"] {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(state.join(name))?;
-    }
     let found = fs::metadata(state)?;
     let name = format!("outrigger-{:x}-{:x}", found.dev(), found.ino());
     let groups = cgroup::Groups::open(cgroup::find(), &name);
-    let sandboxes = Sandboxes::new(state.to_owned(), program, isolation, groups);
-    // What an earlier spawner had no time to delete. In a child, because it may be much.
-    let cleaner = Some(Deleter::start(|| sandboxes.empty_trash())?);
+    let sandboxes = Sandboxes::open(state.to_owned(), program, isolation, groups)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).
@@ -118,7 +114,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let number = dir.as_raw_fd();
     let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
     listener.set_nonblocking(true)?;
-    Ok(Some(Spawner { listener, sandboxes, destroying: Vec::new(), cleaner, _lock: lock }))
+    Spawner::new(listener, sandboxes, lock).map(Some)
 }
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root
@@ -126,6 +122,11 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
 fn take_tier() -> io::Result<Isolation> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     if uid.is_root() && ids::all_mapped() {
+        // SAFETY: this process has one thread.
+        unsafe { sys::unshare(libc::CLONE_NEWNS) }?;
+        // What is mounted here stays here, and what the host unmounts is not kept.
+        let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", flags)?;
         return Ok(Isolation::RootRange);
     }
     // SAFETY: this process has one thread.

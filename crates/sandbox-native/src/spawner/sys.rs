@@ -42,6 +42,101 @@ pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
     }
 }
 
+#[repr(C, align(8))]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// `CLONE_INTO_CGROUP` of linux/sched.h.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// As [`fork`], into a cgroup of version 2. To move a process later waits for every
+/// fork and exit of the system, which can take longer than all the rest of a birth.
+///
+/// # Safety
+/// The process must have one thread.
+pub(super) unsafe fn fork_into(
+    namespaces: libc::c_int,
+    cgroup: BorrowedFd<'_>,
+) -> io::Result<Fork> {
+    let mut pidfd: libc::c_int = -1;
+    let args = CloneArgs {
+        flags: (namespaces | libc::CLONE_PIDFD) as u64 | CLONE_INTO_CGROUP,
+        pidfd: (&raw mut pidfd) as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        cgroup: cgroup.as_raw_fd() as u64,
+        ..CloneArgs::default()
+    };
+    // SAFETY: as in `fork`; `args` has the layout of clone_args and outlives the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    match check(pid)? {
+        0 => Ok(Fork::Child),
+        // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
+        pid => Ok(Fork::Parent { pid: pid as i32, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
+    }
+}
+
+/// Stack of a process that only sleeps, in words of 16 bytes for its alignment.
+const STACK_WORDS: usize = 1 << 10;
+
+/// A process that does nothing, so that its namespaces can be looked at.
+pub(super) struct Asleep {
+    pid: i32,
+    _stack: Vec<u128>,
+}
+
+impl Asleep {
+    /// One in a new user namespace.
+    pub(super) fn in_user_namespace() -> io::Result<Self> {
+        let mut stack = vec![0_u128; STACK_WORDS];
+        // SAFETY: the child runs `sleep` on a stack that lives until it was killed and
+        // waited for; though it shares this memory, it touches no more of it.
+        let pid = unsafe {
+            let top = stack.as_mut_ptr().add(STACK_WORDS).cast();
+            let flags = libc::CLONE_NEWUSER | libc::CLONE_VM | libc::SIGCHLD;
+            libc::clone(sleep, top, flags, std::ptr::null_mut())
+        };
+        check(libc::c_long::from(pid))?;
+        Ok(Self { pid, _stack: stack })
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+}
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        // SAFETY: no memory is passed; the child was not waited for, so the id is its own.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        wait(self.pid);
+    }
+}
+
+extern "C" fn sleep(_: *mut libc::c_void) -> libc::c_int {
+    loop {
+        // SAFETY: no memory is passed. The call never returns but to be made again.
+        unsafe { libc::syscall(libc::SYS_ppoll, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    }
+}
+
+/// Enters a mount namespace; its root becomes root and working directory.
+pub(super) fn enter_mounts(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    let mount = Some(rustix::thread::LinkNameSpaceType::Mount);
+    Ok(rustix::thread::move_into_link_name_space(namespace, mount)?)
+}
+
 /// Replaces this process by the program in a descriptor, with an empty environment.
 pub(super) fn exec_number(program: i32, args: &[&CStr]) -> io::Error {
     let argv: Vec<*const libc::c_char> =
@@ -87,6 +182,21 @@ pub(super) fn close_between(first: u32, last: u32) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(|_| ())
 }
 
+/// Closes every descriptor but the standard streams and these. Callers never use
+/// another one again, not even to close it.
+pub(super) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for number in kept {
+        if first < number {
+            close_between(first, number - 1)?;
+        }
+        first = number + 1;
+    }
+    close_from(first)
+}
+
 /// Moves a descriptor out of the numbers below `least`.
 pub(super) fn move_above(fd: BorrowedFd<'_>, least: i32) -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
@@ -106,16 +216,30 @@ struct MountAttr {
 
 /// Sets `MOUNT_ATTR_*` bits on a tree of mounts.
 pub(super) fn restrict_mounts(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
-    set_attributes(tree, set, libc::AT_RECURSIVE)
+    set_attributes(tree, set, libc::AT_RECURSIVE, 0)
 }
 
 /// Sets `MOUNT_ATTR_*` bits on one mount.
 pub(super) fn restrict_mount(mount: BorrowedFd<'_>, set: u64) -> io::Result<()> {
-    set_attributes(mount, set, 0)
+    set_attributes(mount, set, 0, 0)
 }
 
-fn set_attributes(tree: BorrowedFd<'_>, set: u64, flags: libc::c_int) -> io::Result<()> {
-    let attr = MountAttr { set, clear: 0, propagation: 0, userns_fd: 0 };
+/// `MOUNT_ATTR_IDMAP` of linux/mount.h.
+const IDMAP: u64 = 0x0010_0000;
+
+/// Shows the files of a mount that is not attached yet as owned by others, as a user
+/// namespace maps them.
+pub(super) fn map_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(mount, IDMAP, 0, users.as_raw_fd() as u64)
+}
+
+fn set_attributes(
+    tree: BorrowedFd<'_>,
+    set: u64,
+    flags: libc::c_int,
+    userns_fd: u64,
+) -> io::Result<()> {
+    let attr = MountAttr { set, clear: 0, propagation: 0, userns_fd };
     let flags = flags | libc::AT_EMPTY_PATH;
     // SAFETY: the path is an empty C string, and `attr` has the layout of mount_attr.
     check(unsafe {
@@ -157,24 +281,28 @@ pub(super) fn become_user(id: u32) -> io::Result<()> {
 pub(super) fn bound_capabilities(keep: &[u32]) -> io::Result<()> {
     for capability in (0..64).filter(|capability| !keep.contains(capability)) {
         // SAFETY: no memory is passed.
-        let held = unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
-        if held == 1 {
-            // SAFETY: no memory is passed.
-            check(libc::c_long::from(unsafe {
-                libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0)
-            }))?;
-        }
+        let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        match check(libc::c_long::from(dropped)) {
+            // The kernel knows no such capability, nor any above.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+            result => result?,
+        };
     }
     Ok(())
 }
 
-/// Never gains privileges by exec, dies with its parent, is scheduled as any other.
-pub(super) fn settle() -> io::Result<()> {
+/// Is scheduled as any other. A starter with a real-time policy must not pass it on,
+/// and such processes can't enter every cgroup; a refusal is no harm.
+pub(super) fn schedule_normally() {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: `param` is live; no other memory is passed.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const param) };
+}
+
+/// Never gains privileges by exec, dies with its parent.
+pub(super) fn settle() -> io::Result<()> {
+    // SAFETY: no memory is passed.
     unsafe {
-        // A starter with a real-time policy must not pass it on; a refusal is no harm.
-        libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const param);
         check(libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))?;
         check(libc::c_long::from(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0)))?;
     }

@@ -8,9 +8,15 @@
 mod commands;
 mod conformance;
 mod descriptors;
+mod disk_limit;
+mod images;
 mod isolation;
 mod limits;
 mod lives;
 mod mounts;
+mod pool;
+mod registry;
 mod rootless;
+mod snapshots;
 mod support;
+mod suspension;

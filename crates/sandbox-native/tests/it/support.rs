@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
     Backend, Command, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Sandbox,
-    SandboxId, Spec,
+    SandboxId, SnapshotId, Spec,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 
@@ -26,6 +26,7 @@ pub(crate) fn config(state: &Path) -> Config {
         launch: Launch { program: example("spawner"), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
+        warm: 0,
     }
 }
 
@@ -87,6 +88,16 @@ impl Drop for World {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let Ok(native) = Native::open(config(&state)).await else { return };
+                let snapshots = native.snapshots().ok();
+                for snapshot in match snapshots {
+                    Some(snapshots) => snapshots.list().await.unwrap_or_default(),
+                    None => Vec::new(),
+                } {
+                    let _ = match snapshots {
+                        Some(snapshots) => snapshots.remove(&snapshot.name).await,
+                        None => Ok(()),
+                    };
+                }
                 for listed in native.list().await.unwrap_or_default() {
                     let _ = native.destroy(&listed.id).await;
                 }
@@ -94,6 +105,16 @@ impl Drop for World {
         });
         let _ = done.join();
     }
+}
+
+/// Ends the spawner of a world, and waits until nobody holds its state directory.
+pub(crate) fn kill_spawner(world: &World) {
+    let spawner = rustix::process::Pid::from_raw(spawner_of(world.state.path())).unwrap();
+    rustix::process::kill_process(spawner, rustix::process::Signal::KILL).unwrap();
+}
+
+pub(crate) fn snapshot_id(name: &str) -> SnapshotId {
+    SnapshotId::new(name).unwrap()
 }
 
 pub(crate) fn sandbox_id(name: &str) -> SandboxId {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use super::link::Link;
 use crate::wire::{Ask, Reply, Stream};
 use crate::{
     Began, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
     OutputSink, Sandbox, SandboxId, limits,
 };
+use async_trait::async_trait;
 
 /// See the module.
 #[derive(Debug)]

@@ -184,9 +184,11 @@ async fn less_isolation_than_asked_is_refused(context: Context) -> Outcome {
     let stronger = match context.spec.isolation_min {
         Isolation::Fake => Isolation::Reduced,
         Isolation::Reduced => Isolation::RootlessSingle,
-        Isolation::RootlessSingle => Isolation::RootlessRange,
+        Isolation::RootlessSingle => Isolation::Container,
+        Isolation::Container => Isolation::RootlessRange,
         Isolation::RootlessRange => Isolation::RootRange,
-        Isolation::RootRange => return Ok(()),
+        Isolation::RootRange => Isolation::Gvisor,
+        Isolation::Gvisor => return Ok(()),
     };
     let name = SandboxId::new("conformance-too-strong").map_err(|error| error.to_string())?;
     let spec = Spec { isolation_min: stronger, ..context.spec.clone() };

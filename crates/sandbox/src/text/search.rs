@@ -2,7 +2,7 @@
 //!
 //! Both take time that is linear in what they look at, whatever the pattern.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 use std::path::{Component, Path};
 
@@ -39,7 +39,7 @@ pub fn is_binary(contents: &[u8]) -> bool {
 /// `[..]` stand for one byte.
 #[derive(Debug, Clone)]
 pub struct Glob {
-    matcher: GlobMatcher,
+    matcher: Regex,
     names_git: bool,
 }
 
@@ -64,13 +64,21 @@ impl Glob {
             .build()
             .map_err(|error| invalid(pattern, error.kind().to_string()))?;
         let names_git = relative.split('/').any(|name| name == ".git");
-        Ok(Self { matcher: glob.compile_matcher(), names_git })
+        // Not by `Glob::compile_matcher`, which panics on what nests too deep for the
+        // regular expression that it becomes.
+        let matcher = RegexBuilder::new(glob.regex())
+            .dot_matches_new_line(true)
+            .size_limit(limits::REGEX_BYTES_MAX)
+            .dfa_size_limit(limits::REGEX_BYTES_MAX)
+            .build()
+            .map_err(|error| invalid(pattern, error.to_string()))?;
+        Ok(Self { matcher, names_git })
     }
 
     /// Whether a path, relative to the root of the search, matches.
     #[must_use]
     pub fn matches(&self, relative: impl AsRef<Path>) -> bool {
-        self.matcher.is_match(relative)
+        self.matcher.is_match(relative.as_ref().as_os_str().as_encoded_bytes())
     }
 
     /// Whether a search beneath `root` passes over directories called `.git`: yes,
@@ -149,6 +157,14 @@ fn shown(line: &[u8]) -> String {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+
+    #[test]
+    fn a_glob_that_nests_too_deep_is_refused() {
+        let nested = format!("{}a{}", "{a,".repeat(500), "}".repeat(500));
+        let error = Glob::new(&nested).unwrap_err();
+        assert_eq!(error.kind, FileErrorKind::InvalidArgument);
+        assert!(Glob::new(&"{a,b}".repeat(30)).unwrap().matches("ababababababababababababababab"));
+    }
 
     #[test]
     fn globs() {

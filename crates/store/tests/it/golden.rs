@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use outrigger_agent::{
-    Answer, Author, CallFault, Concurrency, Digest, Event, FORMAT, Failure, ModelFault, Outcome,
-    Part, Product, Record, Recovery, Seq, SessionId, Status, Stop, ToolKind, TurnEnd, Work,
+    Answer, Author, CallFault, Concurrency, Digest, Event, FORMAT, Failure, Loss, ModelFault,
+    Outcome, Part, Product, Record, Recovery, Replacement, Scope, Seq, SessionId, Status, Stop,
+    ToolKind, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use outrigger_store::chain::{self, Linked};
@@ -125,7 +126,8 @@ variants! { event, EVENTS, Event,
     Event::Opened(_) => "opened", Event::Said(_) => "said", Event::Proposed(_) => "proposed",
     Event::Decided { .. } => "decided", Event::Answered { .. } => "answered",
     Event::Started { .. } => "started", Event::Settled { .. } => "settled",
-    Event::SandboxLost { .. } => "sandbox lost", Event::Interrupted { .. } => "interrupted",
+    Event::SandboxLost { .. } => "sandbox lost", Event::SandboxKept { .. } => "sandbox kept",
+    Event::Interrupted { .. } => "interrupted",
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
     Event::TurnEnded(_) => "turn ended",
 }
@@ -192,6 +194,17 @@ variants! { kind, KINDS, ToolKind,
 variants! { concurrency, CONCURRENCIES, Concurrency,
     Concurrency::Shared => "shared", Concurrency::Exclusive => "exclusive",
 }
+variants! { loss, LOSSES, Loss,
+    Loss::Gone => "loss: gone", Loss::Replaced => "loss: replaced", Loss::Died(_) => "loss: died",
+    Loss::Altered(_) => "loss: altered",
+}
+variants! { replacement, REPLACEMENTS, Replacement,
+    Replacement::Disk => "replacement: disk", Replacement::Snapshot(_) => "replacement: snapshot",
+    Replacement::Start => "replacement: start",
+}
+variants! { scope, SCOPES, Scope,
+    Scope::Thread => "scope: thread", Scope::Assistant(_) => "scope: assistant",
+}
 variants! { recovery, RECOVERIES, Recovery,
     Recovery::Repeat => "repeat", Recovery::Reattach => "reattach",
 }
@@ -200,6 +213,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
     names.insert(event(record));
     match record {
         Event::Opened(spec) => {
+            names.extend(spec.sandboxes.iter().map(|sandbox| scope(&sandbox.scope)));
             for tool in &spec.tools {
                 names.extend([
                     kind(&tool.kind),
@@ -214,8 +228,9 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         Event::Answered { answer: said, .. } => _ = names.insert(answer(said)),
         Event::Settled { outcome: settled, .. } => names_in_outcome(settled, names),
         Event::TurnEnded(end) => _ = names.insert(turn_end(end)),
+        Event::SandboxLost { loss: how, .. } => _ = names.insert(loss(how)),
         Event::Started { .. }
-        | Event::SandboxLost { .. }
+        | Event::SandboxKept { .. }
         | Event::Interrupted { .. }
         | Event::Cancelled { .. }
         | Event::Resumed { .. } => {}
@@ -233,7 +248,7 @@ fn names_in_outcome(settled: &Outcome, names: &mut BTreeSet<&'static str>) {
                     names.extend(reply.parts.iter().map(part));
                 }
                 Product::Output(output) => _ = names.insert(status(&output.status)),
-                Product::Sandbox(_) => {}
+                Product::Sandbox(ready) => names.extend(ready.replaces.as_ref().map(replacement)),
             }
         }
         Outcome::Failed(failed) => {
@@ -272,6 +287,9 @@ fn everything_occurs() {
         KINDS,
         CONCURRENCIES,
         RECOVERIES,
+        LOSSES,
+        REPLACEMENTS,
+        SCOPES,
     ];
     let missing: Vec<_> = all.into_iter().flatten().filter(|name| !found.contains(*name)).collect();
     assert!(missing.is_empty(), "no golden journal has: {missing:?}");

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use outrigger_agent::{
-    Amounts, Answer, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Message,
-    ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery, Reply,
-    SandboxReady, Seq, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolSpec, TurnEnd,
-    TurnLimits, Usage, Work, Workspace,
+    Amounts, Answer, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Kept, Loss,
+    Message, ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery,
+    Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seq, Spec, Status, Stop, ToolCall,
+    ToolKind, ToolOutput, ToolSpec, TurnEnd, TurnLimits, Usage, Work, Workspace,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -33,6 +33,17 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         concurrency,
         recovery,
         sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
+        built_in: (name == "bash").then(|| "execute".to_owned()),
+    }
+}
+
+fn sandbox(name: &str, workspace: bool, scope: Scope) -> SandboxSpec {
+    SandboxSpec {
+        name: name.to_owned(),
+        backend: "native".to_owned(),
+        isolation_min: "rootless_single".to_owned(),
+        workspace,
+        scope,
     }
 }
 
@@ -62,6 +73,10 @@ fn opened() -> Event {
             files: 3,
             source: "/home/me/project".to_owned(),
         }),
+        sandboxes: vec![
+            sandbox("work", true, Scope::Thread),
+            sandbox("notes", false, Scope::Assistant("anna".to_owned())),
+        ],
     }))
 }
 
@@ -138,7 +153,8 @@ fn turn() -> Vec<Event> {
         generation: "g-1".to_owned(),
         backend: "native".to_owned(),
         isolation: "root_range".to_owned(),
-        note: Some("A new sandbox.".to_owned()),
+        disk_made_at_ms: Some(1_700_000_000_000),
+        replaces: None,
     };
     let output = ToolOutput {
         status: Status::Ok,
@@ -217,6 +233,33 @@ fn turn_ends() -> Vec<TurnEnd> {
     ]
 }
 
+/// Every way in which a sandbox is lost, and what takes its place.
+fn lives() -> Vec<Event> {
+    let kept = |at_ms: u64| Kept { snapshot: format!("s1.work.{at_ms}"), at_ms };
+    let sandbox = || "work".to_owned();
+    let text = || "what is known".to_owned();
+    let mut events = vec![
+        Event::SandboxKept { sandbox: sandbox(), kept: kept(7), dropped: Vec::new() },
+        Event::SandboxKept { sandbox: sandbox(), kept: kept(8), dropped: vec![text()] },
+    ];
+    for loss in [Loss::Gone, Loss::Replaced, Loss::Died(text()), Loss::Altered(text())] {
+        let generation = "g-1".to_owned();
+        events.push(Event::SandboxLost { sandbox: sandbox(), generation, loss });
+    }
+    for replaces in [Replacement::Disk, Replacement::Snapshot(kept(8)), Replacement::Start] {
+        let ready = SandboxReady {
+            id: "sb-1".to_owned(),
+            generation: "g-2".to_owned(),
+            backend: "native".to_owned(),
+            isolation: "root_range".to_owned(),
+            disk_made_at_ms: None,
+            replaces: Some(replaces),
+        };
+        events.push(settled(7, Outcome::Done(Product::Sandbox(ready))));
+    }
+    events
+}
+
 fn rest() -> Vec<Event> {
     let by = || "person:local".to_owned();
     let mut events = vec![opened(), said(Author::Person(by()), "Again.")];
@@ -238,11 +281,7 @@ fn rest() -> Vec<Event> {
     events.push(settled(7, Outcome::Cancelled));
     let evidence = "it ran when the host was lost".to_owned();
     events.push(settled(7, Outcome::Unknown { evidence }));
-    events.push(Event::SandboxLost {
-        sandbox: "work".to_owned(),
-        generation: "g-1".to_owned(),
-        notice: "files under /tmp are gone".to_owned(),
-    });
+    events.extend(lives());
     events.push(Event::Interrupted { by: by() });
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });

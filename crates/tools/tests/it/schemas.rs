@@ -1,7 +1,7 @@
 //! What models are told of the tools.
 
 use expect_test::expect;
-use outrigger_tools::specs;
+use outrigger_tools::{specs, specs_of_further};
 use serde_json::Value;
 
 #[test]
@@ -87,4 +87,18 @@ fn schema_of_execute() {
           ],
           "additionalProperties": false
         }"#]].assert_eq(&serde_json::to_string_pretty(&schema).unwrap());
+}
+
+#[test]
+fn the_tools_of_a_further_sandbox_carry_its_name_and_are_the_same_otherwise() {
+    for (tool, further) in specs("work").into_iter().zip(specs_of_further("fetch")) {
+        assert_eq!(further.name, format!("{}_fetch", tool.name));
+        assert_eq!(further.built_in(), tool.name);
+        assert_eq!(further.sandbox.as_deref(), Some("fetch"));
+        assert!(further.description.ends_with(&tool.description));
+        let same = |spec: &outrigger_agent::ToolSpec| {
+            (spec.schema.clone(), spec.kind, spec.concurrency, spec.recovery)
+        };
+        assert_eq!(same(&further), same(&tool));
+    }
 }

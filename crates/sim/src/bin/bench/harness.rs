@@ -7,7 +7,7 @@
 use outrigger_agent::{
     Amounts, Author, Message, ModelSpec, SessionId, Spec, TurnEnd, TurnLimits, Workspace,
 };
-use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, SystemClock, workspace};
+use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, Site, SystemClock, workspace};
 use outrigger_model::{Api, Client, Endpoint, Model, Patience};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
@@ -63,15 +63,16 @@ impl Harness {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
+            warm: 0,
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);
         let spec = spec(&*blobs).await?;
+        let site = Site::new(native.clone(), outrigger_sandbox::Spec::default());
         let engine = Engine::new(Parts {
             journal: store.clone(),
             blobs,
             model: wrapped(client(port, turns)?),
-            backend: native.clone(),
-            sandbox: outrigger_sandbox::Spec::default(),
+            sandboxes: [(SANDBOX.to_owned(), site)].into(),
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::new(SystemClock),
             feed: Feed::default(),
@@ -156,5 +157,6 @@ async fn spec(blobs: &dyn Blobs) -> Outcome<Spec> {
         budget: Amounts::UNLIMITED,
         turn: TurnLimits { steps_max: u64::MAX, wall_ms_max: 3_600_000 },
         workspace: Some(Workspace { archive, bytes, files: 1, source: "bench".to_owned() }),
+        sandboxes: Vec::new(),
     })
 }

@@ -1,0 +1,50 @@
+//! A session's sandbox after the session: for taking changes out of it.
+
+use outrigger_agent::{SessionId, State};
+use outrigger_sandbox::Sandbox;
+use std::sync::Arc;
+
+use crate::{Engine, Error, reach, workspace};
+
+/// A sandbox that was found again.
+#[derive(Debug)]
+pub struct Revisited {
+    /// It, running.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// Whether its disk is the one that the session worked on, filled to the end. If
+    /// not, what it holds is nobody's work.
+    pub whole: bool,
+}
+
+impl Engine {
+    /// The sandbox of a session over the disk that it was left with: a suspended one
+    /// resumes, one that died is started again over its disk. Nothing if it never was
+    /// ready, or its disk is gone: none is made.
+    ///
+    /// # Errors
+    /// A sandbox that is not configured, or what its backend says.
+    pub async fn revisit(
+        &self,
+        session: &SessionId,
+        state: &State,
+        name: &str,
+    ) -> Result<Option<Revisited>, Error> {
+        let Some(before) = state.last_ready(name) else { return Ok(None) };
+        let berth = self.berth(session, state, name)?;
+        let Some(listed) = reach::listed(&berth, &berth.id).await.map_err(Error::Sandbox)? else {
+            return Ok(None);
+        };
+        let sandbox = berth.backend.create(&berth.id, &berth.spec_of_last()).await;
+        let sandbox = sandbox.map_err(Error::Sandbox)?;
+        let same_life =
+            state.sandbox(name).is_some() && sandbox.generation().as_str() == before.generation;
+        let same_disk = before.disk_made_at_ms == Some(listed.made_at_ms);
+        // Another session may have filled one that is shared.
+        let whole = (!berth.shared && (same_life || same_disk))
+            || match &berth.content {
+                Some(content) => workspace::is_filled(content, &*sandbox).await,
+                None => true,
+            };
+        Ok(Some(Revisited { sandbox, whole }))
+    }
+}

@@ -1,0 +1,36 @@
+//! What went wrong while sandboxes were looked after. Never the end of a turn: it is
+//! told, and tried again the next time.
+
+use outrigger_sandbox::Error;
+
+/// What went wrong while sandboxes were looked after.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The disk of a sandbox could not be kept. What was kept before is still there.
+    #[error("the disk of the sandbox `{sandbox}` could not be kept")]
+    NotKept {
+        /// Its name in its session.
+        sandbox: String,
+        /// Why.
+        #[source]
+        source: Error,
+    },
+    /// A sandbox could not be suspended. It goes on running.
+    #[error("the sandbox `{sandbox}` could not be suspended")]
+    NotSuspended {
+        /// Its name in its session.
+        sandbox: String,
+        /// Why.
+        #[source]
+        source: Error,
+    },
+    /// A sandbox or snapshot that nobody needs any more could not be removed.
+    #[error("`{name}` could not be removed")]
+    NotRemoved {
+        /// Its name at its backend.
+        name: String,
+        /// Why.
+        #[source]
+        source: Error,
+    },
+}

@@ -1,0 +1,329 @@
+//! What an id named, on its way from one life of the sandbox to the next.
+//!
+//! Owns its form in a file: records in a row, framed as on the wire, from
+//! [`Record::Begin`] to [`Record::End`]. The file lay on a disk in between, so it is
+//! read as if anybody had written it: what does not follow the form to the end, or
+//! is above a limit, is refused whole, because an id that is missing could run again.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::OwnedFd;
+
+use outrigger_sandbox::wire::{self, Gather, Stream, WireError};
+use outrigger_sandbox::{Error, ExecId, Executed, FileReply, limits as door};
+use serde::{Deserialize, Serialize};
+
+use crate::exec::output::{Kept, Output, Spills};
+use crate::exec::table::{Entry, FileEntry, Known, Slot, State, Table};
+use crate::limits;
+
+/// Version of this form. Lives of different builds may follow each other.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Record {
+    /// The first one.
+    Begin { version: u32 },
+    /// Names of which nothing else is known.
+    Forgotten(Vec<u64>),
+    /// A changing file operation.
+    File { id: ExecId, answer: Result<FileReply, Error> },
+    /// A command; its output follows.
+    Command { id: ExecId, outcome: Result<Executed, Error>, dropped: [u64; 2] },
+    /// The next bytes of the command before.
+    Output {
+        stream: Stream,
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// A file with the whole output of a command.
+    Spill { id: ExecId, bytes: u64 },
+    /// The last one: nothing was cut off.
+    End,
+}
+
+/// Why a file is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeptError {
+    #[error("what was handed over can't be read")]
+    Read(#[from] io::Error),
+    #[error("what was handed over is malformed")]
+    Record(#[from] WireError),
+    #[error("what was handed over is {0}")]
+    Form(&'static str),
+}
+
+/// Writes all that is finished.
+pub(crate) fn write(table: &Table, spills: &Spills, to: OwnedFd) -> io::Result<()> {
+    let mut file = BufWriter::new(File::from(to));
+    let mut put = |record: &Record| {
+        let frame = wire::encode(record).map_err(io::Error::other)?;
+        file.write_all(&frame)
+    };
+    put(&Record::Begin { version: VERSION })?;
+    let marks: Vec<u64> = table.forgotten().collect();
+    for piece in marks.chunks(limits::KEPT_PIECE_BYTES / size_of::<u64>()) {
+        put(&Record::Forgotten(piece.to_vec()))?;
+    }
+    for (id, slot) in table.finished() {
+        match slot {
+            Slot::File(FileEntry::Done(answer)) => {
+                put(&Record::File { id: id.clone(), answer: answer.clone() })?;
+            }
+            Slot::Command(entry) => put_command(&mut put, id, entry)?,
+            Slot::File(FileEntry::Pending(_)) => {}
+        }
+    }
+    for (id, bytes) in spills.kept() {
+        put(&Record::Spill { id: id.clone(), bytes: *bytes })?;
+    }
+    put(&Record::End)?;
+    file.flush()
+}
+
+fn put_command(
+    put: &mut impl FnMut(&Record) -> io::Result<()>,
+    id: &ExecId,
+    entry: &Entry,
+) -> io::Result<()> {
+    let State::Ended(outcome) = &entry.state else { return Ok(()) };
+    let (out, err) = (&entry.output.stdout, &entry.output.stderr);
+    let dropped = [out.dropped, err.dropped];
+    put(&Record::Command { id: id.clone(), outcome: outcome.clone(), dropped })?;
+    for (stream, kept) in [(Stream::Stdout, out), (Stream::Stderr, err)] {
+        for piece in kept.bytes.chunks(limits::KEPT_PIECE_BYTES) {
+            put(&Record::Output { stream, bytes: piece.to_vec() })?;
+        }
+    }
+    Ok(())
+}
+
+/// A command whose output is not complete yet.
+#[derive(Debug)]
+struct Open {
+    id: ExecId,
+    outcome: Result<Executed, Error>,
+    dropped: [u64; 2],
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Reads what an earlier life handed over.
+pub(crate) fn read(from: impl Read, spills: &mut Spills) -> Result<Table, KeptError> {
+    let mut reader = Reader { begun: false, over: false, open: None, table: Table::default() };
+    let mut from = from.take(limits::KEPT_TABLE_BYTES_MAX as u64 + 1);
+    let (mut gather, mut piece) = (Gather::default(), vec![0; limits::PIECE_BYTES]);
+    let mut seen = 0;
+    loop {
+        let length = match from.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        seen += length;
+        if seen > limits::KEPT_TABLE_BYTES_MAX {
+            return Err(KeptError::Form("too long"));
+        }
+        if length == 0 {
+            let whole = reader.over && gather.is_empty();
+            return if whole { Ok(reader.table) } else { Err(KeptError::Form("cut off")) };
+        }
+        gather.push(&piece[..length]);
+        while let Some(record) = gather.take()? {
+            reader.take(record, spills)?;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Reader {
+    begun: bool,
+    over: bool,
+    open: Option<Open>,
+    table: Table,
+}
+
+impl Reader {
+    fn take(&mut self, record: Record, spills: &mut Spills) -> Result<(), KeptError> {
+        if self.over || self.begun == matches!(record, Record::Begin { .. }) {
+            return Err(KeptError::Form("out of order"));
+        }
+        if let Record::Output { stream, bytes } = record {
+            return self.output(stream, &bytes);
+        }
+        self.close();
+        match record {
+            Record::Begin { version: VERSION } => self.begun = true,
+            Record::Begin { .. } => return Err(KeptError::Form("of another version")),
+            Record::Forgotten(marks) => {
+                for mark in marks {
+                    self.table.forget_mark(mark);
+                }
+            }
+            Record::File { id, answer } => {
+                self.check_new(&id)?;
+                self.table.insert(id.clone(), Slot::File(FileEntry::Done(answer)));
+                self.table.finish(id, 0);
+            }
+            Record::Command { id, outcome, dropped } => {
+                self.check_new(&id)?;
+                if let Ok(executed) = &outcome
+                    && !(executed.stdout.is_empty() && executed.stderr.is_empty())
+                {
+                    return Err(KeptError::Form("with output twice"));
+                }
+                let (stdout, stderr) = (Vec::new(), Vec::new());
+                self.open = Some(Open { id, outcome, dropped, stdout, stderr });
+            }
+            Record::Spill { id, bytes } => spills.keep(id, bytes),
+            Record::End => self.over = true,
+            Record::Output { .. } => return Err(KeptError::Form("out of order")),
+        }
+        Ok(())
+    }
+
+    fn check_new(&mut self, id: &ExecId) -> Result<(), KeptError> {
+        match self.table.look(id) {
+            Known::Slot(_) => Err(KeptError::Form("with one id twice")),
+            // Forgotten while this is read, by the limits that hold now.
+            Known::Forgotten | Known::New => Ok(()),
+        }
+    }
+
+    fn output(&mut self, stream: Stream, bytes: &[u8]) -> Result<(), KeptError> {
+        let open = self.open.as_mut().ok_or(KeptError::Form("out of order"))?;
+        let kept = match stream {
+            Stream::Stdout => &mut open.stdout,
+            Stream::Stderr => &mut open.stderr,
+        };
+        kept.extend_from_slice(bytes);
+        if kept.len() as u64 > door::OUTPUT_BYTES_MAX {
+            return Err(KeptError::Form("with more output than is kept"));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let bytes = open.stdout.len() + open.stderr.len();
+        let output = Output::again(
+            Kept::again(open.stdout, open.dropped[0]),
+            Kept::again(open.stderr, open.dropped[1]),
+        );
+        let (watchers, killers) = (Vec::new(), Vec::new());
+        let entry = Entry { output, state: State::Ended(open.outcome), watchers, killers };
+        self.table.insert(open.id.clone(), Slot::Command(Box::new(entry)));
+        self.table.finish(open.id, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::table::never_ran;
+    use proptest::prelude::*;
+    use std::os::fd::OwnedFd;
+
+    fn id(name: &str) -> ExecId {
+        ExecId::new(name).unwrap()
+    }
+
+    fn filled() -> Table {
+        let mut table = Table::default();
+        let output = Output::again(Kept::again(vec![7; 300_000], 3), Kept::again(vec![0, 255], 0));
+        let (state, watchers) = (State::Ended(Ok(never_ran())), Vec::new());
+        let entry = Entry { output, state, watchers, killers: Vec::new() };
+        table.insert(id("command"), Slot::Command(Box::new(entry)));
+        table.finish(id("command"), 300_002);
+        table.insert(id("file"), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+        table.finish(id("file"), 0);
+        for number in 0..=door::FINISHED_EXECS_MAX {
+            let id = id(&format!("n{number}"));
+            table.insert(id.clone(), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+            table.finish(id, 0);
+            if number == 0 {
+                // These stay, and the oldest of the others go.
+                let kept = table.entry(&super::tests::id("command")).unwrap();
+                kept.watchers.push(crate::exec::table::Watcher::new(crate::exec::table::Caller {
+                    connection: 1,
+                    request: 1,
+                }));
+            }
+        }
+        table
+    }
+
+    fn written(table: &Table, spills: &Spills) -> Vec<u8> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        write(table, spills, OwnedFd::from(file.reopen().unwrap())).unwrap();
+        std::fs::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn what_is_finished_is_known_in_the_next_life_and_what_is_forgotten_stays_so() {
+        let mut spills = Spills::new(None);
+        spills.keep(id("command"), 9);
+        let bytes = written(&filled(), &spills);
+        let mut found = Spills::new(None);
+        let mut table = read(&bytes[..], &mut found).unwrap();
+        let entry = table.entry(&id("command")).unwrap();
+        assert_eq!(entry.output.stdout.bytes, vec![7; 300_000]);
+        assert_eq!(
+            (entry.output.stdout.dropped, &entry.output.stderr.bytes[..]),
+            (3, &[0, 255][..])
+        );
+        assert!(matches!(&entry.state, State::Ended(Ok(executed)) if *executed == never_ran()));
+        assert!(matches!(table.look(&id("file")), Known::Forgotten));
+        assert!(matches!(table.look(&id("n9")), Known::Slot(Slot::File(FileEntry::Done(Ok(_))))));
+        assert!(matches!(table.look(&id("new")), Known::New));
+        assert!(found.kept().eq(spills.kept()));
+        assert_eq!(written(&table, &found), bytes, "and is handed on as it came");
+    }
+
+    #[test]
+    fn what_is_cut_off_or_doubled_is_refused() {
+        let mut table = Table::default();
+        table.insert(id("file"), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+        table.finish(id("file"), 0);
+        let bytes = written(&table, &Spills::new(None));
+        for length in 0..bytes.len() {
+            assert!(read(&bytes[..length], &mut Spills::new(None)).is_err(), "{length}");
+        }
+        assert!(read(&bytes.repeat(2)[..], &mut Spills::new(None)).is_err());
+        let record = |record: &Record| wire::encode(record).unwrap();
+        let begin = record(&Record::Begin { version: VERSION });
+        let piece = Record::Output { stream: Stream::Stdout, bytes: vec![1] };
+        let file = || Record::File { id: id("a"), answer: Ok(FileReply::Done) };
+        let end = record(&Record::End);
+        let table = [
+            vec![record(&Record::Begin { version: 2 }), end.clone()],
+            vec![begin.clone(), record(&piece), end.clone()],
+            vec![begin.clone(), record(&file()), record(&file()), end.clone()],
+            vec![begin.clone(), end.clone(), end.clone()],
+            vec![end],
+        ];
+        for records in table {
+            assert!(read(&records.concat()[..], &mut Spills::new(None)).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+            let _ = read(&bytes[..], &mut Spills::new(None));
+        }
+
+        #[test]
+        fn a_changed_byte_is_read_or_refused(at in 0_usize..4_000, byte in any::<u8>()) {
+            let mut table = Table::default();
+            for number in 0..100 {
+                let id = id(&format!("f{number}"));
+                table.insert(id.clone(), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
+                table.finish(id, 0);
+            }
+            let mut bytes = written(&table, &Spills::new(None));
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            let _ = read(&bytes[..], &mut Spills::new(None));
+        }
+    }
+}

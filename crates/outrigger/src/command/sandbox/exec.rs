@@ -1,0 +1,162 @@
+//! `outrigger sandbox exec`: one command, its output as it comes, its exit code.
+
+use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputSink, limits};
+use serde_json::json;
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+
+use super::{Desk, failed, fresh};
+use crate::cli;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::show::{self, Screen, Tone, inert};
+
+/// The code of a command that was killed at its deadline, as timeout(1) has it.
+const DEADLINE_CODE: u8 = 124;
+/// The code of a command that was killed otherwise, as a shell has it.
+const KILLED_CODE: u8 = 137;
+
+pub(super) async fn execute(desk: &Desk, asked: cli::Exec) -> Outcome<u8> {
+    let sandbox = desk.existing(&asked.name).await?;
+    let request = request(&asked)?;
+    let id = request.id.clone();
+    let json = asked.output.json.is_some();
+    let (shown, hidden) = (Shown::new(), ());
+    let sink: &dyn OutputSink = if json || asked.output.quiet { &hidden } else { &shown };
+    let done = tokio::select! {
+        done = sandbox.execute(request, sink) => done.map_err(|error| failed(&error))?,
+        _ = tokio::signal::ctrl_c() => {
+            sandbox.kill(&id).await.map_err(|error| failed(&error))?;
+            return Err(Failure::new(Kind::Interrupted, "the command was killed"));
+        }
+    };
+    if json {
+        show::line(&object(&asked.name, &id, &done))?;
+    } else {
+        explain(&done, asked.timeout, &Screen::new(asked.output));
+    }
+    Ok(code(&done))
+}
+
+fn request(asked: &cli::Exec) -> Outcome<Execute> {
+    let command = match &asked.line {
+        Some(line) => Command::Shell(line.clone()),
+        None => Command::Argv(asked.command.iter().map(|word| word.as_bytes().to_vec()).collect()),
+    };
+    let id = ExecId::new(asked.id.clone().unwrap_or_else(|| fresh("exec")));
+    let id = id.map_err(|error| Failure::from_error(Kind::Usage, &error))?;
+    let mut request = Execute::new(id, command);
+    request.cwd.clone_from(&asked.cwd);
+    request.deadline_ms = asked.timeout * 1_000;
+    request.stdout_bytes_max = limits::OUTPUT_BYTES_MAX;
+    request.stderr_bytes_max = limits::OUTPUT_BYTES_MAX;
+    for variable in &asked.env {
+        let (name, value) = variable.split_once('=').ok_or_else(|| {
+            Failure::new(Kind::Usage, format!("`{variable}` is not of the form NAME=VALUE"))
+        })?;
+        request.env.insert(name.to_owned(), value.to_owned());
+    }
+    if let Some(file) = &asked.stdin {
+        request.stdin = input(file)?;
+    }
+    Ok(request)
+}
+
+/// A file to its end, or as far as one request can carry, and one byte: the request
+/// is then refused with the limit in words.
+fn input(file: &Path) -> Outcome<Vec<u8>> {
+    let most = limits::STDIN_BYTES_MAX as u64 + 1;
+    let mut bytes = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Failure::new(Kind::Usage, format!("{}: {error}", file.display())))?;
+    Ok(bytes)
+}
+
+fn object(name: &str, id: &ExecId, done: &Executed) -> serde_json::Value {
+    let end = match done.end {
+        End::Exited(_) => "exited",
+        End::Signalled(_) => "signalled",
+        End::OutOfMemory => "out_of_memory",
+        End::Deadline => "deadline",
+        End::Killed => "killed",
+        End::DiskFull => "disk_full",
+    };
+    json!({
+        "type": "executed",
+        "sandbox": name,
+        "id": id.as_str(),
+        "end": end,
+        "exit_code": done.exit_code(),
+        "stdout": String::from_utf8_lossy(&done.stdout),
+        "stderr": String::from_utf8_lossy(&done.stderr),
+        "stdout_dropped_bytes": done.stdout_dropped_bytes,
+        "stderr_dropped_bytes": done.stderr_dropped_bytes,
+        "wall_ms": done.wall_ms,
+        "cpu_ms": done.cpu_ms,
+        "peak_memory_bytes": done.peak_memory_bytes,
+    })
+}
+
+/// Says what the exit code alone does not.
+fn explain(done: &Executed, timeout: u64, screen: &Screen) {
+    let ended = match done.end {
+        End::Exited(_) => None,
+        End::Signalled(signal) => Some(format!("ended by signal {signal}")),
+        End::OutOfMemory => Some("killed: the sandbox's memory is used up".to_owned()),
+        End::Deadline => Some(format!("killed: still running after {timeout} s")),
+        End::Killed => Some("killed".to_owned()),
+        End::DiskFull => Some("killed: the sandbox's disk is full".to_owned()),
+    };
+    if let Some(text) = ended {
+        screen.note(Tone::Warning, text);
+    }
+    let dropped = done.stdout_dropped_bytes + done.stderr_dropped_bytes;
+    if dropped > 0 {
+        screen.note(Tone::Warning, format!("{dropped} bytes of output are not shown"));
+    }
+}
+
+fn code(done: &Executed) -> u8 {
+    match (done.end, done.exit_code()) {
+        (End::Deadline, _) => DEADLINE_CODE,
+        (_, Some(code)) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+        (_, None) => KILLED_CODE,
+    }
+}
+
+/// Passes output on: as it is to files and pipes, made harmless to a terminal.
+struct Shown {
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+}
+
+impl Shown {
+    fn new() -> Self {
+        Self {
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// A reader that has gone is no error of ours, and nothing that a command waits for.
+fn put(mut to: impl Write, bytes: &[u8], is_terminal: bool) {
+    let written = if is_terminal {
+        to.write_all(inert(&String::from_utf8_lossy(bytes)).as_bytes())
+    } else {
+        to.write_all(bytes)
+    };
+    drop(written.and_then(|()| to.flush()));
+}
+
+impl OutputSink for Shown {
+    fn output(&self, output: Output<'_>) {
+        match output {
+            Output::Stdout(bytes) => put(std::io::stdout(), bytes, self.stdout_is_terminal),
+            Output::Stderr(bytes) => put(std::io::stderr(), bytes, self.stderr_is_terminal),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The sandboxes of a session: what the layers of the configuration say of each, put
+//! together.
+
+use outrigger_agent::{SandboxSpec, Scope};
+use outrigger_engine::{Care, Keep};
+use outrigger_sandbox::{Isolation, Origin, Spec, Suspend};
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::path::PathBuf;
+
+use super::range::{Cores, Whole};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
+
+/// `[sandbox]`, or any number of `[[sandbox]]`.
+#[derive(Debug, Clone)]
+pub(crate) enum SandboxFiles {
+    One(Box<SandboxFile>),
+    Several(Vec<SandboxFile>),
+}
+
+impl Default for SandboxFiles {
+    fn default() -> Self {
+        Self::One(Box::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for SandboxFiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Tables;
+        impl<'de> Visitor<'de> for Tables {
+            type Value = SandboxFiles;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a table, or several")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SandboxFiles, A::Error> {
+                SandboxFile::deserialize(MapAccessDeserializer::new(map))
+                    .map(|one| SandboxFiles::One(Box::new(one)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<SandboxFiles, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(SandboxFiles::Several)
+            }
+        }
+        deserializer.deserialize_any(Tables)
+    }
+}
+
+/// One table.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SandboxFile {
+    pub(crate) name: Option<Name>,
+    pub(crate) backend: Option<BackendName>,
+    pub(crate) template: Option<String>,
+    pub(crate) memory_mib_max: Option<Whole<16, 16_777_216>>,
+    pub(crate) pids_max: Option<Whole<8, 4_194_304>>,
+    pub(crate) cpus_max: Option<Cores>,
+    pub(crate) disk_mib_max: Option<Whole<1, 1_073_741_824>>,
+    pub(crate) files_max: Option<Whole<64, 4_294_967_295>>,
+    pub(crate) read_only: Option<Vec<PathBuf>>,
+    pub(crate) isolation_min: Option<Least>,
+    pub(crate) network: Option<NoNetwork>,
+    pub(crate) workspace: Option<bool>,
+    pub(crate) scope: Option<ScopeName>,
+    pub(crate) assistant: Option<Name>,
+    pub(crate) suspend: Option<SuspendName>,
+    pub(crate) freeze_after_ms: Option<Whole<1, 86_400_000>>,
+    pub(crate) snapshots: Option<KeepName>,
+    pub(crate) snapshots_kept: Option<Whole<1, 256>>,
+    pub(crate) idle_seconds_max: Option<Whole<1, 31_536_000>>,
+    pub(crate) age_hours_max: Option<Whole<1, 87_600>>,
+    pub(crate) retention_hours: Option<Whole<1, 87_600>>,
+}
+
+/// A name of a sandbox or an assistant, which becomes part of ids and names of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let max = limits::SANDBOX_NAME_CHARS_MAX;
+        if name.is_empty() || name.len() > max || !name.bytes().all(plain) {
+            let said = format!("invalid name, expected 1 to {max} characters of a-z 0-9 _");
+            return Err(D::Error::custom(said));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// Backends that are built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BackendName {
+    Native,
+    Docker,
+}
+
+impl BackendName {
+    /// As it calls itself in its capabilities.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Docker => "docker",
+        }
+    }
+}
+
+/// The least isolation that is accepted. None at all can't be asked for.
+#[derive(Debug, Clone, Copy, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Least {
+    Reduced,
+    RootlessSingle,
+    Container,
+    RootlessRange,
+    RootRange,
+    Gvisor,
+}
+
+impl From<Least> for Isolation {
+    fn from(least: Least) -> Self {
+        match least {
+            Least::Reduced => Self::Reduced,
+            Least::RootlessSingle => Self::RootlessSingle,
+            Least::Container => Self::Container,
+            Least::RootlessRange => Self::RootlessRange,
+            Least::RootRange => Self::RootRange,
+            Least::Gvisor => Self::Gvisor,
+        }
+    }
+}
+
+/// `none`: a sandbox without network, and no other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoNetwork;
+
+impl<'de> Deserialize<'de> for NoNetwork {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "none" => Ok(Self),
+            other => Err(D::Error::custom(format!(
+                "the network `{other}` is unsupported: no backend gives its sandboxes a network, so only `none` can be promised"
+            ))),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ScopeName {
+    Thread,
+    Assistant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SuspendName {
+    Cold,
+    Frozen,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum KeepName {
+    Turn,
+    Off,
+}
+
+/// A sandbox as all layers together say.
+#[derive(Debug, Clone)]
+pub(crate) struct Sandbox {
+    pub(crate) name: String,
+    pub(crate) backend: BackendName,
+    pub(crate) spec: Spec,
+    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) retention_ms: u64,
+    workspace: Option<bool>,
+    scope: ScopeName,
+    assistant: String,
+    suspend: SuspendName,
+    freeze_after_ms: u64,
+    snapshots: KeepName,
+    snapshots_kept: usize,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        let mut spec = Spec::default();
+        spec.lifetime.idle_ms_max = Some(limits::SANDBOX_IDLE_MS_DEFAULT);
+        Self {
+            name: limits::SANDBOX_NAME_DEFAULT.to_owned(),
+            backend: BackendName::Native,
+            spec,
+            read_only: Vec::new(),
+            retention_ms: limits::RETENTION_MS_DEFAULT,
+            workspace: None,
+            scope: ScopeName::Thread,
+            assistant: limits::ASSISTANT_DEFAULT.to_owned(),
+            suspend: SuspendName::Cold,
+            freeze_after_ms: outrigger_engine::limits::FREEZE_AFTER_MS_DEFAULT,
+            snapshots: KeepName::Turn,
+            snapshots_kept: outrigger_engine::limits::KEPT_DEFAULT,
+        }
+    }
+}
+
+impl Sandbox {
+    /// The root filesystem that it begins with.
+    pub(crate) fn template(&self) -> Option<&str> {
+        match &self.spec.origin {
+            Origin::Template(name) => Some(name),
+            Origin::Snapshot(_) => None,
+        }
+    }
+
+    fn overlay(&mut self, file: SandboxFile) {
+        let whole =
+            |own: u64, new: Option<u64>, unit: u64| new.map_or(own, |new| new.saturating_mul(unit));
+        if let Some(Name(name)) = file.name {
+            self.name = name;
+        }
+        if let Some(Name(assistant)) = file.assistant {
+            self.assistant = assistant;
+        }
+        self.backend = file.backend.unwrap_or(self.backend);
+        let spec = &mut self.spec;
+        if let Some(template) = file.template {
+            spec.origin = Origin::Template(template);
+        }
+        spec.memory_bytes_max =
+            whole(spec.memory_bytes_max, file.memory_mib_max.map(Whole::get), 1 << 20);
+        spec.disk_bytes_max =
+            whole(spec.disk_bytes_max, file.disk_mib_max.map(Whole::get), 1 << 20);
+        spec.disk_inodes_max = whole(spec.disk_inodes_max, file.files_max.map(Whole::get), 1);
+        if let Some(pids) = file.pids_max {
+            spec.pids_max = u32::try_from(pids.get()).expect("its range is within 32 bits");
+        }
+        spec.cpu_millis_max = file.cpus_max.map_or(spec.cpu_millis_max, Cores::millis);
+        spec.isolation_min = file.isolation_min.map_or(spec.isolation_min, Isolation::from);
+        let ms = |seconds: u64| seconds.saturating_mul(1_000);
+        let lifetime = &mut spec.lifetime;
+        lifetime.idle_ms_max =
+            file.idle_seconds_max.map(|it| ms(it.get())).or(lifetime.idle_ms_max);
+        lifetime.age_ms_max =
+            file.age_hours_max.map(|it| ms(it.get() * 3_600)).or(lifetime.age_ms_max);
+        self.retention_ms =
+            whole(self.retention_ms, file.retention_hours.map(Whole::get), 3_600_000);
+        self.read_only = file.read_only.unwrap_or_else(|| std::mem::take(&mut self.read_only));
+        self.workspace = file.workspace.or(self.workspace);
+        self.scope = file.scope.unwrap_or(self.scope);
+        self.suspend = file.suspend.unwrap_or(self.suspend);
+        self.freeze_after_ms = whole(self.freeze_after_ms, file.freeze_after_ms.map(Whole::get), 1);
+        self.snapshots = file.snapshots.unwrap_or(self.snapshots);
+        if let Some(kept) = file.snapshots_kept {
+            self.snapshots_kept = usize::try_from(kept.get()).expect("its range is small");
+        }
+    }
+
+    /// How it is looked after.
+    pub(crate) fn care(&self) -> Care {
+        let suspend = match self.suspend {
+            SuspendName::Cold => Some(Suspend::Cold),
+            SuspendName::Frozen => Some(Suspend::Frozen),
+            SuspendName::Off => None,
+        };
+        let keep = match self.snapshots {
+            KeepName::Turn => Keep::Turn { kept_max: self.snapshots_kept },
+            KeepName::Off => Keep::Off,
+        };
+        Care { suspend, freeze_after_ms: suspend.map(|_| self.freeze_after_ms), keep }
+    }
+
+    /// What a session records of it. The first one has the workspace unless it is said
+    /// otherwise, and the others have not.
+    pub(crate) fn record(&self, first: bool) -> SandboxSpec {
+        SandboxSpec {
+            name: self.name.clone(),
+            backend: self.backend.as_str().to_owned(),
+            isolation_min: self.spec.isolation_min.to_string(),
+            workspace: self.workspace.unwrap_or(first),
+            scope: match self.scope {
+                ScopeName::Thread => Scope::Thread,
+                ScopeName::Assistant => Scope::Assistant(self.assistant.clone()),
+            },
+        }
+    }
+}
+
+/// Lays a stronger file over what the weaker ones said. `[sandbox]` speaks of the one
+/// of its name, else of the first; `[[sandbox]]` says which ones there are, and what
+/// is not said of one is as it was said of the one of that name before.
+pub(crate) fn absorb(all: &mut Vec<Sandbox>, files: SandboxFiles) -> Outcome {
+    match files {
+        SandboxFiles::One(file) => {
+            let named = |known: &Sandbox| file.name.as_ref().is_some_and(|it| it.0 == known.name);
+            let index = all.iter().position(named).unwrap_or(0);
+            if let Some(known) = all.get_mut(index) {
+                known.overlay(*file);
+            }
+        }
+        SandboxFiles::Several(files) => {
+            let before = std::mem::take(all);
+            for file in files {
+                let Some(Name(name)) = file.name.clone() else {
+                    return Err(wrong("a [[sandbox]] has no `name`".to_owned()));
+                };
+                if all.iter().any(|known| known.name == name) {
+                    return Err(wrong(format!("two sandboxes are called `{name}`")));
+                }
+                let known = before.iter().find(|known| known.name == name).cloned();
+                let mut sandbox = known.unwrap_or_default();
+                sandbox.overlay(file);
+                all.push(sandbox);
+            }
+        }
+    }
+    check(all)
+}
+
+fn check(all: &[Sandbox]) -> Outcome {
+    if all.is_empty() || all.len() > limits::SANDBOXES_MAX {
+        let max = limits::SANDBOXES_MAX;
+        return Err(wrong(format!("{} sandboxes are configured, expected 1 to {max}", all.len())));
+    }
+    let aging =
+        |it: &&Sandbox| it.scope == ScopeName::Thread && it.spec.lifetime.age_ms_max.is_some();
+    match all.iter().find(aging) {
+        None => Ok(()),
+        Some(Sandbox { name, .. }) => Err(wrong(format!(
+            "the sandbox `{name}` has an `age_hours_max` and is a session's own, which would lose its work"
+        ))
+        .hint("Set `scope = \"assistant\"`, or leave the age out: a session's own sandboxes go with it.")),
+    }
+}
+
+fn wrong(text: String) -> Failure {
+    Failure::new(Kind::Usage, text)
+        .hint("docs/configuration.md lists every key with its type and default.")
+}

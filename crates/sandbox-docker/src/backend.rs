@@ -1,0 +1,534 @@
+//! The port: sandboxes by name, made, found and ended.
+//!
+//! Owns the order in which a sandbox comes to be (disk, program, container, start,
+//! link) and what is there when some of it is already. Every step can be repeated,
+//! and of two callers that take it at once one wins and the other goes on with what
+//! the winner made.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use outrigger_sandbox::client::{Link, Remote};
+use outrigger_sandbox::{
+    Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
+    Spec, State, Suspend,
+};
+use tokio::sync::{Mutex as Turn, Notify};
+
+use crate::collect::Collected;
+use crate::config::Config;
+use crate::container::{self, Plan};
+use crate::engine::{Engine, Made};
+use crate::keeper::{self, Due, Dues};
+use crate::live::{self, Doing, Seen};
+use crate::names::{self, Part, Store};
+use crate::sandbox::{Docked, Gate};
+use crate::store::{self, Disk, Found, Kept};
+use crate::{copy, guest, limits, maker, probe};
+
+/// The daemon's socket where none is named.
+const SOCKET: &str = "/var/run/docker.sock";
+
+/// What this process knows of a sandbox that it used.
+#[derive(Debug)]
+struct Used {
+    generation: Generation,
+    link: Weak<Link>,
+    gate: Arc<Gate>,
+}
+
+/// Sandboxes of one owner with one Docker daemon.
+///
+/// Nothing of it must be kept: another value, in this process or another one, with
+/// the same owner and daemon sees the same sandboxes. As long as there is one, it sees
+/// to the lifetimes of sandboxes.
+#[derive(Debug)]
+pub struct Docker(Arc<Inner>);
+
+/// What a backend and its keeper share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) config: Config,
+    capabilities: Capabilities,
+    used: Mutex<HashMap<SandboxId, Used>>,
+    dues: Mutex<Dues>,
+    /// That something new is due, or that the backend is gone.
+    pub(crate) news: Arc<Notify>,
+    /// One call at a time makes or ends a sandbox, which spares work; between
+    /// processes the daemon settles it.
+    turns: Mutex<HashMap<SandboxId, Weak<Turn<()>>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn fresh_generation() -> Generation {
+    Generation::new(maker::fresh()).expect("hexadecimal digits are a valid name")
+}
+
+impl Docker {
+    /// Connects to the daemon and asks what it can do. Makes and changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where no daemon answers, or it is too old, or lacks the
+    /// runtime, with what would fix it; [`Error::Invalid`] for a malformed owner.
+    pub async fn open(config: Config) -> Result<Self, Error> {
+        config.check()?;
+        let socket = config.socket.clone().unwrap_or_else(|| PathBuf::from(SOCKET));
+        let engine = Engine::connect(&socket, &config.owner).await?;
+        let info = engine.info().await?;
+        let runtime = config.runtime.as_deref();
+        let capabilities = probe::capabilities(&info, &engine.version(), runtime)?;
+        let (used, turns, dues, news) = Default::default();
+        let inner = Inner { engine, config, capabilities, used, dues, news, turns };
+        inner.learn_dues().await?;
+        let inner = Arc::new(inner);
+        keeper::start(&inner);
+        Ok(Self(inner))
+    }
+
+    /// Removes what is not needed: sandboxes that `keep` does not name or that are past
+    /// their [`outrigger_sandbox::Lifetime::age_ms_max`], and what crashes left behind.
+    /// Snapshots stay. Harmless while others make sandboxes, if `keep` names those.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if the daemon refuses; what was removed is removed.
+    pub async fn collect(&self, keep: impl Fn(&SandboxId) -> bool) -> Result<Collected, Error> {
+        self.0.collect(keep).await
+    }
+}
+
+impl Drop for Docker {
+    fn drop(&mut self) {
+        self.0.news.notify_one();
+    }
+}
+
+impl Inner {
+    pub(crate) fn dues(&self) -> MutexGuard<'_, Dues> {
+        locked(&self.dues)
+    }
+
+    /// The gate of a sandbox that this process used.
+    pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
+        locked(&self.used).get(id).map(|used| Arc::clone(&used.gate))
+    }
+
+    /// Notes that somebody else may be using a sandbox.
+    pub(crate) fn seen_now(&self, id: &SandboxId) {
+        if let Some(due) = self.dues().get_mut(id) {
+            due.since_ms = now_ms();
+        }
+    }
+
+    /// Learns the lifetimes of what is there.
+    async fn learn_dues(&self) -> Result<(), Error> {
+        let kind = (names::KIND, "disk");
+        let part = |part: Part| (names::PART, part.as_str());
+        let records = self.engine.volumes(&[kind, part(Part::Record)]).await?;
+        let containers = self.engine.containers(&[kind, part(Part::Container)]).await?;
+        let containers = containers.into_iter().filter_map(|container| container.labels);
+        let mut dues = self.dues();
+        for labels in records.into_iter().map(|record| record.labels).chain(containers) {
+            let id = labels.get(names::ID).cloned().map(SandboxId::new);
+            let Some(Ok(id)) = id else { continue };
+            let disk: Option<Disk> = live::said(&labels, names::RECORD);
+            let spec: Option<Spec> = live::said(&labels, names::SPEC);
+            let due = Due {
+                old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
+                idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+                since_ms: now_ms(),
+            };
+            if due.is_any() {
+                dues.insert(id, due);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_due(&self, id: &SandboxId, seen: &Seen) {
+        let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
+        let due = Due { old_at_ms, idle_ms_max, since_ms: now_ms() };
+        if due.is_any() {
+            self.dues().insert(id.clone(), due);
+            self.news.notify_one();
+        }
+    }
+
+    /// Suspends one that is idle.
+    pub(crate) async fn suspend_as_deep_as_it_goes(&self, id: &SandboxId) -> Result<(), Error> {
+        match self.capabilities.suspend.iter().max() {
+            Some(how) => self.suspend(id, *how).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The turn of this call at a sandbox, among those of this value.
+    pub(crate) fn turn(&self, id: &SandboxId) -> Arc<Turn<()>> {
+        let mut turns = locked(&self.turns);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(id).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::new(Turn::new(()));
+        turns.insert(id.clone(), Arc::downgrade(&turn));
+        turn
+    }
+
+    /// The link that is in use, if there is one.
+    fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
+        locked(&self.used)
+            .get(id)
+            .filter(|used| used.generation == seen.generation)
+            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
+            .filter(|(link, _)| link.is_open())
+    }
+
+    /// The handle of a sandbox that runs.
+    pub(crate) async fn attach(
+        &self,
+        id: &SandboxId,
+        seen: &Seen,
+        began: Began,
+    ) -> Result<Arc<Docked>, Error> {
+        let (link, gate) = match self.link(id, seen) {
+            Some(known) => known,
+            None => {
+                let link = Arc::new(live::connect(&self.engine, id, seen).await?);
+                (link, Arc::new(Gate::new(self.engine.clone(), seen.container.clone())))
+            }
+        };
+        gate.touch();
+        let used = Used {
+            generation: seen.generation.clone(),
+            link: Arc::downgrade(&link),
+            gate: Arc::clone(&gate),
+        };
+        locked(&self.used).insert(id.clone(), used);
+        self.note_due(id, seen);
+        Ok(Arc::new(Docked { remote: Remote::new(id.clone(), began, link), gate }))
+    }
+
+    /// The handle of a sandbox that rests, which goes on resting.
+    async fn attach_resting(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        if self.link(id, seen).is_none() && !self.engine.unpause(&seen.container).await? {
+            return Err(live::lost("its container is gone"));
+        }
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        docked.gate.rests(true);
+        match docked.gate.rest(&docked.remote).await {
+            // Somebody runs something in it.
+            Err(Error::Busy { .. }) => docked.gate.rests(false),
+            rested => rested?,
+        }
+        Ok(docked)
+    }
+
+    /// Lets a paused sandbox go on, whoever paused it, and gives its handle.
+    async fn thaw(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        if !self.engine.unpause(&seen.container).await? {
+            return Err(live::lost("its container is gone"));
+        }
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        docked.gate.open().await?;
+        docked.remote.thaw().await?;
+        Ok(docked)
+    }
+
+    /// Makes or attaches. `None`: somebody else got in between; it is to be tried again.
+    async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Option<Arc<Docked>>, Error> {
+        let seen = live::look(&self.engine, id).await?;
+        match &seen {
+            Some(seen) => match seen.doing {
+                Doing::Running => return self.attach(id, seen, Began::Attached).await.map(Some),
+                Doing::Paused => return self.thaw(id, seen).await.map(Some),
+                Doing::Waiting => {
+                    if !self.engine.start(&seen.container).await? {
+                        return Ok(None);
+                    }
+                    return self.attach(id, seen, seen.began).await.map(Some);
+                }
+                // By the daemon's id, so that nothing newer is meant.
+                Doing::Ended => self.engine.remove(&seen.container).await?,
+            },
+            None => {}
+        }
+        let store = Store::Disk(id.clone());
+        let (disk, began) = match store::find::<Disk>(&self.engine, &store).await? {
+            Some(disk) => (disk, Began::Restarted),
+            None => (self.make_disk(&store, spec).await?, Began::Made),
+        };
+        let image = self.config.image(&disk.record.template)?;
+        let generation = fresh_generation();
+        let plan = Plan {
+            id,
+            spec,
+            image,
+            runtime: self.config.runtime.as_deref(),
+            generation: &generation,
+            began,
+            disk: &disk,
+            guest: guest::volume(&self.engine, self.config.guest, image).await?,
+        };
+        let name = names::container(&self.engine.owner, id);
+        let container = match self.engine.make(&name, plan.body(&self.engine)?).await? {
+            Made::Made(container) => container,
+            Made::Taken => return Ok(None),
+        };
+        if !self.engine.start(&container).await? {
+            return Ok(None);
+        }
+        let seen = Seen {
+            container,
+            doing: Doing::Running,
+            generation: generation.clone(),
+            began,
+            old_at_ms: disk.record.old_at_ms(),
+            idle_ms_max: spec.lifetime.idle_ms_max,
+            code: None,
+        };
+        self.attach(id, &seen, began).await.map(Some)
+    }
+
+    /// Makes the disk of a sandbox from its origin.
+    async fn make_disk(&self, store: &Store, spec: &Spec) -> Result<Found<Disk>, Error> {
+        let engine = &self.engine;
+        let record = |template: &str| Disk {
+            origin: spec.origin.clone(),
+            template: template.to_owned(),
+            made_at_ms: now_ms(),
+            age_ms_max: spec.lifetime.age_ms_max,
+        };
+        match &spec.origin {
+            Origin::Template(template) => {
+                let image = self.config.image(template)?;
+                let archive = copy::fresh_disk(container::USER)
+                    .map_err(|error| Error::Backend(format!("no empty disk: {error}")))?;
+                let making = store::begin(engine, store, image).await?;
+                engine.put(&making.maker.container, maker::ABOVE, archive).await?;
+                Ok(making.seal(&record(template)).await?.0)
+            }
+            Origin::Snapshot(name) => {
+                let from = Store::Snapshot(name.clone());
+                let kept = store::find::<Kept>(engine, &from).await?;
+                let kept = kept.ok_or_else(|| Error::Absent {
+                    what: "snapshot".to_owned(),
+                    name: name.to_string(),
+                })?;
+                let image = self.config.image(&kept.record.template)?;
+                let reader = store::reader(engine, &from, image, &kept.making).await?;
+                let making = store::begin(engine, store, image).await?;
+                let copied =
+                    copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
+                reader.remove(engine).await?;
+                let digest = match copied {
+                    Ok(digest) if digest == kept.record.digest => None,
+                    Ok(digest) => Some(Ok(digest)),
+                    Err(error) => Some(Err(error)),
+                };
+                let Some(wrong) = digest else {
+                    return Ok(making.seal(&record(&kept.record.template)).await?.0);
+                };
+                making.abandon().await?;
+                Err(Error::Altered {
+                    name: name.to_string(),
+                    detail: format!(
+                        "its digest is {}, and was {} when it was taken; remove it",
+                        wrong?, kept.record.digest
+                    ),
+                })
+            }
+        }
+    }
+
+    /// Ends a sandbox and deletes its disk.
+    pub(crate) async fn end(&self, id: &SandboxId) -> Result<(), Error> {
+        let turn = self.turn(id);
+        let _turn = turn.lock().await;
+        for _ in 0..limits::CREATE_ATTEMPTS_MAX {
+            let Some(seen) = live::look(&self.engine, id).await? else { break };
+            self.engine.remove(&seen.container).await?;
+        }
+        store::remove(&self.engine, &Store::Disk(id.clone())).await?;
+        locked(&self.used).remove(id);
+        self.dues().remove(id);
+        Ok(())
+    }
+
+    fn enough(&self, spec: &Spec) -> Result<(), Error> {
+        let (has, wants) = (self.capabilities.isolation, spec.isolation_min);
+        if has >= wants {
+            return Ok(());
+        }
+        Err(Error::Unavailable {
+            reason: format!("Docker's isolation is `{has}`, and `{wants}` is asked for"),
+            advice: "ask for less, use the runtime `runsc`, or use another backend".to_owned(),
+        })
+    }
+}
+
+/// A container as it is once it goes on.
+fn running(seen: &Seen) -> Seen {
+    Seen { doing: Doing::Running, ..seen.clone() }
+}
+
+/// From one attempt to the next, while others work on the same sandbox.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(limits::CREATE_PAUSE_MS)).await;
+}
+
+impl Inner {
+    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        spec.check()?;
+        self.enough(spec)?;
+        let turn = self.turn(id);
+        let _turn = turn.lock().await;
+        let mut last = live::lost("others make and end it at the same time");
+        for _ in 0..limits::CREATE_ATTEMPTS_MAX {
+            match self.try_create(id, spec).await {
+                Ok(Some(docked)) => return Ok(docked),
+                Ok(None) => {}
+                Err(error @ Error::Lost { .. }) => last = error,
+                Err(error) => return Err(error),
+            }
+            pause().await;
+        }
+        Err(last)
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        let turn = self.turn(id);
+        let _turn = turn.lock().await;
+        let mut last = live::lost("its container comes and goes");
+        for _ in 0..limits::CREATE_ATTEMPTS_MAX {
+            let Some(seen) = live::look(&self.engine, id).await? else { return Ok(None) };
+            let found = match seen.doing {
+                Doing::Running => self.attach(id, &seen, Began::Attached).await,
+                Doing::Paused => self.attach_resting(id, &seen).await,
+                Doing::Waiting | Doing::Ended => return Ok(None),
+            };
+            match found {
+                Ok(docked) => return Ok(Some(docked)),
+                Err(error @ Error::Lost { .. }) => last = error,
+                Err(error) => return Err(error),
+            }
+            pause().await;
+        }
+        Err(last)
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        let engine = &self.engine;
+        let kind = (names::KIND, "disk");
+        let part = |part: Part| (names::PART, part.as_str());
+        let containers = engine.containers(&[kind, part(Part::Container)]).await?;
+        let records = engine.volumes(&[kind, part(Part::Record)]).await?;
+        let mut living = HashMap::new();
+        for container in containers {
+            let labels = container.labels.unwrap_or_default();
+            let (Some(id), Some((generation, _))) =
+                (labels.get(names::ID), live::life(&engine.owner, &labels))
+            else {
+                continue;
+            };
+            let state = container.state.map(|state| state.to_string()).unwrap_or_default();
+            let state = match state.as_str() {
+                "running" => State::Running,
+                "paused" => State::Frozen,
+                _ => State::Dead,
+            };
+            let began_ms = u64::try_from(container.created.unwrap_or(0)).unwrap_or(0) * 1000;
+            living.insert(id.clone(), (generation, state, began_ms));
+        }
+        let mut all = Vec::new();
+        for record in records {
+            let found = store::found::<Disk>(engine, &record.name, &record.labels)?;
+            let Some(id) = record.labels.get(names::ID) else { continue };
+            let lives = living.remove(id);
+            let Ok(id) = SandboxId::new(id.clone()) else { continue };
+            let (generation, state, began_ms) = match lives {
+                Some((generation, state, began_ms)) => (Some(generation), state, began_ms),
+                None => (None, State::Dead, 0),
+            };
+            let used_ms = locked(&self.used).get(&id).map_or(0, |used| used.gate.used_ms());
+            let made_at_ms = found.record.made_at_ms;
+            let used_at_ms = made_at_ms.max(began_ms).max(used_ms);
+            let origin = found.record.origin;
+            // A life that ended does not go on.
+            let generation = generation.filter(|_| state != State::Dead);
+            all.push(Listed { id, state, generation, origin, made_at_ms, used_at_ms });
+        }
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(all)
+    }
+
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        if !self.capabilities.suspend.contains(&how) {
+            return Err(Error::Unsupported {
+                what: format!("{how} suspension"),
+                reason: match how {
+                    Suspend::Frozen => "this daemon has no freezer for its containers",
+                    Suspend::Cold => "the outcomes of commands live in the container",
+                }
+                .to_owned(),
+            });
+        }
+        let turn = self.turn(id);
+        let _turn = turn.lock().await;
+        let absent = || Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
+        let seen = live::look(&self.engine, id).await?.ok_or_else(absent)?;
+        match seen.doing {
+            Doing::Paused => Ok(()),
+            Doing::Waiting | Doing::Ended => Err(absent()),
+            Doing::Running => self.rest(id, &seen).await.map(drop),
+        }
+    }
+
+    /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
+    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        let docked = self.attach(id, seen, Began::Attached).await?;
+        docked.gate.rest(&docked.remote).await?;
+        Ok(docked)
+    }
+}
+
+#[async_trait]
+impl Backend for Docker {
+    fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        self.0.create(id, spec).await
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        self.0.find(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        self.0.list().await
+    }
+
+    async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        self.0.end(id).await
+    }
+
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        self.0.suspend(id, how).await
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Ok(&*self.0)
+    }
+}

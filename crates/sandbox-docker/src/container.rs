@@ -1,0 +1,213 @@
+//! The container of a sandbox: what the daemon is told to make.
+//!
+//! Owns the hardening, as data: nothing that a caller asks for can loosen it. A
+//! container that runs is never changed; another life is another container.
+
+use std::collections::HashMap;
+
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ResourcesUlimits,
+};
+use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
+
+use crate::engine::Engine;
+use crate::maker::{Access, Mounted};
+use crate::names::{self, Part, Store};
+use crate::store::{Disk, Found};
+use crate::{guest, limits};
+
+/// The user and group of the guest and of commands.
+pub(crate) const USER: u64 = 1000;
+/// The user and group of the programs at the inner end of streams: another one, so
+/// that no command can signal them.
+pub(crate) const BRIDGE_USER: &str = "1001:1001";
+/// Where the guest listens.
+pub(crate) const SOCKET: &str = "/run/outrigger/guest";
+/// The directory of it, a filesystem of its own.
+const SOCKET_DIR: &str = "/run/outrigger";
+
+/// The filter of system calls that the daemon puts on all processes of a container,
+/// before the guest puts its own on itself and on commands.
+///
+/// It is the guest's list in the form that daemons take. Two things can't be said in
+/// it and are the guest's alone: that a terminal is not pushed input into (a filter
+/// by argument can't say "anything but these two"), and which limit of its own a
+/// process changes. `clone3` is allowed, because the guest starts commands by it.
+pub(crate) const SECCOMP: &str = include_str!("seccomp.json");
+
+/// What a container is made from.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) id: &'a SandboxId,
+    pub(crate) spec: &'a Spec,
+    pub(crate) image: &'a str,
+    pub(crate) runtime: Option<&'a str>,
+    pub(crate) generation: &'a Generation,
+    pub(crate) began: Began,
+    /// Its disk.
+    pub(crate) disk: &'a Found<Disk>,
+    /// The volume with the guest program.
+    pub(crate) guest: String,
+}
+
+fn limit(name: &str, value: i64) -> ResourcesUlimits {
+    ResourcesUlimits { name: Some(name.to_owned()), soft: Some(value), hard: Some(value) }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Plan<'_> {
+    /// The whole of it.
+    pub(crate) fn body(&self, engine: &Engine) -> Result<ContainerCreateBody, Error> {
+        Ok(ContainerCreateBody {
+            image: Some(self.image.to_owned()),
+            hostname: Some("sandbox".to_owned()),
+            user: Some(format!("{USER}:{USER}")),
+            working_dir: Some("/".to_owned()),
+            entrypoint: Some(vec![guest::PATH.to_owned()]),
+            cmd: Some(self.arguments()),
+            labels: Some(self.labels(&engine.owner)?),
+            attach_stdin: Some(false),
+            attach_stdout: Some(false),
+            attach_stderr: Some(false),
+            host_config: Some(self.host(&engine.owner)),
+            ..Default::default()
+        })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        // Not how many processes: the kernel counts those of a user over all containers,
+        // and the daemon counts those of one.
+        let file_bytes = self.spec.disk_bytes_max.to_string();
+        [
+            ["--listen", SOCKET],
+            ["--generation", self.generation.as_str()],
+            ["--file-bytes", &file_bytes],
+        ]
+        .concat()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+    }
+
+    fn labels(&self, owner: &str) -> Result<HashMap<String, String>, Error> {
+        let written = |error| Error::Backend(format!("a label can't be written: {error}"));
+        let store = Store::Disk(self.id.clone());
+        let mut labels = store.labels(owner, Part::Container);
+        let more = [
+            (names::GENERATION, self.generation.as_str().to_owned()),
+            (names::BEGAN, serde_json::to_string(&self.began).map_err(written)?),
+            (names::SPEC, serde_json::to_string(self.spec).map_err(written)?),
+            (names::MAKING, self.disk.making.clone()),
+            (names::RECORD, serde_json::to_string(&self.disk.record).map_err(written)?),
+        ];
+        labels.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        Ok(labels)
+    }
+
+    fn mounts(&self, owner: &str) -> Vec<Mounted> {
+        let disk = Store::Disk(self.id.clone());
+        let parts = names::DISK.iter().map(|(part, target, _)| Mounted {
+            volume: disk.volume(owner, part, &self.disk.making),
+            target: (*target).to_owned(),
+            access: Access::Write,
+        });
+        let guest = Mounted {
+            volume: self.guest.clone(),
+            target: guest::DIR.to_owned(),
+            access: Access::Read,
+        };
+        parts.chain([guest]).collect()
+    }
+
+    fn host(&self, owner: &str) -> HostConfig {
+        let spec = self.spec;
+        let memory = signed(spec.memory_bytes_max);
+        let quota = i64::from(spec.cpu_millis_max) * limits::CPU_PERIOD_US / 1000;
+        let tmpfs = format!(
+            "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
+            limits::SOCKET_TMPFS_BYTES
+        );
+        HostConfig {
+            memory: Some(memory),
+            // Memory and swap together: no swap.
+            memory_swap: Some(memory),
+            pids_limit: Some(i64::from(spec.pids_max) + limits::OWN_PIDS),
+            cpu_period: Some(limits::CPU_PERIOD_US),
+            cpu_quota: Some(quota.max(limits::CPU_QUOTA_US_MIN)),
+            oom_score_adj: Some(limits::OOM_SCORE),
+            ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
+            cap_drop: Some(vec!["ALL".to_owned()]),
+            security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={SECCOMP}")]),
+            privileged: Some(false),
+            readonly_rootfs: Some(true),
+            network_mode: Some("none".to_owned()),
+            ipc_mode: Some("private".to_owned()),
+            cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+            shm_size: Some(limits::SHM_BYTES),
+            tmpfs: Some([(SOCKET_DIR.to_owned(), tmpfs)].into()),
+            mounts: Some(self.mounts(owner).into_iter().map(|part| part.mount(owner)).collect()),
+            init: Some(false),
+            auto_remove: Some(false),
+            // The guest says nothing, and what it would say is nobody's to keep.
+            log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+            runtime: self.runtime.map(str::to_owned),
+            ..Default::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The lists of the guest, as they stand in its source.
+    fn listed(table: &str) -> BTreeSet<String> {
+        let source = include_str!("../../guest/src/seccomp/lists.rs");
+        let start = source.find(&format!("{table}: ")).expect("the list is there");
+        let list = &source[start..];
+        let list = &list[..list.find("];").expect("the list ends")];
+        let names = list.lines().filter_map(|line| line.trim().strip_prefix("libc::SYS_"));
+        names.map(|name| name.trim_end_matches(',').to_owned()).collect()
+    }
+
+    fn profile() -> serde_json::Value {
+        serde_json::from_str(SECCOMP).unwrap()
+    }
+
+    /// The calls of all rules with an action, and whether each stands without conditions.
+    fn rules(action: &str) -> BTreeSet<String> {
+        let profile = profile();
+        let rules = profile["syscalls"].as_array().unwrap().iter();
+        let rules = rules.filter(|rule| rule["action"] == action);
+        let names = rules.flat_map(|rule| rule["names"].as_array().unwrap().clone());
+        names.map(|name| name.as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_profile_is_the_guests_list() {
+        let mut allowed = listed("ALLOWED");
+        allowed.extend(listed("ALLOWED_HERE"));
+        assert!(allowed.len() > 200);
+        assert_eq!(rules("SCMP_ACT_ALLOW"), allowed);
+        let mut denied = listed("DENIED");
+        denied.extend(listed("DENIED_HERE"));
+        assert_eq!(rules("SCMP_ACT_ERRNO"), denied);
+    }
+
+    #[test]
+    fn calls_with_uses_that_are_denied_stand_under_conditions_alone() {
+        let profile = profile();
+        for call in ["clone", "socket", "socketpair", "prlimit64", "personality"] {
+            let rules = profile["syscalls"].as_array().unwrap().iter();
+            let mut rules =
+                rules.filter(|rule| rule["names"].as_array().unwrap().contains(&call.into()));
+            assert!(rules.all(|rule| !rule["args"].as_array().unwrap().is_empty()), "{call}");
+        }
+    }
+}

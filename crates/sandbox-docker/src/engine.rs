@@ -1,0 +1,241 @@
+//! The daemon, as the few requests that are made of it.
+//!
+//! Owns the connection and the meaning of answers: what is not there is `None`, a
+//! name that is taken is said so, and what is to be gone and is gone already is
+//! fine. Every list is narrowed to what carries the owner's label. Decides nothing.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bollard::Docker as Client;
+use bollard::errors::Error as Failure;
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, ContainerSummary, SystemInfo, Volume,
+    VolumeCreateRequest,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, InspectContainerOptions, ListContainersOptions, ListVolumesOptions,
+    RemoveContainerOptions, RemoveVolumeOptions, StartContainerOptions, UploadToContainerOptions,
+};
+use outrigger_sandbox::Error;
+
+use crate::explain::{self, CONFLICT, NOT_FOUND};
+use crate::{limits, names};
+
+/// Labels, or filters by label.
+pub(crate) type Labels = HashMap<String, String>;
+
+/// What came of asking for a container.
+#[derive(Debug)]
+pub(crate) enum Made {
+    /// It is there, by this id of the daemon's.
+    Made(String),
+    /// Another one has the name.
+    Taken,
+}
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    client: Client,
+    socket: String,
+    pub(crate) owner: String,
+}
+
+fn seconds(ms: u64) -> u64 {
+    ms.div_ceil(1000)
+}
+
+impl Engine {
+    /// Connects, and agrees with the daemon on a version of its API.
+    pub(crate) async fn connect(socket: &Path, owner: &str) -> Result<Self, Error> {
+        let socket = socket.display().to_string();
+        let timeout = seconds(limits::ANSWER_MS_MAX);
+        let connected = Client::connect_with_unix(&socket, timeout, bollard::API_DEFAULT_VERSION);
+        let failed = |failure: &Failure| explain::failed(&socket, "connecting", failure);
+        let client = connected.map_err(|failure| failed(&failure))?;
+        let client = client.negotiate_version().await.map_err(|failure| failed(&failure))?;
+        let version = client.client_version();
+        if (version.major_version, version.minor_version) < limits::API_MIN {
+            let (major, minor) = limits::API_MIN;
+            return Err(Error::Unavailable {
+                reason: format!("the Docker daemon at {socket} speaks API {version}"),
+                advice: format!("upgrade it to one that speaks at least {major}.{minor} (20.10)"),
+            });
+        }
+        Ok(Self { client, socket, owner: owner.to_owned() })
+    }
+
+    /// The version of the API that is spoken.
+    pub(crate) fn version(&self) -> String {
+        self.client.client_version().to_string()
+    }
+
+    /// For requests with bodies, whose streams are others' business.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The same, for one that takes long.
+    pub(crate) fn patient(&self) -> Client {
+        let patience = std::time::Duration::from_millis(limits::COPY_MS_MAX);
+        self.client.clone().with_timeout(patience)
+    }
+
+    /// What was being done when the daemon refused.
+    pub(crate) fn failed(&self, doing: &str, failure: &Failure) -> Error {
+        explain::failed(&self.socket, doing, failure)
+    }
+
+    pub(crate) async fn info(&self) -> Result<SystemInfo, Error> {
+        self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
+    }
+
+    /// Makes a container and does not start it.
+    pub(crate) async fn make(&self, name: &str, body: ContainerCreateBody) -> Result<Made, Error> {
+        let image = body.image.clone().unwrap_or_default();
+        let options = CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
+        match self.client.create_container(Some(options), body).await {
+            Ok(made) => Ok(Made::Made(made.id)),
+            Err(failure) => match explain::status(&failure) {
+                Some(CONFLICT) => Ok(Made::Taken),
+                Some(NOT_FOUND) => Err(explain::no_image(&image)),
+                Some(_) | None => Err(self.failed("making a container", &failure)),
+            },
+        }
+    }
+
+    /// Starts a container; one that runs is fine. Whether it is there.
+    pub(crate) async fn start(&self, container: &str) -> Result<bool, Error> {
+        let started = self.client.start_container(container, None::<StartContainerOptions>).await;
+        self.there(started, "starting a container")
+    }
+
+    /// Stops all its processes where they are; those of a paused one are. Whether it is there.
+    pub(crate) async fn pause(&self, container: &str) -> Result<bool, Error> {
+        match self.client.pause_container(container).await {
+            // It is paused already, or it is not running, which the next look shows.
+            Err(failure) if explain::status(&failure) == Some(CONFLICT) => Ok(true),
+            done => self.there(done, "pausing a container"),
+        }
+    }
+
+    /// Lets them go on. Whether it is there.
+    pub(crate) async fn unpause(&self, container: &str) -> Result<bool, Error> {
+        match self.client.unpause_container(container).await {
+            Ok(()) => Ok(true),
+            Err(failure) => match explain::status(&failure) {
+                Some(NOT_FOUND) => Ok(false),
+                // Not paused; older daemons say so with another status.
+                Some(CONFLICT | 500) if format!("{failure}").contains("not paused") => Ok(true),
+                Some(_) | None => Err(self.failed("unpausing a container", &failure)),
+            },
+        }
+    }
+
+    fn there(&self, done: Result<(), Failure>, doing: &str) -> Result<bool, Error> {
+        match done {
+            Ok(()) => Ok(true),
+            Err(failure) if explain::status(&failure) == Some(NOT_FOUND) => Ok(false),
+            Err(failure) => Err(self.failed(doing, &failure)),
+        }
+    }
+
+    /// A container, by its name or id.
+    pub(crate) async fn container(
+        &self,
+        name: &str,
+    ) -> Result<Option<ContainerInspectResponse>, Error> {
+        let found = self.client.inspect_container(name, None::<InspectContainerOptions>).await;
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(failure) if explain::status(&failure) == Some(NOT_FOUND) => Ok(None),
+            Err(failure) => Err(self.failed("looking at a container", &failure)),
+        }
+    }
+
+    /// Kills and removes a container, not its volumes.
+    pub(crate) async fn remove(&self, container: &str) -> Result<(), Error> {
+        let options = RemoveContainerOptions { force: true, ..Default::default() };
+        match self.client.remove_container(container, Some(options)).await {
+            Ok(()) => Ok(()),
+            Err(failure) => match explain::status(&failure) {
+                // Another removal of it is on its way, or done.
+                Some(NOT_FOUND) => Ok(()),
+                Some(CONFLICT) if format!("{failure}").contains("in progress") => Ok(()),
+                Some(_) | None => Err(self.failed("removing a container", &failure)),
+            },
+        }
+    }
+
+    fn filters(&self, labels: &[(&str, &str)]) -> HashMap<String, Vec<String>> {
+        let owner = format!("{}={}", names::OWNER, self.owner);
+        let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
+        HashMap::from([("label".to_owned(), std::iter::once(owner).chain(labels).collect())])
+    }
+
+    /// All containers of the owner with these labels, running or not.
+    pub(crate) async fn containers(
+        &self,
+        labels: &[(&str, &str)],
+    ) -> Result<Vec<ContainerSummary>, Error> {
+        let filters = Some(self.filters(labels));
+        let options = ListContainersOptions { all: true, filters, ..Default::default() };
+        let listed = self.client.list_containers(Some(options)).await;
+        listed.map_err(|failure| self.failed("listing containers", &failure))
+    }
+
+    /// All volumes of the owner with these labels.
+    pub(crate) async fn volumes(&self, labels: &[(&str, &str)]) -> Result<Vec<Volume>, Error> {
+        let options = ListVolumesOptions { filters: Some(self.filters(labels)) };
+        let listed = self.client.list_volumes(Some(options)).await;
+        let listed = listed.map_err(|failure| self.failed("listing volumes", &failure))?;
+        Ok(listed.volumes.unwrap_or_default())
+    }
+
+    /// The volume of this name: a new one with these labels, or the one that is
+    /// there, with its own. Which of several callers made it the labels say.
+    pub(crate) async fn volume(&self, name: &str, labels: Labels) -> Result<Volume, Error> {
+        let request = VolumeCreateRequest {
+            name: Some(name.to_owned()),
+            labels: Some(labels),
+            ..Default::default()
+        };
+        let made = self.client.create_volume(request).await;
+        made.map_err(|failure| self.failed("making a volume", &failure))
+    }
+
+    /// A volume by its name.
+    pub(crate) async fn find_volume(&self, name: &str) -> Result<Option<Volume>, Error> {
+        match self.client.inspect_volume(name).await {
+            Ok(volume) => Ok(Some(volume)),
+            Err(failure) if explain::status(&failure) == Some(NOT_FOUND) => Ok(None),
+            Err(failure) => Err(self.failed("looking at a volume", &failure)),
+        }
+    }
+
+    /// Removes a volume. Whether it is gone: one that a container uses stays.
+    pub(crate) async fn remove_volume(&self, name: &str) -> Result<bool, Error> {
+        match self.client.remove_volume(name, None::<RemoveVolumeOptions>).await {
+            Ok(()) => Ok(true),
+            Err(failure) => match explain::status(&failure) {
+                Some(NOT_FOUND) => Ok(true),
+                Some(CONFLICT) => Ok(false),
+                Some(_) | None => Err(self.failed("removing a volume", &failure)),
+            },
+        }
+    }
+
+    /// Unpacks a small archive into a directory of a container.
+    pub(crate) async fn put(
+        &self,
+        container: &str,
+        path: &str,
+        archive: Vec<u8>,
+    ) -> Result<(), Error> {
+        let options = UploadToContainerOptions { path: path.to_owned(), ..Default::default() };
+        let body = bollard::body_full(archive.into());
+        let put = self.client.upload_to_container(container, Some(options), body).await;
+        put.map_err(|failure| self.failed("filling a volume", &failure))
+    }
+}

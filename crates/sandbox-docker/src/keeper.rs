@@ -1,0 +1,129 @@
+//! Lifetimes: what is idle is suspended, and what is old is destroyed.
+//!
+//! Owns the times at which that is due. The daemon does nothing of this kind by
+//! itself, so it is seen to by every process that has the backend open: it knows the
+//! ages of all sandboxes of its owner, and when those that it used were used last.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use outrigger_sandbox::SandboxId;
+use tokio::sync::Notify;
+
+use crate::backend::{Inner, now_ms};
+use crate::limits;
+
+/// When something is due for a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// When it is to be destroyed, in milliseconds since 1970.
+    pub(crate) old_at_ms: Option<u64>,
+    /// How long it may be idle, in milliseconds.
+    pub(crate) idle_ms_max: Option<u64>,
+    /// When it was seen last, in milliseconds since 1970.
+    pub(crate) since_ms: u64,
+}
+
+/// All of them.
+pub(crate) type Dues = HashMap<SandboxId, Due>;
+
+impl Due {
+    /// Whether anything is.
+    pub(crate) fn is_any(&self) -> bool {
+        self.old_at_ms.is_some() || self.idle_ms_max.is_some()
+    }
+
+    /// Whether it is to be destroyed now.
+    fn is_old(&self, now_ms: u64) -> bool {
+        self.old_at_ms.is_some_and(|at| at <= now_ms)
+    }
+
+    /// When to look again at one that was last used then.
+    fn next_ms(&self, used_ms: u64) -> u64 {
+        let seen_ms = used_ms.max(self.since_ms);
+        let idle = self.idle_ms_max.map(|max| seen_ms.saturating_add(max));
+        [self.old_at_ms, idle].into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+}
+
+/// Sees to it for as long as the backend is there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a backend stands below the engine and its registry of tasks; this one ends with its backend"
+)]
+pub(crate) fn start(inner: &Arc<Inner>) {
+    let (inner, news) = (Arc::downgrade(inner), Arc::clone(&inner.news));
+    tokio::spawn(keep(inner, news));
+}
+
+async fn keep(inner: Weak<Inner>, news: Arc<Notify>) {
+    loop {
+        let wait_ms = match inner.upgrade() {
+            Some(inner) => inner.tend().await,
+            None => return,
+        };
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            () = news.notified() => {}
+        }
+    }
+}
+
+impl Inner {
+    /// Does what is due; says how many milliseconds there are until the next.
+    async fn tend(&self) -> u64 {
+        let dues: Vec<(SandboxId, Due)> =
+            self.dues().iter().map(|(id, due)| (id.clone(), *due)).collect();
+        let mut next_ms = u64::MAX;
+        for (id, due) in dues {
+            if due.is_old(now_ms()) {
+                // One that can't be ended now is tried again soon.
+                let ended = self.end(&id).await.is_ok();
+                next_ms = next_ms.min(if ended { u64::MAX } else { now_ms() });
+                continue;
+            }
+            let Some(max) = due.idle_ms_max else {
+                next_ms = next_ms.min(due.next_ms(u64::MAX));
+                continue;
+            };
+            let gate = self.gate(&id);
+            let idle = match &gate {
+                Some(gate) => gate.is_idle_for(max),
+                None => now_ms().saturating_sub(due.since_ms) >= max,
+            };
+            if idle && self.suspend_as_deep_as_it_goes(&id).await.is_err() {
+                // A command runs, or it is gone, or the daemon does not answer: later.
+                gate.iter().for_each(|gate| gate.touch());
+            }
+            // One that rests, or is asked for something, is looked at again by then.
+            let used_ms = match &gate {
+                Some(gate) if gate.is_quiet() => gate.used_ms(),
+                Some(_) | None => now_ms(),
+            };
+            if idle && gate.is_none() {
+                self.seen_now(&id);
+            }
+            next_ms = next_ms.min(due.next_ms(used_ms));
+        }
+        let wait_ms = next_ms.saturating_sub(now_ms());
+        wait_ms.clamp(limits::KEEPER_PAUSE_MS, limits::KEEPER_PAUSE_MS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_first_is_looked_at_first() {
+        let due = Due { old_at_ms: Some(5_000), idle_ms_max: Some(300), since_ms: 1_000 };
+        assert_eq!(due.next_ms(2_000), 2_300);
+        assert_eq!(due.next_ms(0), 1_300);
+        assert_eq!(due.next_ms(9_000), 5_000);
+        assert!(!due.is_old(4_999) && due.is_old(5_000));
+        let never = Due { old_at_ms: None, idle_ms_max: None, since_ms: 0 };
+        assert_eq!(never.next_ms(0), u64::MAX);
+        assert!(!never.is_any() && !never.is_old(u64::MAX));
+    }
+}

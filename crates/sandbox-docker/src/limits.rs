@@ -1,0 +1,49 @@
+//! Every limit of the Docker backend, with its unit in its name.
+
+/// Longest name of an owner. With it and the longest id every name that is made of
+/// them is a file name.
+pub(crate) const OWNER_BYTES_MAX: usize = 32;
+/// From a request to the daemon until it counts as not answering.
+pub(crate) const ANSWER_MS_MAX: u64 = 120_000;
+/// The same for one that copies a whole disk.
+pub(crate) const COPY_MS_MAX: u64 = 3_600_000;
+/// From the start of a container until its guest must have greeted.
+pub(crate) const GREET_MS_MAX: u64 = 30_000;
+/// From one attempt to reach a guest that is not up yet to the next.
+pub(crate) const GREET_PAUSE_MS: u64 = 20;
+/// Attempts at making a sandbox while others make, end or delete it at the same time.
+pub(crate) const CREATE_ATTEMPTS_MAX: u32 = 40;
+/// From one such attempt to the next.
+pub(crate) const CREATE_PAUSE_MS: u64 = 50;
+/// From a request to a guest until it is looked at whether somebody suspended it.
+/// Doubles from look to look.
+pub(crate) const FROZEN_LOOK_MS: u64 = 200;
+/// Longest time between two such looks.
+pub(crate) const FROZEN_LOOK_MS_MAX: u64 = 5_000;
+/// Age after which a container that only makes volumes counts as left behind, where
+/// it can't be seen whether the process that made it lives.
+pub(crate) const MAKER_MS_MAX: u64 = 2 * COPY_MS_MAX;
+/// Processes of a container beside those of its commands: the guest with its threads,
+/// and the programs at the inner end of the streams.
+pub(crate) const OWN_PIDS: i64 = 48;
+/// `/dev/shm`.
+pub(crate) const SHM_BYTES: i64 = 64 << 20;
+/// Where the guest listens.
+pub(crate) const SOCKET_TMPFS_BYTES: u64 = 64 << 10;
+/// Open files of one process of a container.
+pub(crate) const OPEN_FILES_MAX: i64 = 16_384;
+/// The period by which the share of the processors is measured out. In microseconds.
+pub(crate) const CPU_PERIOD_US: i64 = 100_000;
+/// The least that Linux takes for a share of it. In microseconds.
+pub(crate) const CPU_QUOTA_US_MIN: i64 = 1_000;
+/// How much sooner than the daemon a container is ended when memory is short: the
+/// kernel's scale from -1000 to 1000.
+pub(crate) const OOM_SCORE: i64 = 500;
+/// Pieces of a disk's copy that wait to be counted.
+pub(crate) const COPY_PIECES_MAX: usize = 16;
+/// The oldest API of a daemon that is known to work: Docker 20.10, Podman 4.
+pub(crate) const API_MIN: (usize, usize) = (1, 41);
+/// Shortest time between two looks at the lifetimes of sandboxes.
+pub(crate) const KEEPER_PAUSE_MS: u64 = 50;
+/// Longest time between them.
+pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;

@@ -1,0 +1,137 @@
+//! The container of a sandbox as it is now, and the way to its guest.
+//!
+//! Owns what the daemon's words for states mean here, and how a link comes to be: by
+//! a program inside that carries bytes, tried again while the guest comes up.
+
+use std::time::{Duration, Instant};
+
+use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
+use outrigger_sandbox::client::Link;
+use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
+use serde::de::DeserializeOwned;
+
+use crate::engine::{Engine, Labels};
+use crate::store::Disk;
+use crate::{limits, names, stream};
+
+/// What a container is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// It was made and not started yet.
+    Waiting,
+    /// It runs.
+    Running,
+    /// Its processes are stopped where they are.
+    Paused,
+    /// It ran, and does not any more.
+    Ended,
+}
+
+/// The container of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The daemon's id of it, which another life does not have.
+    pub(crate) container: String,
+    pub(crate) doing: Doing,
+    pub(crate) generation: Generation,
+    /// What its life began as.
+    pub(crate) began: Began,
+    /// When it is too old, in milliseconds since 1970.
+    pub(crate) old_at_ms: Option<u64>,
+    /// How long it may be idle, in milliseconds.
+    pub(crate) idle_ms_max: Option<u64>,
+    /// The exit code of its guest, once it ended.
+    pub(crate) code: Option<i64>,
+}
+
+pub(crate) fn lost(reason: &str) -> Error {
+    Error::Lost { reason: reason.to_owned() }
+}
+
+/// The life that a container's labels speak of.
+pub(crate) fn life(owner: &str, labels: &Labels) -> Option<(Generation, Began)> {
+    if labels.get(names::OWNER)? != owner {
+        return None;
+    }
+    let generation = Generation::new(labels.get(names::GENERATION)?.clone()).ok()?;
+    let began = serde_json::from_str(labels.get(names::BEGAN)?).ok()?;
+    Some((generation, began))
+}
+
+/// What a label says, as JSON.
+pub(crate) fn said<T: DeserializeOwned>(labels: &Labels, name: &str) -> Option<T> {
+    serde_json::from_str(labels.get(name)?).ok()
+}
+
+fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<Seen, Error> {
+    let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
+    let (generation, began) = life(&engine.owner, &labels).ok_or_else(|| {
+        Error::Backend(format!("the container `{name}` was not made by this backend; remove it"))
+    })?;
+    let disk: Option<Disk> = said(&labels, names::RECORD);
+    let spec: Option<Spec> = said(&labels, names::SPEC);
+    let state = found.state.unwrap_or_default();
+    let doing = match state.status.unwrap_or(Status::EMPTY) {
+        Status::CREATED => Doing::Waiting,
+        Status::RUNNING => Doing::Running,
+        Status::PAUSED => Doing::Paused,
+        Status::EMPTY
+        | Status::RESTARTING
+        | Status::REMOVING
+        | Status::EXITED
+        | Status::DEAD
+        | Status::STOPPING => Doing::Ended,
+    };
+    let container = found.id.unwrap_or_else(|| name.to_owned());
+    Ok(Seen {
+        container,
+        doing,
+        generation,
+        began,
+        old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
+        idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+        code: state.exit_code,
+    })
+}
+
+/// The container of a sandbox, if there is one.
+pub(crate) async fn look(engine: &Engine, id: &SandboxId) -> Result<Option<Seen>, Error> {
+    let name = names::container(&engine.owner, id);
+    match engine.container(&name).await? {
+        Some(found) => seen(engine, &name, found).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A link to the guest of a container that runs.
+///
+/// # Errors
+/// [`Error::Lost`] if it ended, or is another life than expected, or never greets.
+pub(crate) async fn connect(
+    engine: &Engine,
+    id: &SandboxId,
+    expected: &Seen,
+) -> Result<Link, Error> {
+    let begun = Instant::now();
+    loop {
+        let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
+            return Err(lost("its container does not run"));
+        };
+        let error = match Link::open(reads, writes).await {
+            Ok(link) if *link.generation() == expected.generation => return Ok(link),
+            Ok(_) => return Err(lost("its guest is another life")),
+            Err(error) => error,
+        };
+        match look(engine, id).await? {
+            Some(now) if now.container == expected.container && now.doing == Doing::Running => {}
+            Some(Seen { doing: Doing::Ended, code: Some(code), .. }) => {
+                return Err(Error::Lost { reason: format!("its guest ended with code {code}") });
+            }
+            Some(_) | None => return Err(lost("its container does not run")),
+        }
+        if begun.elapsed() > Duration::from_millis(limits::GREET_MS_MAX) {
+            return Err(error);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::GREET_PAUSE_MS)).await;
+    }
+}

@@ -1,0 +1,17 @@
+//! What every backend must do.
+
+use std::sync::Arc;
+
+use crate::support::*;
+use outrigger_sandbox::conformance;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_suite_passes() {
+    let world = world().await;
+    let report = conformance::run(Arc::new(world.again().await), None).await;
+    println!("{report}");
+    report.assert_passed();
+    assert_eq!(world.owned("container").len(), 0, "containers are left");
+    // The guest program and its record.
+    assert_eq!(world.owned("volume").len(), 2, "volumes are left");
+}

@@ -1,0 +1,127 @@
+//! What a command can see and do. Each test fails when one line of the hardening is removed.
+
+use crate::support::*;
+use outrigger_sandbox::{Backend, End, Isolation};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_an_ordinary_user_without_rights() {
+    let sandbox = single().await;
+    let status = says(&*sandbox, "cat /proc/self/status").await;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
+        let words = line.unwrap_or_else(|| panic!("{name} in {status}")).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for ids in ["Uid", "Gid"] {
+        assert_eq!(field(ids), "1000 1000 1000 1000");
+    }
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert_eq!(field(set), "0000000000000000", "{set}");
+    }
+    // The daemon's filter, the guest's two and the one of commands.
+    let filters = (field("NoNewPrivs"), field("Seccomp"), field("Seccomp_filters"));
+    assert_eq!(filters, ("1".into(), "2".into(), "4".into()));
+    assert_eq!(says(&*sandbox, "ulimit -c; hostname").await, "0\nsandbox\n");
+    assert_eq!(sandbox.world.docker.capabilities().isolation, Isolation::Container);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guest_has_no_rights_and_the_daemons_filter() {
+    let sandbox = single().await;
+    let status = says(&*sandbox, "cat /proc/1/status").await;
+    let has = |line: &str| status.lines().any(|found| found == line);
+    for line in [
+        "Uid:\t1000\t1000\t1000\t1000",
+        "CapEff:\t0000000000000000",
+        "CapPrm:\t0000000000000000",
+        "CapBnd:\t0000000000000000",
+        "NoNewPrivs:\t1",
+        "Seccomp_filters:\t3",
+    ] {
+        assert!(has(line), "{line}: {status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_disk_can_be_written() {
+    let sandbox = single().await;
+    let line = "for d in / /bin /etc /var /var/outrigger /var/outrigger/guest /home /dev /sys /sys/fs/cgroup; do \
+                (echo x > $d/x) 2> /dev/null && echo $d; done; true";
+    assert_eq!(says(&*sandbox, line).await, "");
+    let line = "for d in /workspace ~ /tmp /var/tmp /dev/shm; do echo x > $d/x || echo $d; done";
+    assert_eq!(says(&*sandbox, line).await, "");
+    let mounts = says(&*sandbox, "cat /proc/self/mounts").await;
+    let option = |target: &str, option: &str| {
+        let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(target));
+        let options = line.unwrap_or_else(|| panic!("{target} in {mounts}"));
+        options.split(' ').nth(3).unwrap().split(',').any(|found| found == option)
+    };
+    assert!(option("/", "ro") && option("/var/outrigger/guest", "ro"), "{mounts}");
+    for target in ["/run/outrigger", "/dev/shm"] {
+        assert!(option(target, "nosuid") && option(target, "noexec"), "{target}: {mounts}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_no_network() {
+    let sandbox = single().await;
+    let seen = says(&*sandbox, "wc -l < /proc/net/route; ls /sys/class/net").await;
+    let (routes, interfaces) = seen.split_once('\n').unwrap();
+    assert!(routes.trim() == "1" || routes.trim() == "0", "{seen}");
+    assert_eq!(interfaces.trim(), "lo");
+    let dial = "nc -w 1 93.184.216.34 443 < /dev/null";
+    assert!(says(&*sandbox, dial).await.contains("nreachable"), "an address of the internet");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_is_constructed() {
+    let sandbox = single().await;
+    let names = says(&*sandbox, "exec env").await;
+    let mut names: Vec<&str> = names.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_command_does_ends_the_guest_or_its_stream() {
+    let sandbox = single().await;
+    let line = "for s in 9 15 19 11 6; do for p in /proc/[0-9]*; do p=${p##*/}; \
+                [ $p = $$ ] || kill -$s $p 2> /dev/null; done; done; kill -9 -1; true";
+    let _ = sandbox.execute(shell(line), &()).await.unwrap();
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    assert!(sandbox.is_alive());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_can_not_speak_to_the_guest() {
+    let sandbox = single().await;
+    // A second guest program as a way in, begun by a command.
+    let line = "/var/outrigger/guest/outrigger-guest --bridge /run/outrigger/guest < /dev/null | head -c 1 | wc -c";
+    assert_eq!(says(&*sandbox, line).await.trim(), "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_the_daemons() {
+    let world = world().await;
+    let spec = outrigger_sandbox::Spec {
+        memory_bytes_max: 64 << 20,
+        pids_max: 20,
+        cpu_millis_max: 500,
+        ..Default::default()
+    };
+    let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
+    let format = "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.PidsLimit}} \
+                  {{.HostConfig.CpuQuota}} {{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} \
+                  {{.HostConfig.NetworkMode}} {{.HostConfig.IpcMode}} {{.HostConfig.CgroupnsMode}} \
+                  {{.HostConfig.Privileged}} {{.Config.User}}";
+    let seen = world.daemon.docker(&["inspect", "-f", format, &world.container("one")]);
+    assert_eq!(
+        seen.trim(),
+        "67108864 67108864 68 50000 true [ALL] none private private false 1000:1000"
+    );
+    let hog = sandbox.execute(shell("x=0123456789abcdef; while :; do x=$x$x; done"), &());
+    let end = hog.await.unwrap().end;
+    assert!(matches!(end, End::OutOfMemory | End::Exited(1..)), "{end:?}");
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+}

@@ -1,0 +1,65 @@
+//! Snapshots beyond what every backend must do: what is verified, and what is kept.
+
+use crate::support::*;
+use outrigger_sandbox::{Backend, Error, Origin, Spec, State, Suspend};
+
+fn from(name: &str) -> Spec {
+    Spec { origin: Origin::Snapshot(snapshot_id(name)), ..Spec::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_was_changed_is_refused_and_leaves_nothing() {
+    let sandbox = single().await;
+    let world = &sandbox.world;
+    says(&*sandbox, "echo kept > f").await;
+    let snapshots = world.docker.snapshots().unwrap();
+    snapshots.take(&sandbox_id("one"), &snapshot_id("s")).await.unwrap();
+    let volumes = world.owned("volume");
+    let volume = volumes.iter().find(|name| name.contains(".snapshot-all.")).expect("a volume");
+    let mount = format!("{volume}:/v");
+    let change = ["run", "--rm", "--network", "none", "-v", &mount, IMAGE];
+    let change = [&change[..], &["/bin/sh", "-c", "echo changed > /v/workspace/f"]].concat();
+    world.daemon.docker(&change);
+    let refused = world.docker.create(&sandbox_id("two"), &from("s")).await;
+    assert!(matches!(refused, Err(Error::Altered { .. })), "{refused:?}");
+    assert_eq!(world.docker.list().await.unwrap().len(), 1);
+    assert_eq!(world.owned("volume").len(), volumes.len());
+    assert_eq!(world.owned("container").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_modes_and_links_of_all_kinds_are_kept() {
+    let sandbox = single().await;
+    let make = "cd /workspace && mkdir d && echo x > d/a && ln d/a d/b && ln -s a d/c && \
+                echo s > d/s && mkfifo d/p && chmod 751 d/a && chmod 6711 d/s && chmod 0 d/p && \
+                chmod 3770 d && cp -r d ~ && cp -r d /tmp";
+    assert_eq!(says(&*sandbox, make).await, "");
+    let show =
+        "stat -c '%n %a %u:%g %F %h' /workspace /workspace/d/* /tmp /tmp/d/* ~ ~/d/* /var/tmp";
+    let before = says(&*sandbox, show).await;
+    assert!(before.contains("d/a 751 1000:1000 regular file 2"), "{before}");
+    let snapshots = sandbox.world.docker.snapshots().unwrap();
+    let taken = snapshots.take(&sandbox_id("one"), &snapshot_id("s")).await.unwrap();
+    assert_eq!(taken.layers, 1);
+    let fork = sandbox.world.docker.create(&sandbox_id("two"), &from("s")).await.unwrap();
+    assert_eq!(says(&*fork, show).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_of_a_resting_or_a_dead_one_leaves_it_so() {
+    let sandbox = single().await;
+    let (world, id) = (&sandbox.world, sandbox_id("one"));
+    says(&*sandbox, "echo kept > f").await;
+    let snapshots = world.docker.snapshots().unwrap();
+    world.docker.suspend(&id, Suspend::Frozen).await.unwrap();
+    snapshots.take(&id, &snapshot_id("frozen")).await.unwrap();
+    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+    world.daemon.docker(&["kill", &world.container("one")]);
+    snapshots.take(&id, &snapshot_id("dead")).await.unwrap();
+    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Dead);
+    world.docker.destroy(&id).await.unwrap();
+    for name in ["frozen", "dead"] {
+        let fork = world.docker.create(&sandbox_id(name), &from(name)).await.unwrap();
+        assert_eq!(says(&*fork, "cat f").await, "kept\n");
+    }
+}

@@ -1,0 +1,25 @@
+//! Templates from images: archives and registries on one side, layers on the other.
+//!
+//! The engine's side finds out what an image is made of and hands each layer to the
+//! spawner as an open file; it never unpacks one. What both sides read an image with
+//! ([`tar`], [`stream`], digests) is here too. All of it takes hostile bytes: it is
+//! bounded, has no unsafe code, and writes nothing but files without a name.
+//!
+//! Of an image only its files, its environment and its working directory are taken.
+//! Entry points, users, volumes, health checks and labels are never looked at.
+
+mod archive;
+pub(crate) mod ask;
+mod digest;
+mod install;
+mod manifest;
+mod registry;
+pub(crate) mod stream;
+pub(crate) mod tar;
+
+pub use archive::Archive;
+pub use ask::Template;
+pub use digest::Digest;
+pub(crate) use digest::Hashing;
+pub use install::Progress;
+pub use registry::{Registry, Transport};

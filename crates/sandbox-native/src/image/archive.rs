@@ -1,0 +1,260 @@
+//! Images in archives: OCI layouts, what `docker save` writes, plain root filesystems.
+//!
+//! Owns which of the three an archive is, by what is in it, and where its parts are.
+//! Extracts nothing: layers stay where they are and are read from there.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+use outrigger_sandbox::Error;
+use serde::Deserialize;
+
+use super::install::scratch;
+use super::manifest::{self, Configured, Document, Image, Layer, invalid};
+use super::stream::{Bounded, Decoded, Slice};
+use super::tar::{self, Kind};
+use super::{Digest, Hashing};
+use crate::limits;
+
+/// An archive with one image: an OCI image layout, the output of `docker save`, or a
+/// plain root filesystem (`docker export`, `debootstrap`); compressed by gzip, zstd or not.
+#[derive(Debug)]
+pub struct Archive {
+    file: File,
+}
+
+/// Where a part of an archive is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    File { offset: u64, length: u64 },
+    Link(Vec<u8>),
+}
+
+/// An archive whose parts are known.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) file: File,
+    parts: BTreeMap<Vec<u8>, Place>,
+    /// Of the whole archive.
+    length: u64,
+    digest: Digest,
+    /// Whether it has an end mark.
+    ended: bool,
+    /// Where the layers of the image are, in its order.
+    layers: Vec<(u64, u64)>,
+}
+
+/// An image of `manifest.json` of `docker save`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Saved {
+    config: String,
+    layers: Vec<String>,
+}
+
+impl Archive {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        File::open(path).map(Self::new)
+    }
+
+    /// Takes an open file, for example standard input; a pipe will do.
+    #[must_use]
+    pub fn new(file: File) -> Self {
+        Self { file }
+    }
+
+    /// Finds the parts. What is compressed or can't be read twice is first written to
+    /// a file without a name in `state`.
+    pub(super) fn inspect(self, state: &Path) -> Result<Opened, Error> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => invalid(error),
+            _ => Error::Backend(format!("cannot read the archive: {error}")),
+        };
+        let file = plain(self.file, state).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut archive = tar::Reader::new(Hashing::new(Slice::new(&file, 0, length)));
+        let parts = index(&mut archive).map_err(invalid)?;
+        let ended = archive.ended();
+        let (_, digest) = archive.drain().map_err(failed)?.finish();
+        Ok(Opened { file, parts, length, digest, ended, layers: Vec::new() })
+    }
+}
+
+/// The archive itself if it can be read where it is, else a copy of its content.
+fn plain(mut file: File, state: &Path) -> io::Result<File> {
+    let regular = file.metadata()?.is_file();
+    if regular {
+        let length = file.metadata()?.len();
+        let decoded = Decoded::new(Slice::new(&file, 0, length))?;
+        if decoded.is_plain() {
+            return Ok(file);
+        }
+        let mut bounded = Bounded::new(decoded, length, limits::ARCHIVE_BYTES_MAX);
+        let mut copy = scratch(state)?;
+        io::copy(&mut bounded, &mut copy)?;
+        return Ok(copy);
+    }
+    let mut copy = scratch(state)?;
+    let copied = io::copy(&mut (&mut file).take(limits::ARCHIVE_BYTES_MAX + 1), &mut copy)?;
+    if copied > limits::ARCHIVE_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the archive is too large"));
+    }
+    copy.flush()?;
+    copy.rewind()?;
+    // Now it is a file that can be read twice, and may be compressed.
+    plain(copy, state)
+}
+
+/// Where what may be part of an image is. A root filesystem has many names that can't be.
+fn index<R: Read>(archive: &mut tar::Reader<R>) -> Result<BTreeMap<Vec<u8>, Place>, tar::Error> {
+    let mut parts = BTreeMap::new();
+    while let Some(entry) = archive.next()? {
+        let path = entry.path.strip_prefix(b"./").unwrap_or(&entry.path);
+        let known = path == b"oci-layout"
+            || path.starts_with(b"blobs/")
+            || path.ends_with(b".json")
+            || path.ends_with(b".tar");
+        let shallow = path.split(|byte| *byte == b'/').count() <= 3;
+        if !known || !shallow || parts.len() >= limits::ARCHIVE_PARTS_MAX {
+            continue;
+        }
+        let place = match entry.kind {
+            Kind::File => Place::File { offset: archive.position(), length: entry.size },
+            Kind::Symlink => Place::Link(entry.link),
+            Kind::Directory | Kind::Hard | Kind::Special => continue,
+        };
+        parts.insert(path.to_vec(), place);
+    }
+    Ok(parts)
+}
+
+impl Opened {
+    /// Finds out which kind of archive it is, and what the image in it is made of.
+    pub(super) fn image(&mut self) -> Result<(Image, &'static str), Error> {
+        if self.parts.contains_key(&b"oci-layout"[..])
+            && self.parts.contains_key(&b"index.json"[..])
+        {
+            return Ok((self.layout()?, "an OCI archive"));
+        }
+        if let Some(place) = self.find(b"manifest.json") {
+            let saved = self.document(place)?;
+            if let Ok(saved) = serde_json::from_slice::<Vec<Saved>>(&saved) {
+                return Ok((self.saved(saved)?, "an archive of docker save"));
+            }
+        }
+        if !self.ended {
+            return Err(invalid("the archive was cut, or is none"));
+        }
+        self.layers = vec![(0, self.length)];
+        let layer = Layer { blob: None, length: self.length, diff: self.digest };
+        let image = Image { manifest: None, layers: vec![layer], env: Vec::new(), workdir: None };
+        Ok((image, "a root filesystem"))
+    }
+
+    /// Where the blob of a layer is.
+    pub(super) fn layer(&self, number: usize) -> Option<(u64, u64)> {
+        self.layers.get(number).copied()
+    }
+
+    /// A part by its name, through links as old versions of docker and podman write them.
+    fn find(&self, name: &[u8]) -> Option<(u64, u64)> {
+        let mut name = name.to_vec();
+        for _ in 0..limits::ARCHIVE_LINKS_MAX {
+            match self.parts.get(&name)? {
+                Place::File { offset, length } => return Some((*offset, *length)),
+                Place::Link(target) => name = beside(&name, target),
+            }
+        }
+        None
+    }
+
+    fn document(&self, (offset, length): (u64, u64)) -> Result<Vec<u8>, Error> {
+        if length > limits::IMAGE_DOCUMENT_BYTES_MAX {
+            return Err(invalid("a document of it is too long"));
+        }
+        let mut bytes = Vec::new();
+        Slice::new(&self.file, offset, length)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::Backend(format!("cannot read the archive: {error}")))?;
+        Ok(bytes)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<(u64, u64), Error> {
+        let found = self.find(format!("blobs/sha256/{}", digest.hex()).as_bytes());
+        found.ok_or_else(|| invalid(format_args!("the archive does not hold {digest}")))
+    }
+
+    fn verified(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let bytes = self.document(self.blob(digest)?)?;
+        if Digest::of(&bytes) == *digest {
+            return Ok(bytes);
+        }
+        Err(invalid(format_args!("what is named {digest} has another digest")))
+    }
+
+    fn layout(&mut self) -> Result<Image, Error> {
+        let top = self.find(b"index.json").ok_or_else(|| invalid("its index is no file"))?;
+        let Document::Index(index) = manifest::parse(&self.document(top)?)? else {
+            return Err(invalid("its index is none"));
+        };
+        let mut digest = match &manifest::candidates(index)[..] {
+            [one] => one.digest()?,
+            [] => return Err(invalid("the archive holds no image that runs here")),
+            _ => return Err(invalid("the archive holds several images; save one alone")),
+        };
+        for _ in 0..limits::ARCHIVE_LINKS_MAX {
+            let bytes = self.verified(&digest)?;
+            match manifest::parse(&bytes)? {
+                Document::Index(index) => digest = manifest::choose(&index)?.digest()?,
+                Document::Manifest(found) => {
+                    let config = self.verified(&found.config.digest()?)?;
+                    let image = manifest::image(digest, &found, &config)?;
+                    let blobs = image.layers.iter().filter_map(|layer| layer.blob);
+                    self.layers = blobs.map(|blob| self.blob(&blob)).collect::<Result<_, _>>()?;
+                    return Ok(image);
+                }
+            }
+        }
+        Err(invalid("its indexes are nested too deep"))
+    }
+
+    fn saved(&mut self, saved: Vec<Saved>) -> Result<Image, Error> {
+        let [saved] = &saved[..] else {
+            return Err(invalid("the archive holds several images; save one alone"));
+        };
+        let absent = |name: &str| invalid(format_args!("the archive does not hold `{name:.200}`"));
+        let place = self.find(saved.config.as_bytes()).ok_or_else(|| absent(&saved.config))?;
+        let Configured { diffs, env, workdir } = manifest::configuration(&self.document(place)?)?;
+        if diffs.len() != saved.layers.len() {
+            return Err(invalid("its manifest and its configuration name different layers"));
+        }
+        let places =
+            saved.layers.iter().map(|name| self.find(name.as_bytes()).ok_or_else(|| absent(name)));
+        let places: Vec<(u64, u64)> = places.collect::<Result<_, _>>()?;
+        let layers = diffs.into_iter().zip(&places);
+        let layers = layers.map(|(diff, (_, length))| Layer { blob: None, length: *length, diff });
+        let layers = layers.collect();
+        self.layers = places;
+        Ok(Image { manifest: None, layers, env, workdir })
+    }
+}
+
+/// The path that a link at `name` leads to.
+fn beside(name: &[u8], target: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
+    parts.pop();
+    for part in target.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join(&b'/')
+}

@@ -1,0 +1,77 @@
+//! What an engine asks of the spawner about templates and layers.
+//!
+//! Owns the messages, and [`Template`], which is also what stands on disk.
+
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// A root filesystem by name, made from an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Template {
+    /// What [`outrigger_sandbox::Origin::Template`] names it by.
+    pub name: String,
+    /// Digests of its layers without their compression, the lowest first.
+    pub layers: Vec<Digest>,
+    /// Where it came from, in words: a reference as it was asked for, or the kind of archive.
+    pub source: String,
+    /// The manifest that it was made from. None for a plain root filesystem.
+    pub manifest: Option<Digest>,
+    /// `NAME=value`, as the image has it. Nothing else that an image wants to be run
+    /// with is kept: no entry point, user, volume or health check.
+    pub env: Vec<String>,
+    /// The directory that the image wants commands to start in.
+    pub workdir: Option<String>,
+    /// Milliseconds since 1970, by the host's clock.
+    pub made_at_ms: u64,
+}
+
+/// One layer to unpack. The blob comes as a descriptor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Unpack {
+    /// Where in the file the blob begins.
+    pub(crate) offset: u64,
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    /// What its bytes must digest to.
+    pub(crate) blob: Option<Digest>,
+    /// What the tar stream in it must digest to.
+    pub(crate) diff: Digest,
+}
+
+/// A request about images.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum ImageRequest {
+    /// Which of these layers are not there.
+    Missing(Vec<Digest>),
+    /// Unpack a layer, unless it is there.
+    Unpack(Unpack),
+    /// Keep a template whose layers are there, in place of one of that name.
+    Save(Template),
+    /// All templates, sorted by name.
+    List,
+    /// Forget a template, and delete layers that nothing stands on any more.
+    Remove(String),
+}
+
+/// An answer to one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum ImageAnswer {
+    /// To `Missing`, and to `Save` if layers are gone in the meantime.
+    Missing(Vec<Digest>),
+    /// To `Unpack`, with the number of device nodes and FIFOs that were left out.
+    Unpacked { left_out: u64 },
+    /// To `Save` and `Remove`.
+    Done,
+    /// To `List`.
+    List(Vec<Template>),
+}
+
+/// Whether a template can have that name: as the name of a sandbox, and not that of
+/// the built-in one.
+pub(crate) fn is_name(name: &str) -> bool {
+    outrigger_sandbox::SandboxId::new(name).is_ok() && name != HOST_TOOLS
+}
+
+/// The built-in template, which is no image.
+pub(crate) const HOST_TOOLS: &str = "host-tools";

@@ -1,0 +1,35 @@
+//! What a disk is: what it began as, what it stands on, how long it is kept.
+//!
+//! Owns the record of it. Says nothing of the life in it, which is known to the
+//! spawner while it goes on and to [`super::cold`] while it is suspended.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use outrigger_sandbox::{Lifetime, Origin};
+use serde::{Deserialize, Serialize};
+
+use super::layers::Layer;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct About {
+    /// Where it began.
+    pub(super) origin: Origin,
+    /// The template at the bottom of it.
+    pub(super) template: String,
+    /// What its own tree stands on, newest first, those of its template included.
+    pub(super) layers: Vec<Layer>,
+    /// Its tree is about to become this layer, or has just become it: see [`super::seal`].
+    pub(super) sealing: Option<Layer>,
+    /// When it was made, in milliseconds since 1970.
+    pub(super) made_at_ms: u64,
+    /// How long it is kept.
+    pub(super) lifetime: Lifetime,
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |passed| u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+}

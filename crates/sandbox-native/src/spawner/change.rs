@@ -1,0 +1,336 @@
+//! Changes of a sandbox that take more than one step.
+//!
+//! Owns the order of the steps: a guest hands over and ends, its disk is looked at,
+//! sealed or deleted, a guest begins. Whatever may take long is waited for by the
+//! loop; one sandbox has one change at a time, and whoever asks for it meanwhile waits.
+
+mod begin;
+mod end;
+mod keep;
+mod rest;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use outrigger_sandbox::{Began, Error, Generation, SandboxId, SnapshotId, Spec};
+
+use super::backend;
+use super::layers::Layer;
+use super::live::Said;
+use super::root::Lower;
+use super::serve::Spawner;
+use super::task::Task;
+use super::verify::{self, Check, Measure};
+use super::waits::{Key, Source};
+use crate::limits;
+use crate::protocol::{Answer, Request};
+
+pub(super) use begin::check;
+
+/// What is to become of a sandbox.
+#[derive(Debug)]
+pub(super) enum Want {
+    /// It lives, and the caller has a way to it.
+    Live(Box<Make>),
+    /// Nothing of it runs, its life is kept.
+    Cold,
+    /// Its disk is kept under a name.
+    Snapshot(SnapshotId),
+    /// It is gone.
+    Gone,
+}
+
+/// What a sandbox is made like.
+#[derive(Debug, Clone)]
+pub(super) struct Make {
+    pub(super) spec: Spec,
+    pub(super) read_only: Vec<PathBuf>,
+    /// How many more like it are kept ready.
+    pub(super) warm: u32,
+}
+
+/// A change that goes on.
+#[derive(Debug)]
+pub(super) struct Change {
+    want: Want,
+    /// Who asked for it; `None`: the spawner itself.
+    peer: Option<UnixStream>,
+    stage: Stage,
+    /// The life that was ended for it, to go on afterwards.
+    lived: Option<Lived>,
+    /// Who asks for the same sandbox.
+    waiting: VecDeque<(Request, UnixStream)>,
+}
+
+#[derive(Debug)]
+struct Lived {
+    generation: Generation,
+    make: Make,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing was done yet.
+    New,
+    /// Its guest was asked to hand over.
+    HandingOver { until: Instant },
+    /// Its guest was told to end.
+    Ending,
+    /// Its guest was ended because it did not hand over.
+    Failing,
+    /// A process looks at its disk.
+    Measuring(Task, Key),
+    /// A process compares its disk with how it was left.
+    Verifying(Task, Key, Vec<Check>, Then),
+    /// A process makes one layer of those that it stands on.
+    Flattening(Task, Key, Layer),
+    /// A process deletes its disk.
+    Deleting(Task, Key),
+}
+
+/// What follows a comparison.
+#[derive(Debug)]
+enum Then {
+    /// Its guest begins.
+    Begin(Start),
+    /// Its tree, which looks like this, is sealed.
+    Seal(Measure),
+}
+
+/// How a guest begins.
+#[derive(Debug)]
+struct Start {
+    began: Began,
+    generation: Generation,
+    lowers: Vec<Lower>,
+    template: String,
+}
+
+/// What comes of a step.
+#[derive(Debug)]
+enum Next {
+    Wait(Stage),
+    Done(Answer, Option<OwnedFd>),
+}
+
+type Step = Result<Next, Error>;
+
+fn done(answer: Answer) -> Step {
+    Ok(Next::Done(answer, None))
+}
+
+impl Change {
+    pub(super) fn new(want: Want, peer: Option<UnixStream>) -> Self {
+        Self { want, peer, stage: Stage::New, lived: None, waiting: VecDeque::new() }
+    }
+
+    /// Has somebody wait for its end. Gives them back if too many do.
+    pub(super) fn queue(&mut self, request: Request, peer: UnixStream) -> Option<UnixStream> {
+        if self.waiting.len() >= limits::QUEUED_MAX {
+            return Some(peer);
+        }
+        self.waiting.push_back((request, peer));
+        None
+    }
+
+    /// When it is to be looked at although nothing happened.
+    pub(super) fn until(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::HandingOver { until } => Some(until),
+            _ => None,
+        }
+    }
+}
+
+impl Spawner {
+    /// Begins a change.
+    pub(super) fn begin(&mut self, id: SandboxId, mut change: Change) {
+        let step = match &change.want {
+            Want::Live(make) => self.live(&id, make),
+            Want::Cold => self.make_cold(&id),
+            Want::Snapshot(name) => self.snapshot(&id, name),
+            Want::Gone => self.end(&id),
+        };
+        if let Some(id) = self.conclude(id, &mut change, step) {
+            self.changes.insert(id, change);
+        }
+    }
+
+    /// Notes what came of a step. Gives the name back if the change goes on.
+    fn conclude(&mut self, id: SandboxId, change: &mut Change, step: Step) -> Option<SandboxId> {
+        let (answer, fd) = match step {
+            Ok(Next::Wait(stage)) => {
+                change.stage = stage;
+                return Some(id);
+            }
+            Ok(Next::Done(answer, fd)) => (answer, fd),
+            Err(error) => (Answer::Failed(error), None),
+        };
+        if let Some(peer) = &change.peer {
+            self.answer(peer, &answer, fd);
+        }
+        // The next one may begin a change itself, and take the others along.
+        let mut waiting = std::mem::take(&mut change.waiting);
+        while let Some((request, peer)) = waiting.pop_front() {
+            self.perform(request, peer);
+            if let Some(next) = self.changes.get_mut(&id) {
+                next.waiting.append(&mut waiting);
+            }
+        }
+        None
+    }
+
+    /// Goes on with a change, because something happened to it.
+    fn go_on(&mut self, id: &SandboxId, step: impl FnOnce(&mut Self, &mut Change) -> Step) {
+        let Some(mut change) = self.changes.remove(id) else { return };
+        let result = step(self, &mut change);
+        if let Some(id) = self.conclude(id.clone(), &mut change, result) {
+            self.changes.insert(id, change);
+        }
+    }
+
+    /// A guest ended.
+    pub(super) fn ended(&mut self, id: &SandboxId) {
+        if !self.changes.contains_key(id) {
+            self.sandboxes.bury(id);
+            return;
+        }
+        self.go_on(id, |spawner, change| {
+            let stage = std::mem::replace(&mut change.stage, Stage::New);
+            if matches!(stage, Stage::Ending) {
+                change.lived = spawner.sandboxes.living.get(id).map(|living| Lived {
+                    generation: living.generation.clone(),
+                    make: Make {
+                        spec: living.spec.clone(),
+                        read_only: living.read_only.clone(),
+                        warm: 0,
+                    },
+                });
+            }
+            spawner.sandboxes.bury(id);
+            match (stage, &change.want) {
+                (Stage::Ending, Want::Gone) => spawner.delete(id),
+                (Stage::Ending, _) => spawner.measure(id, change),
+                _ => Err(Error::Lost { reason: "its guest ended instead of handing over".into() }),
+            }
+        });
+    }
+
+    /// A guest said something.
+    pub(super) fn said(&mut self, id: &SandboxId) {
+        let Some(living) = self.sandboxes.living.get_mut(id) else { return };
+        for said in living.hear() {
+            match said {
+                Said::Active => living.active = Instant::now(),
+                Said::Busy => {
+                    living.active = Instant::now();
+                    let busy = Error::Busy { reason: "a command runs in it".to_owned() };
+                    return self.refused(id, busy);
+                }
+                Said::Failed => {
+                    let what = "its guest could not write down what it knows".to_owned();
+                    return self.refused(id, Error::Backend(what));
+                }
+                Said::HandedOver => {
+                    return self.go_on(id, |spawner, change| {
+                        let stage = std::mem::replace(&mut change.stage, Stage::New);
+                        if !matches!(stage, Stage::HandingOver { .. }) {
+                            return Ok(Next::Wait(stage));
+                        }
+                        spawner.kill(id);
+                        Ok(Next::Wait(Stage::Ending))
+                    });
+                }
+                Said::Nonsense => {
+                    // Its end is near, or it is broken; it would be heard for ever.
+                    living.kill();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A guest goes on instead of handing over.
+    fn refused(&mut self, id: &SandboxId, why: Error) {
+        self.go_on(id, |spawner, change| match change.stage {
+            Stage::HandingOver { .. } => {
+                let _ = fs::remove_file(spawner.sandboxes.store.disk(id).kept());
+                Err(why)
+            }
+            _ => Ok(Next::Wait(std::mem::replace(&mut change.stage, Stage::New))),
+        });
+    }
+
+    fn kill(&self, id: &SandboxId) {
+        if let Some(living) = self.sandboxes.living.get(id) {
+            living.kill();
+        }
+    }
+
+    /// Looks at the changes whose time is over.
+    pub(super) fn overdue(&mut self, now: Instant) {
+        let late: Vec<SandboxId> = self
+            .changes
+            .iter()
+            .filter(|(_, change)| change.until().is_some_and(|until| until <= now))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in late {
+            // What it handed over so far is worth nothing, and it may have stopped to serve.
+            self.go_on(&id, |spawner, _| {
+                spawner.kill(&id);
+                Ok(Next::Wait(Stage::Failing))
+            });
+        }
+    }
+
+    /// The process of a change ended.
+    pub(super) fn changed(&mut self, id: &SandboxId) {
+        self.go_on(id, |spawner, change| match std::mem::replace(&mut change.stage, Stage::New) {
+            Stage::Measuring(task, key) => {
+                let result = spawner.finish(task, key)?;
+                let found = Measure::told(&result)
+                    .map_err(|error| backend("cannot look at the disk", &error))?;
+                spawner.measured(id, change, found)
+            }
+            Stage::Verifying(task, key, checks, then) => {
+                let result = spawner.finish(task, key)?;
+                spawner.verified(id, change, verify::told(&checks, &result), then)
+            }
+            Stage::Flattening(task, key, layer) => {
+                spawner.sandboxes.waits.remove(key, task.ended());
+                spawner.flattened(id, change, &layer, task.finish())
+            }
+            Stage::Deleting(task, key) => {
+                let what = "the sandbox is gone, but its disk could not be deleted whole; \
+                                what is left of it is in `trash` of the state directory";
+                let finished = spawner.finish(task, key);
+                finished.map_err(|error| Error::Backend(format!("{what}: {error}")))?;
+                done(Answer::Done)
+            }
+            stage @ (Stage::New | Stage::HandingOver { .. } | Stage::Ending | Stage::Failing) => {
+                Ok(Next::Wait(stage))
+            }
+        });
+    }
+
+    fn finish(&mut self, task: Task, key: Key) -> Result<Vec<u8>, Error> {
+        self.sandboxes.waits.remove(key, task.ended());
+        task.finish().map_err(|error| backend("a task of the spawner failed", &error))
+    }
+
+    fn await_task(&mut self, id: &SandboxId, task: &Task) -> Result<Key, Error> {
+        let source = Source::Change(id.clone());
+        let added = self.sandboxes.waits.add(task.ended(), source);
+        added.map_err(|error| backend("cannot wait", &error))
+    }
+}
+
+/// A bug of ours.
+fn astray() -> Error {
+    Error::Backend("a change of a sandbox went astray".to_owned())
+}

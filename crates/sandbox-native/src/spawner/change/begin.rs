@@ -1,0 +1,230 @@
+//! A sandbox begins, or goes on.
+//!
+//! Owns what a guest is made over: nothing before its disk, and all that it stands on,
+//! were compared with how they were left.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
+
+use super::{Change, Make, Next, Stage, Start, Step, Then, Want, astray};
+use crate::protocol::Answer;
+use crate::spawner::about::{About, now_ms};
+use crate::spawner::cold::{self, Cold};
+use crate::spawner::origin::Stack;
+use crate::spawner::record::Outlasts;
+use crate::spawner::sandboxes::Birth;
+use crate::spawner::serve::Spawner;
+use crate::spawner::verify::{self, Check, Looking, Verdict};
+use crate::spawner::waits::Source;
+use crate::spawner::{backend, generation};
+
+impl Spawner {
+    pub(super) fn live(&mut self, id: &SandboxId, make: &Make) -> Step {
+        if let Some(living) = self.sandboxes.living.get(id) {
+            if !living.has_ended() {
+                let frozen = living.group.is_frozen();
+                self.sandboxes.touch(id);
+                return self.attached(id, Began::Attached, frozen);
+            }
+            self.sandboxes.bury(id);
+        }
+        self.sandboxes.has_room()?;
+        let place = self.sandboxes.store.disk(id);
+        if !place.dir().exists() {
+            // Somebody deleted it by hand.
+            self.sandboxes.disks.remove(id);
+        }
+        if !self.sandboxes.disks.contains_key(id) {
+            return self.make(id, make);
+        }
+        let failed = |error: io::Error| backend("cannot read the disk", &error);
+        self.sandboxes.finish_sealing(id).map_err(failed)?;
+        let about = self.sandboxes.about(id)?.clone();
+        let (lowers, mut checks) = self.sandboxes.store.stack(&about.layers)?;
+        let cold = Cold::read(&place).map_err(failed)?;
+        checks.extend(cold.iter().flat_map(|cold| cold.checks(&place)));
+        let (began, generation) = match cold {
+            Some(cold) if cold.is_of(&self.sandboxes.boot) => (Began::Resumed, cold.generation),
+            _ if !place.upper().exists() => (Began::Made, Self::fresh()?),
+            _ => (Began::Restarted, Self::fresh()?),
+        };
+        if about.lifetime != make.spec.lifetime {
+            let about = About { lifetime: make.spec.lifetime, ..about.clone() };
+            self.sandboxes.note(id, about, Outlasts::Process).map_err(failed)?;
+        }
+        let start = Start { began, generation, lowers, template: about.template };
+        self.verify(id, checks, Then::Begin(start), make)
+    }
+
+    pub(in crate::spawner) fn fresh() -> Result<Generation, Error> {
+        generation().map_err(|error| backend("no randomness", &error))
+    }
+
+    /// From its origin.
+    fn make(&mut self, id: &SandboxId, make: &Make) -> Step {
+        let Stack { template, layers } = self.sandboxes.stack_of(&make.spec.origin)?;
+        let (lowers, checks) = self.sandboxes.store.stack(&layers)?;
+        let about = About {
+            origin: make.spec.origin.clone(),
+            template: template.clone(),
+            layers,
+            sealing: None,
+            made_at_ms: now_ms(),
+            lifetime: make.spec.lifetime,
+        };
+        self.expect_more(make, about.layers.clone());
+        if let Some(adopted) = self.adopt(id, make, &about) {
+            return adopted.and_then(|()| self.attached(id, Began::Made, false));
+        }
+        // From here on nothing that it stands on is collected.
+        self.sandboxes
+            .note(id, about, Outlasts::Process)
+            .map_err(|error| backend("cannot make the disk", &error))?;
+        let start = Start { began: Began::Made, generation: Self::fresh()?, lowers, template };
+        self.verify(id, checks, Then::Begin(start), make)
+    }
+
+    fn verify(&mut self, id: &SandboxId, checks: Vec<Check>, then: Then, make: &Make) -> Step {
+        match verify::begin(&checks).map_err(|error| backend("cannot verify the disk", &error))? {
+            Looking::Done(verdict) => self.proceed(id, Some(make), verdict, then),
+            Looking::Task(task) => {
+                let key = self.await_task(id, &task)?;
+                Ok(Next::Wait(Stage::Verifying(task, key, checks, then)))
+            }
+        }
+    }
+
+    pub(super) fn verified(
+        &mut self,
+        id: &SandboxId,
+        change: &Change,
+        verdict: Verdict,
+        then: Then,
+    ) -> Step {
+        match &change.want {
+            Want::Live(make) => self.proceed(id, Some(make), verdict, then),
+            Want::Snapshot(name) => {
+                self.as_left(id, verdict)?;
+                let Then::Seal(found) = then else { return Err(astray()) };
+                self.seal(id, name, change.lived.as_ref(), found)
+            }
+            Want::Cold | Want::Gone => Err(astray()),
+        }
+    }
+
+    fn proceed(
+        &mut self,
+        id: &SandboxId,
+        make: Option<&Make>,
+        verdict: Verdict,
+        then: Then,
+    ) -> Step {
+        let (Then::Begin(start), Some(make)) = (then, make) else { return Err(astray()) };
+        let made = start.began == Began::Made;
+        let began = start.began;
+        let result = self
+            .as_left(id, verdict)
+            .and_then(|()| self.start(id, make, start))
+            .and_then(|()| self.attached(id, began, false));
+        if result.is_err() && made {
+            // Nothing ever ran on it.
+            if let Ok(Some(_)) = self.sandboxes.discard(id) {
+                self.clean();
+            }
+        }
+        result
+    }
+
+    /// Refuses what is not as it was left.
+    pub(super) fn as_left(&self, id: &SandboxId, verdict: Verdict) -> Result<(), Error> {
+        let Err(path) = verdict else { return Ok(()) };
+        let place = self.sandboxes.store.disk(id);
+        let detail = if path.starts_with(place.dir()) {
+            "its tree is not as it was when it was suspended; it was left as it is: destroy the \
+             sandbox, or make another one from a snapshot of it"
+                .to_owned()
+        } else {
+            let layer = path.parent().and_then(|dir| dir.file_name()).unwrap_or_default();
+            format!(
+                "the layer `{}` that it stands on is not as it was sealed; what stands on it can \
+                 be destroyed and not started",
+                layer.to_string_lossy()
+            )
+        };
+        Err(Error::Altered { name: id.to_string(), detail })
+    }
+
+    /// Makes its guest, over a disk that was verified.
+    pub(super) fn start(&mut self, id: &SandboxId, make: &Make, start: Start) -> Result<(), Error> {
+        let place = self.sandboxes.store.disk(id);
+        let kept = match start.began {
+            Began::Resumed => Some(
+                fs::File::open(place.kept())
+                    .map_err(|error| backend("cannot read what is kept", &error))?
+                    .into(),
+            ),
+            Began::Made | Began::Attached | Began::Restarted => None,
+        };
+        let mut living = self.sandboxes.bear(Birth {
+            place: &place,
+            name: id,
+            spec: &make.spec,
+            read_only: &make.read_only,
+            template: &start.template,
+            lowers: start.lowers,
+            generation: start.generation,
+            kept,
+        })?;
+        // Its guest has nothing to do yet: until it has, the suspended life is as it was.
+        let awake = cold::forget(&place).and_then(|()| {
+            let waits = &mut self.sandboxes.waits;
+            living.await_by(waits, Source::Ended(id.clone()), Source::Said(id.clone()))
+        });
+        if let Err(error) = awake {
+            living.bury(&mut self.sandboxes.waits);
+            return Err(backend("cannot begin", &error));
+        }
+        if let Some(disk) = self.sandboxes.disks.get_mut(id) {
+            disk.cold = None;
+        }
+        self.sandboxes.living.insert(id.clone(), living);
+        self.sandboxes.touch(id);
+        Ok(())
+    }
+
+    fn attached(&self, id: &SandboxId, began: Began, frozen: bool) -> Step {
+        let living = self.sandboxes.living.get(id).ok_or_else(astray)?;
+        let (generation, fd) =
+            living.connect().map_err(|error| backend("the guest takes no connection", &error))?;
+        let isolation = self.sandboxes.isolation;
+        Ok(Next::Done(Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
+    }
+}
+
+/// The origin is checked when a disk is made, everything else before anything is.
+pub(in crate::spawner) fn check(make: &Make) -> Result<(), Error> {
+    let Make { spec, read_only, .. } = make;
+    if spec.memory_bytes_max < (1 << 20) || spec.pids_max == 0 || spec.cpu_millis_max == 0 {
+        return Err(Error::Invalid(
+            "a limit of the sandbox is too small to run anything".to_owned(),
+        ));
+    }
+    if let Origin::Template(name) = &spec.origin
+        && SnapshotId::new(name.clone()).is_err()
+    {
+        return Err(Error::Invalid(format!("`{name}` is no name for a template")));
+    }
+    let plain = |path: &PathBuf| {
+        path.is_absolute()
+            && path.components().skip(1).all(|part| matches!(part, std::path::Component::Normal(_)))
+    };
+    match read_only.iter().find(|path| !plain(path)) {
+        Some(path) => {
+            Err(Error::Invalid(format!("`{}` is not a plain absolute path", path.display())))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,43 @@
+//! A sandbox ends for good.
+//!
+//! Owns its way out: its guest, its disk, and what nothing stands on any more.
+
+use std::io;
+
+use outrigger_sandbox::SandboxId;
+
+use super::{Next, Stage, Step, done};
+use crate::protocol::Answer;
+use crate::spawner::backend;
+use crate::spawner::serve::Spawner;
+use crate::spawner::task::Task;
+
+impl Spawner {
+    pub(super) fn end(&mut self, id: &SandboxId) -> Step {
+        if self.is_living(id) {
+            self.kill(id);
+            return Ok(Next::Wait(Stage::Ending));
+        }
+        self.delete(id)
+    }
+
+    /// Takes a disk away and starts its deletion.
+    pub(super) fn delete(&mut self, id: &SandboxId) -> Step {
+        let failed = |error: io::Error| backend("cannot delete the disk", &error);
+        let stood =
+            self.sandboxes.disks.get(id).is_some_and(|disk| {
+                disk.about.as_ref().is_none_or(|about| !about.layers.is_empty())
+            });
+        let Some(name) = self.sandboxes.discard(id).map_err(failed)? else {
+            return done(Answer::Done);
+        };
+        if stood {
+            self.collect();
+        }
+        let store = self.sandboxes.store.clone();
+        let task = Task::start(|| store.delete_from_trash(&name).map(|()| Vec::new()));
+        let task = task.map_err(failed)?;
+        let key = self.await_task(id, &task)?;
+        Ok(Next::Wait(Stage::Deleting(task, key)))
+    }
+}

@@ -1,0 +1,131 @@
+//! The disk of a sandbox is kept under a name.
+//!
+//! Owns the steps from a disk at rest to a named stack of layers, and that the life
+//! over it goes on.
+
+use std::io;
+
+use outrigger_sandbox::{Began, Error, SandboxId, Snapshot, SnapshotId};
+
+use super::{Change, Lived, Next, Stage, Start, Step, Then, Want, astray, done};
+use crate::limits;
+use crate::protocol::Answer;
+use crate::spawner::about::{About, now_ms};
+use crate::spawner::backend;
+use crate::spawner::cold::Cold;
+use crate::spawner::layers::Layer;
+use crate::spawner::serve::Spawner;
+use crate::spawner::snapshots::Kept;
+use crate::spawner::verify::{self, Looking, Measure};
+
+impl Spawner {
+    pub(super) fn snapshot(&mut self, id: &SandboxId, name: &SnapshotId) -> Step {
+        if let Some(kept) = self.sandboxes.snapshots.get(name) {
+            return done(Answer::Snapshot(kept.describe(name)));
+        }
+        if self.is_living(id) {
+            return self.hand_over(id);
+        }
+        let failed = |error: io::Error| backend("cannot read the disk", &error);
+        self.sandboxes.finish_sealing(id).map_err(failed)?;
+        let about = self.sandboxes.about(id)?;
+        let (_, mut checks) = self.sandboxes.store.stack(&about.layers)?;
+        let place = self.sandboxes.store.disk(id);
+        let looked = match Cold::read(&place).map_err(failed)? {
+            Some(cold) => {
+                checks.extend(cold.checks(&place));
+                let found = Measure { tree: cold.tree, kept: Some(cold.kept) };
+                let checked = verify::begin(&checks)
+                    .map_err(|error| backend("cannot verify the disk", &error))?;
+                match checked {
+                    Looking::Done(verdict) => {
+                        self.as_left(id, verdict)?;
+                        Looking::Done(found)
+                    }
+                    Looking::Task(task) => {
+                        let key = self.await_task(id, &task)?;
+                        let then = Then::Seal(found);
+                        return Ok(Next::Wait(Stage::Verifying(task, key, checks, then)));
+                    }
+                }
+            }
+            None => Measure::begin(&place.upper(), None).map_err(failed)?,
+        };
+        match looked {
+            Looking::Done(found) => self.seal(id, name, None, found),
+            Looking::Task(task) => {
+                let key = self.await_task(id, &task)?;
+                Ok(Next::Wait(Stage::Measuring(task, key)))
+            }
+        }
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        id: &SandboxId,
+        name: &SnapshotId,
+        lived: Option<&Lived>,
+        found: Measure,
+    ) -> Step {
+        let about = self.sandboxes.about(id)?.clone();
+        if about.layers.len() >= limits::LAYERS_MAX {
+            let max = limits::LAYERS_MAX;
+            return Err(Error::Backend(format!("its disk stands on {max} layers already")));
+        }
+        self.sandboxes
+            .seal(id, &about, found.tree)
+            .map_err(|error| backend("cannot seal the disk", &error))?;
+        let about = self.sandboxes.about(id)?.clone();
+        if about.layers.len() < limits::LAYERS_FLATTEN {
+            return self.kept(id, name, lived);
+        }
+        match self.sandboxes.flatten(id, &about) {
+            Ok((task, layer)) => {
+                let key = self.await_task(id, &task)?;
+                Ok(Next::Wait(Stage::Flattening(task, key, layer)))
+            }
+            // A high stack serves too, up to its limit.
+            Err(_) => self.kept(id, name, lived),
+        }
+    }
+
+    pub(super) fn flattened(
+        &mut self,
+        id: &SandboxId,
+        change: &Change,
+        layer: &Layer,
+        result: io::Result<Vec<u8>>,
+    ) -> Step {
+        let Want::Snapshot(name) = &change.want else { return Err(astray()) };
+        let about = self.sandboxes.about(id)?.clone();
+        // The many layers serve as well as the one that could not be made.
+        let _ = self.sandboxes.flattened(id, about, layer, result);
+        let kept = self.kept(id, name, change.lived.as_ref());
+        // Either the many or the one that failed.
+        self.collect();
+        kept
+    }
+
+    /// The stack is as it stays: it gets its name, and its life goes on.
+    fn kept(&mut self, id: &SandboxId, name: &SnapshotId, lived: Option<&Lived>) -> Step {
+        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+        let kept = Kept {
+            sandbox: id.clone(),
+            template: template.clone(),
+            layers: layers.clone(),
+            taken_at_ms: now_ms(),
+        };
+        let told: Snapshot = kept.describe(name);
+        self.sandboxes
+            .keep(name, kept)
+            .map_err(|error| backend("cannot keep the snapshot", &error))?;
+        if let Some(lived) = lived {
+            let (lowers, _) = self.sandboxes.store.stack(&layers)?;
+            let generation = lived.generation.clone();
+            let start = Start { began: Began::Resumed, generation, lowers, template };
+            // If it can't go on it is cold, and whoever asks for it learns why.
+            let _ = self.start(id, &lived.make, start);
+        }
+        done(Answer::Snapshot(told))
+    }
+}

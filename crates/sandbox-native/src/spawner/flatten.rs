@@ -1,0 +1,93 @@
+//! Making one layer of many.
+//!
+//! Owns the merge: a process mounts the stack as its sandbox would see it and copies
+//! what it sees, so that nothing but the kernel decides what a stack means. Until its
+//! result is written down nothing has changed.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use outrigger_sandbox::{Isolation, SandboxId};
+
+use super::about::About;
+use super::copy;
+use super::fingerprint::{self, Fingerprint};
+use super::layers::{Layer, LayerAbout};
+use super::origin::base_of;
+use super::record::Outlasts;
+use super::remove;
+use super::root::{Plan, Prepared};
+use super::sandboxes::{Sandboxes, make_upper};
+use super::store::{Place, private};
+use super::task::Task;
+
+/// The id of the user of commands, in a range.
+const AGENT: u32 = 1000;
+
+impl Sandboxes {
+    /// Begins to make one layer of all that a resting disk stands on.
+    pub(super) fn flatten(&mut self, id: &SandboxId, about: &About) -> io::Result<(Task, Layer)> {
+        let (lowers, _) = self.store.stack(&about.layers).map_err(io::Error::other)?;
+        let layer = Layer::random()?;
+        // A disk of its own, so that the sandbox's is not touched.
+        let scratch = Place::at(self.store.layer(&layer));
+        let owner = fs::metadata(self.store.disk(id).upper())?.uid();
+        private(scratch.dir())?;
+        make_upper(&scratch, owner)?;
+        let staging = self.store.staging();
+        let prepared = match self.prepared.take() {
+            Some(prepared) => prepared,
+            None => Prepared::new(&staging, &[])?,
+        };
+        let (upper, work, tree) = (scratch.upper(), scratch.work(), self.store.tree(&layer));
+        let ranges = self.isolation == Isolation::RootRange;
+        let plan = Plan {
+            prepared: self.prepared.insert(prepared),
+            staging: &staging,
+            base: base_of(&about.template),
+            upper: &upper,
+            work: &work,
+            lowers: &lowers,
+            owner,
+            agent: if ranges { owner + AGENT } else { owner },
+            tty_group: ranges.then_some(owner),
+        };
+        let ready = plan.ready()?;
+        let work = |merged: std::path::PathBuf| {
+            copy::copy(&merged, &tree)?;
+            let dir = fs::File::open(scratch.dir())?;
+            remove::remove(dir.as_fd(), c"upper")?;
+            remove::remove(dir.as_fd(), c"work")?;
+            let found = fingerprint::take(&tree, u64::MAX)?
+                .ok_or_else(|| io::Error::other("the new layer is too large"))?;
+            Ok(found.as_bytes().to_vec())
+        };
+        let task = Task::start_from(|| ready.merged(), work)?;
+        self.making.insert(layer.clone());
+        Ok((task, layer))
+    }
+
+    /// What a disk stands on is one layer from now on.
+    pub(super) fn flattened(
+        &mut self,
+        id: &SandboxId,
+        about: About,
+        layer: &Layer,
+        result: io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        let done = result.and_then(|result| {
+            let fingerprint = Fingerprint::from_bytes(&result)
+                .ok_or_else(|| io::Error::other("a process of the spawner told nonsense"))?;
+            let owner = fs::metadata(self.store.disk(id).upper())?.uid();
+            let first_id = (self.isolation == Isolation::RootRange).then_some(owner);
+            let noted = LayerAbout { first_id, fingerprint: Some(fingerprint) };
+            self.store.note_layer(layer, &noted)?;
+            let about = About { layers: vec![layer.clone()], ..about };
+            self.note(id, about, Outlasts::Power)
+        });
+        self.making.remove(layer);
+        done
+    }
+}

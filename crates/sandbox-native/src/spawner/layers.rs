@@ -1,0 +1,117 @@
+//! Layers: sealed trees that others stand on.
+//!
+//! Owns their names, what is recorded about each, and which of them nothing stands
+//! on any more. A layer is never changed once something names it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+use outrigger_sandbox::{Error, SnapshotId};
+use serde::{Deserialize, Serialize};
+
+use super::fingerprint::Fingerprint;
+use super::record::{self, Outlasts};
+use super::root::Lower;
+use super::store::{Store, private};
+use super::verify::Check;
+use super::{backend, random_name};
+use crate::image::Digest;
+
+/// Its name: a plain file name, as a snapshot's is. Those of images are digests.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Layer(SnapshotId);
+
+impl Layer {
+    pub(super) fn new(name: impl Into<String>) -> io::Result<Self> {
+        SnapshotId::new(name).map(Self).map_err(io::Error::other)
+    }
+
+    /// A name that no layer has.
+    pub(super) fn random() -> io::Result<Self> {
+        Self::new(random_name()?)
+    }
+
+    /// The one with the content of an image's layer.
+    pub(super) fn of_image(digest: &Digest) -> io::Result<Self> {
+        Self::new(digest.hex())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+/// What is recorded about a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LayerAbout {
+    /// The id that owns in it what belongs to id 0 inside. `None`: all is the
+    /// spawner's own.
+    pub(super) first_id: Option<u32>,
+    /// Of its tree, taken when it was sealed. `None` for a layer of an image, whose
+    /// name is the digest of what it was unpacked from.
+    pub(super) fingerprint: Option<Fingerprint>,
+}
+
+impl Store {
+    /// Makes a layer's directory and notes what is about to be in it.
+    pub(super) fn note_layer(&self, layer: &Layer, about: &LayerAbout) -> io::Result<()> {
+        let dir = self.layer(layer);
+        private(&dir)?;
+        record::write(&dir.join("about"), about, Outlasts::Power)
+    }
+
+    fn layer_about(&self, layer: &Layer) -> Result<LayerAbout, Error> {
+        let altered = |detail: &str| Error::Altered {
+            name: layer.as_str().to_owned(),
+            detail: format!(
+                "{detail}; what stands on this layer can't be started, only destroyed or removed"
+            ),
+        };
+        match record::read::<LayerAbout>(&self.layer(layer).join("about")) {
+            Ok(Some(about)) => Ok(about),
+            Ok(None) => Err(altered("its record is gone")),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(altered("its record is damaged"))
+            }
+            Err(error) => Err(backend("cannot read the record of a layer", &error)),
+        }
+    }
+
+    /// What a tree stands on, for its mount, and what is to be verified of it before.
+    pub(super) fn stack(&self, layers: &[Layer]) -> Result<(Vec<Lower>, Vec<Check>), Error> {
+        let (mut lowers, mut checks) = (Vec::new(), Vec::new());
+        for layer in layers {
+            let about = self.layer_about(layer)?;
+            let tree = self.tree(layer);
+            if let Some(expected) = about.fingerprint {
+                checks.push(Check::Tree { tree: tree.clone(), expected });
+            }
+            lowers.push(Lower { tree, first_id: about.first_id });
+        }
+        Ok((lowers, checks))
+    }
+
+    /// Moves layers that are not `used` to the trash. Says whether there were any.
+    pub(super) fn discard_layers(&self, used: &BTreeSet<&Layer>) -> io::Result<bool> {
+        let entries = match fs::read_dir(self.layers()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let mut any = false;
+        for entry in entries {
+            let name = entry?.file_name();
+            // One that is being unpacked.
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let named = name.to_str().and_then(|name| Layer::new(name).ok());
+            if named.is_none_or(|layer| !used.contains(&layer)) {
+                self.discard(&self.layers().join(&name))?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+}

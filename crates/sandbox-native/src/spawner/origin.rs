@@ -1,0 +1,53 @@
+//! Where disks begin.
+//!
+//! Owns the way from an origin to the layers that a disk stands on.
+
+use outrigger_sandbox::{Error, Origin};
+
+use super::layers::Layer;
+use super::root::Base;
+use super::sandboxes::Sandboxes;
+use super::{backend, template};
+pub(super) use crate::image::ask::HOST_TOOLS;
+
+/// What a disk stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stack {
+    /// The template at the bottom.
+    pub(super) template: String,
+    /// Newest first, those of the template included.
+    pub(super) layers: Vec<Layer>,
+}
+
+/// What the root of a disk with this template is made over.
+pub(super) fn base_of(template: &str) -> Base {
+    if template == HOST_TOOLS { Base::HostTools } else { Base::Image }
+}
+
+impl Sandboxes {
+    /// What a disk that begins here stands on.
+    pub(super) fn stack_of(&self, origin: &Origin) -> Result<Stack, Error> {
+        let absent =
+            |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
+        match origin {
+            Origin::Template(name) if name == HOST_TOOLS => {
+                Ok(Stack { template: name.clone(), layers: Vec::new() })
+            }
+            Origin::Template(name) => {
+                let found = template::load(&self.store, name)?;
+                let template = found.ok_or_else(|| absent("template", name))?;
+                // They stand in an image with the lowest first.
+                let layers = template.layers.iter().rev().map(Layer::of_image);
+                let layers = layers
+                    .collect::<std::io::Result<_>>()
+                    .map_err(|error| backend("cannot name the layers", &error))?;
+                Ok(Stack { template: name.clone(), layers })
+            }
+            Origin::Snapshot(name) => {
+                let kept =
+                    self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
+                Ok(Stack { template: kept.template.clone(), layers: kept.layers.clone() })
+            }
+        }
+    }
+}

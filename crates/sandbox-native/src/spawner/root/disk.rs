@@ -1,0 +1,118 @@
+//! The tree that a sandbox writes: its parts, and how they come to be.
+//!
+//! Owns where the parts are, which is the same on the disk and in the root, and the
+//! one way to make directories in a tree that others wrote: name by name, never
+//! through a link. Runs only while no process of the sandbox does.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+
+use super::mounts::doing;
+
+/// Parts of the disk, and the mode of their directory.
+pub(super) const DISK: [(&str, u32); 4] =
+    [("workspace", 0o755), ("tmp", 0o1777), ("home/agent", 0o755), ("var/tmp", 0o1777)];
+/// The part of the disk with whole outputs, which commands can read and not change.
+pub(super) const OUTPUT: &str = "var/outrigger/output";
+
+/// A tree, by its first directory.
+#[derive(Debug)]
+pub(super) struct Tree {
+    top: OwnedFd,
+    /// The id outside of the guest's user.
+    owner: u32,
+    /// The id outside of the user of commands.
+    agent: u32,
+}
+
+fn open(dir: impl AsFd, name: impl AsRef<Path>) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name.as_ref(), flags, Mode::empty())
+}
+
+fn make(dir: impl AsFd, name: impl AsRef<Path>, mode: u32, owner: u32) -> rustix::io::Result<()> {
+    mkdirat(&dir, name.as_ref(), Mode::from_raw_mode(mode))?;
+    let (uid, gid) = (Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)));
+    chownat(dir, name.as_ref(), uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+impl Tree {
+    /// A tree that is there.
+    pub(super) fn open(top: &Path, owner: u32, agent: u32) -> io::Result<Self> {
+        Ok(Self { top: doing("open", top, open(CWD, top))?, owner, agent })
+    }
+
+    pub(super) fn top(&self) -> &OwnedFd {
+        &self.top
+    }
+
+    /// A directory of the tree, made with those above it where it is missing. What is
+    /// in its place and no directory goes: a mount over it would be redirected.
+    pub(super) fn directory(&self, path: &str, mode: u32, owner: u32) -> io::Result<OwnedFd> {
+        let mut dir = doing("open", path, self.top.try_clone())?;
+        let mut names = path.split('/').peekable();
+        while let Some(name) = names.next() {
+            let last = names.peek().is_none();
+            let (mode, owner) = if last { (mode, owner) } else { (0o755, self.owner) };
+            dir = match open(&dir, name) {
+                Ok(found) => found,
+                Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
+                    if error != Errno::NOENT {
+                        doing("replace", path, unlinkat(&dir, name, AtFlags::empty()))?;
+                    }
+                    doing("make", path, make(&dir, name, mode, owner))?;
+                    doing("open", path, open(&dir, name))?
+                }
+                Err(error) => return doing("open", path, Err(error)),
+            };
+        }
+        Ok(dir)
+    }
+
+    /// Makes what is missing of the parts. Those of the user of commands are given to it.
+    pub(super) fn complete(&self) -> io::Result<()> {
+        for (part, mode) in DISK {
+            let dir = self.directory(part, mode, self.agent)?;
+            let own = mode == 0o755;
+            if own && doing("look at", part, fstat(&dir))?.st_uid != self.agent {
+                let (uid, gid) = (Uid::from_raw(self.agent), Gid::from_raw(self.agent));
+                let given = chownat(&dir, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH);
+                doing("give away", part, given)?;
+            }
+        }
+        self.directory(OUTPUT, 0o755, self.owner).map(drop)
+    }
+}
+
+/// Makes a new tree, with the parts or empty: one that is laid over others gets what
+/// they lack at its birth. Of a tree that is there, what is missing is made.
+pub(super) fn make_disk(upper: &Path, owner: u32, agent: u32, parts: bool) -> io::Result<()> {
+    let umask = rustix::process::umask(Mode::empty());
+    let made = match make(CWD, upper, 0o755, owner) {
+        Ok(()) if parts => fill(upper, owner, agent),
+        Ok(()) | Err(Errno::EXIST) if !parts => Ok(()),
+        // It may have been left half made.
+        Ok(()) | Err(Errno::EXIST) => {
+            Tree::open(upper, owner, agent).and_then(|tree| tree.complete())
+        }
+        Err(error) => doing("make", upper, Err(error)),
+    };
+    rustix::process::umask(umask);
+    made
+}
+
+/// As [`Tree::complete`], of a tree that is empty and ours.
+fn fill(upper: &Path, owner: u32, agent: u32) -> io::Result<()> {
+    let top = doing("open", upper, open(CWD, upper))?;
+    for above in ["home", "var", "var/outrigger"] {
+        doing("make", above, make(&top, above, 0o755, owner))?;
+    }
+    for (part, mode) in DISK {
+        doing("make", part, make(&top, part, mode, agent))?;
+    }
+    doing("make", OUTPUT, make(&top, OUTPUT, 0o755, owner))
+}

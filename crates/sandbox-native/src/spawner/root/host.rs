@@ -1,0 +1,42 @@
+//! What is seen of the host in a root of the host's tools.
+//!
+//! Owns the allow-list: programs and libraries, of `/etc` what they need to start,
+//! and the few files that replace the host's. All of it is public on every host.
+
+/// Directories of the host with programs and libraries; links are reproduced.
+pub(super) const TOOLS: [&str; 7] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// What programs need of `/etc`.
+pub(super) const ETC: [&str; 12] = [
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "ssl/certs",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "pki/tls/certs",
+    "localtime",
+    "mime.types",
+    "protocols",
+    "services",
+];
+
+/// Files that replace the host's.
+pub(super) const SYNTHETIC: [(&str, &str); 6] = [
+    (
+        "passwd",
+        "root:x:0:0:root:/:/usr/sbin/nologin\n\
+         agent:x:1000:1000:agent:/home/agent:/bin/sh\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    ),
+    ("group", "root:x:0:\ntty:x:5:\nagent:x:1000:\nnogroup:x:65534:\n"),
+    ("hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"),
+    (
+        "nsswitch.conf",
+        "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n",
+    ),
+    ("hostname", "sandbox\n"),
+    ("resolv.conf", ""),
+];

@@ -1,0 +1,101 @@
+//! Snapshots: names for stacks of layers.
+//!
+//! Owns their records, and what becomes of layers that nothing names any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+
+use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId};
+use serde::{Deserialize, Serialize};
+
+use super::backend;
+use super::layers::Layer;
+use super::record::{self, Outlasts};
+use super::sandboxes::Sandboxes;
+use super::store::{Store, private};
+use super::template;
+
+/// What is recorded of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// The sandbox that it was taken of.
+    pub(super) sandbox: SandboxId,
+    /// The template at the bottom.
+    pub(super) template: String,
+    /// Newest first, those of the template included.
+    pub(super) layers: Vec<Layer>,
+    /// In milliseconds since 1970.
+    pub(super) taken_at_ms: u64,
+}
+
+impl Kept {
+    pub(super) fn describe(&self, name: &SnapshotId) -> Snapshot {
+        Snapshot {
+            name: name.clone(),
+            sandbox: self.sandbox.clone(),
+            taken_at_ms: self.taken_at_ms,
+            layers: u32::try_from(self.layers.len()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Reads all records. A damaged one is left out and stays where it is.
+pub(super) fn load(store: &Store) -> io::Result<BTreeMap<SnapshotId, Kept>> {
+    let mut all = BTreeMap::new();
+    let entries = match fs::read_dir(store.snapshots()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str().and_then(|name| SnapshotId::new(name).ok()) else {
+            continue;
+        };
+        match record::read::<Kept>(&store.snapshot(&name)) {
+            Ok(Some(kept)) => drop(all.insert(name, kept)),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+impl Sandboxes {
+    /// Gives a stack a name, for good.
+    pub(super) fn keep(&mut self, name: &SnapshotId, kept: Kept) -> io::Result<()> {
+        private(&self.store.snapshots())?;
+        record::write(&self.store.snapshot(name), &kept, Outlasts::Power)?;
+        self.snapshots.insert(name.clone(), kept);
+        Ok(())
+    }
+
+    /// Takes a name back. Says whether it named anything.
+    pub(super) fn forget_snapshot(&mut self, name: &SnapshotId) -> Result<bool, Error> {
+        record::remove(&self.store.snapshot(name))
+            .map_err(|error| backend("cannot remove the snapshot", &error))?;
+        Ok(self.snapshots.remove(name).is_some())
+    }
+
+    /// Moves every layer that nothing stands on to the trash. Says whether there was one.
+    /// `held` are those that are used in other ways.
+    pub(super) fn discard_unused_layers<'a>(
+        &'a self,
+        held: impl IntoIterator<Item = &'a Layer>,
+    ) -> io::Result<bool> {
+        // One whose record is damaged may name any.
+        let Ok(image) = template::layers(&self.store) else { return Ok(false) };
+        let mut used: BTreeSet<&Layer> = held.into_iter().collect();
+        used.extend(&image);
+        for disk in self.disks.values() {
+            // One whose record is damaged may stand on any.
+            let Some(about) = &disk.about else { return Ok(false) };
+            used.extend(about.layers.iter().chain(&about.sealing));
+        }
+        used.extend(self.snapshots.values().flat_map(|kept| &kept.layers));
+        used.extend(&self.making);
+        self.store.discard_layers(&used)
+    }
+}

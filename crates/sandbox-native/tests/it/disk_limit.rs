@@ -1,0 +1,62 @@
+//! The limit of a sandbox's disk.
+
+use std::time::{Duration, Instant};
+
+use crate::support::*;
+use outrigger_sandbox::{Backend, Began, End, Spec};
+
+const MIB: u64 = 1 << 20;
+
+#[tokio::test]
+async fn a_command_that_fills_the_disk_is_killed_and_the_sandbox_goes_on() {
+    let world = world().await;
+    let spec = Spec { disk_bytes_max: 32 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let line = "i=0; while :; do head -c 4000000 /dev/zero > f$i; i=$((i+1)); sleep 0.1; done";
+    let executed = run(&*sandbox, shell(line)).await;
+    assert_eq!(executed.end, End::DiskFull);
+    assert_eq!(says(&*sandbox, "rm -f f*; echo room").await, "room\n");
+    assert_eq!(
+        says(&*sandbox, "head -c 4000000 /dev/zero > f; sleep 1; echo fits").await,
+        "fits\n"
+    );
+}
+
+#[tokio::test]
+async fn files_are_counted_too() {
+    let world = world().await;
+    let spec = Spec { disk_inodes_max: 2_000, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let line = "i=0; while :; do mkdir $i; (cd $i; touch $(seq 100)); i=$((i+1)); sleep 0.05; done";
+    assert_eq!(run(&*sandbox, shell(line)).await.end, End::DiskFull);
+}
+
+#[tokio::test]
+async fn one_file_is_not_larger_than_the_disk() {
+    let world = world().await;
+    let spec = Spec { disk_bytes_max: 8 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let executed = run(&*sandbox, shell("truncate -s 9000000 f; echo $?; stat -c %s f")).await;
+    let said = String::from_utf8_lossy(&executed.stdout).into_owned();
+    assert!(!said.contains("9000000"), "{said}");
+}
+
+#[tokio::test]
+async fn a_sandbox_that_goes_on_growing_is_killed() {
+    let world = world().await;
+    let spec = Spec { disk_bytes_max: 16 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    // It goes on after its command ended, so there is no command to kill.
+    let line = "(i=0; while :; do head -c 4000000 /dev/zero > f$i; i=$((i+1)); sleep 0.1; done) \
+                > /dev/null 2>&1 & echo started";
+    assert_eq!(says(&*sandbox, line).await, "started\n");
+    let limit = Instant::now() + Duration::from_secs(30);
+    while sandbox.is_alive() {
+        assert!(Instant::now() < limit, "it lives on");
+        // poll: the spawner looks again and again
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let again = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
+    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(says(&*again, "rm f*; echo room").await, "room\n");
+}
