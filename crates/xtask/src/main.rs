@@ -9,6 +9,7 @@ mod ci;
 mod crate_map;
 mod docker;
 mod finding;
+mod fuzz;
 mod layers;
 mod limits;
 mod qemu;
@@ -72,6 +73,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Parsers of hostile bytes, fed with what a fuzzer makes up.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only this one.
+        target: Option<String>,
+    },
     /// The numbered attacks on sandboxes: `attack [--backend B] [--json] [--only N]`.
     #[command(disable_help_flag = true)]
     Attack {
@@ -96,6 +105,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Fuzz(#[from] fuzz::Error),
     #[error(transparent)]
     Qemu(#[from] qemu::Error),
     #[error(transparent)]
@@ -180,6 +191,11 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(docker::run(&Child::new(command), &mut std::io::stderr())?)
         }
         // Children print between our own lines, so the lock must not be held.
+        Task::Fuzz { seconds, target } => {
+            drop(out);
+            let root = Workspace::load()?.root;
+            Ok(fuzz::run(&root, target.as_deref(), seconds, &mut std::io::stdout())?)
+        }
         Task::Ci => {
             drop(out);
             Ok(ci::run(&mut std::io::stdout())?)
