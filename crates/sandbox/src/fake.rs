@@ -172,7 +172,12 @@ impl Fake {
         place.tree.file(path).ok().map(<[u8]>::to_vec)
     }
 
-    fn handle(&self, id: &SandboxId, generation: &Generation, began: Began) -> Arc<dyn Sandbox> {
+    fn handle(
+        &self,
+        id: &SandboxId,
+        generation: &Generation,
+        began: Began,
+    ) -> Arc<dyn Sandbox> {
         let (id, generation) = (id.clone(), generation.clone());
         Arc::new(Handle { shared: self.shared.clone(), id, generation, began })
     }
@@ -246,7 +251,8 @@ impl Backend for Fake {
             };
             let origin = spec.origin.clone();
             let (made_at_ms, used_at_ms) = (now_ms, now_ms);
-            let place = Place { tree, life: None, suspended: None, origin, made_at_ms, used_at_ms };
+            let place =
+                Place { tree, life: None, suspended: None, origin, made_at_ms, used_at_ms };
             boxes.insert(id.clone(), place);
         }
         let place = boxes.get_mut(id).expect("it was there or was just put there");

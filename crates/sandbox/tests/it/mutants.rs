@@ -102,11 +102,7 @@ impl Backend for Faulty {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Error> {
-        if self.fault == Fault::ListsNothing {
-            Ok(Vec::new())
-        } else {
-            Backend::list(&self.fake).await
-        }
+        if self.fault == Fault::ListsNothing { Ok(Vec::new()) } else { Backend::list(&self.fake).await }
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
