@@ -46,8 +46,8 @@ async fn the_guest_has_what_it_serves_with_alone() {
         1 count of kills for memory
         2 directory without a way up
         2 eventfd
-        1 group of all commands
         2 group for the next command
+        1 group of all commands
         1 signalfd
         2 socket
     "#]]
