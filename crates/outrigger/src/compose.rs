@@ -102,9 +102,8 @@ pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
 fn owner(paths: &Paths) -> Outcome<String> {
     paths.prepare()?;
     let path = paths.data().join("installation");
-    let failed = |error: std::io::Error| {
-        Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
-    };
+    let failed =
+        |error: std::io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
     match std::fs::read_to_string(&path) {
         Ok(name) => return Ok(name.trim().to_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

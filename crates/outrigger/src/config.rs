@@ -18,7 +18,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
-pub(crate) use self::sandbox::{BackendName, Sandbox, Least};
+pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.

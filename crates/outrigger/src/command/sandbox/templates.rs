@@ -39,9 +39,8 @@ pub(super) async fn import(
     file: &Path,
     output: Output,
 ) -> Outcome<u8> {
-    let unreadable = |error: std::io::Error| {
-        Failure::new(Kind::Usage, format!("{}: {error}", file.display()))
-    };
+    let unreadable =
+        |error: std::io::Error| Failure::new(Kind::Usage, format!("{}: {error}", file.display()));
     let opened = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     let archive = Archive::new(std::fs::File::open(opened).map_err(unreadable)?);
     let native = compose::native(paths, config).await?;

@@ -1,8 +1,8 @@
 //! Our native backend, one sample of each figure at a time.
 
 use outrigger_sandbox::{
-    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Origin, Precondition,
-    Sandbox, SandboxId, SnapshotId, Spec, Suspend, WriteMode,
+    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Origin, Precondition, Sandbox,
+    SandboxId, SnapshotId, Spec, Suspend, WriteMode,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 use std::ffi::OsString;

@@ -25,9 +25,25 @@ const IMAGE: &str = "outrigger-bench";
 const CONTAINER: &str = "outrigger-bench";
 /// The same that our template `host-tools` shows, in a sandbox of bubblewrap's.
 const BWRAP: [&str; 19] = [
-    "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin",
-    "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--proc", "/proc",
-    "--dev", "/dev", "/usr/bin/true",
+    "--unshare-all",
+    "--die-with-parent",
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    "--symlink",
+    "usr/bin",
+    "/bin",
+    "--symlink",
+    "usr/lib",
+    "/lib",
+    "--symlink",
+    "usr/lib64",
+    "/lib64",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "/usr/bin/true",
 ];
 
 /// All of them, ready.
@@ -120,7 +136,8 @@ impl Peers {
         for _ in 0..crate::sizes::SANDBOX_EXECS {
             // The same program, with pipes for its output as ours has them.
             let fork = async {
-                let done = std::process::Command::new("/usr/bin/true").stdin(Stdio::null()).output();
+                let done =
+                    std::process::Command::new("/usr/bin/true").stdin(Stdio::null()).output();
                 done.map(drop).doing("running a bare process")
             };
             samples.time("fork_exec_true", fork).await?;

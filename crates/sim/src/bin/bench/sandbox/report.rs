@@ -38,11 +38,31 @@ impl Report {
         let ratio = |theirs: &str, ours: &str| self.p50(theirs) / self.p50(ours);
         let crowd_p99 = self.of("native/live_1000_exec").map_or(f64::NAN, |figure| figure.p99);
         vec![
-            ("exec over a bare fork and exec, ms", exec - self.p50("fork_exec_true"), "<= 0.2".into()),
-            ("docker/create over native/create", ratio("docker/create", "native/create"), ">= 80".into()),
-            ("docker/exec_cli over native/exec_true", ratio("docker/exec_cli", "native/exec_true"), ">= 30".into()),
-            ("bwrap/run_true over native/exec_true", ratio("bwrap/run_true", "native/exec_true"), "> 1".into()),
-            ("crun/run_true over native/exec_true", ratio("crun/run_true", "native/exec_true"), "-".into()),
+            (
+                "exec over a bare fork and exec, ms",
+                exec - self.p50("fork_exec_true"),
+                "<= 0.2".into(),
+            ),
+            (
+                "docker/create over native/create",
+                ratio("docker/create", "native/create"),
+                ">= 80".into(),
+            ),
+            (
+                "docker/exec_cli over native/exec_true",
+                ratio("docker/exec_cli", "native/exec_true"),
+                ">= 30".into(),
+            ),
+            (
+                "bwrap/run_true over native/exec_true",
+                ratio("bwrap/run_true", "native/exec_true"),
+                "> 1".into(),
+            ),
+            (
+                "crun/run_true over native/exec_true",
+                ratio("crun/run_true", "native/exec_true"),
+                "-".into(),
+            ),
             ("exec p99 among 1,000, ms", crowd_p99, "< 10".into()),
         ]
     }
