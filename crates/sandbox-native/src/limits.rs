@@ -70,6 +70,8 @@ pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 pub const INLINE_ENTRIES_MAX: u64 = 256;
 /// Bytes of a file whose digest the spawner takes itself.
 pub const INLINE_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a tree that the spawner deletes itself.
+pub const INLINE_DELETE_BYTES_MAX: u64 = 16 << 20;
 /// Directories open at once while a tree is walked.
 pub const WALK_DIRS_MAX: usize = 64;
 /// What a task may tell the spawner.
