@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Call, Item, Kept, Loss, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd,
+    Amounts, Call, Item, Kept, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd,
     TurnLimits, Work, limits,
 };
 
@@ -149,12 +149,6 @@ impl State {
     #[must_use]
     pub fn kept(&self, name: &str) -> &[Kept] {
         self.sandboxes.get(name).map_or(&[], |known| &known.kept)
-    }
-
-    /// How a sandbox was lost that nothing has taken the place of yet.
-    #[must_use]
-    pub fn loss(&self, name: &str) -> Option<&Loss> {
-        self.sandboxes.get(name)?.lost.as_ref()
     }
 
     /// The last event that let something change a living sandbox after it was kept.

@@ -10,7 +10,7 @@ use outrigger_sandbox::{Backend, SandboxId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::keep::remove;
+use crate::keep::{is_ours, remove};
 use crate::{Engine, Error, Owner, Trouble};
 
 /// What was collected.
@@ -24,15 +24,46 @@ pub struct Collected {
     pub troubles: Vec<Trouble>,
 }
 
-/// What the journal says of the sessions that were looked at; `None` of one that is not there.
-type Folded = BTreeMap<SessionId, Option<State>>;
+/// What the journal says of the sessions that were looked at.
+type Folded = BTreeMap<SessionId, Said>;
+
+/// What the journal says of a session.
+enum Said {
+    /// There is none.
+    Nothing,
+    /// How it stands.
+    State(Box<State>),
+    /// It can't be read now, so that it may name anything.
+    Unreadable,
+}
+
+impl Said {
+    /// Whether the session may still want a sandbox of that name.
+    fn names(&self, name: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::State(state) => {
+                let asked = state.spec().map(|spec| spec.sandbox_names());
+                !state.is_cancelled() && asked.is_some_and(|asked| asked.contains(name))
+            }
+            Self::Unreadable => true,
+        }
+    }
+
+    /// Whether the session may still want a snapshot of that sandbox.
+    fn keeps(&self, name: &str, snapshot: &str) -> bool {
+        match self {
+            Self::State(state) => {
+                self.names(name) && state.kept(name).iter().any(|kept| kept.snapshot == snapshot)
+            }
+            Self::Nothing | Self::Unreadable => self.names(name),
+        }
+    }
+}
 
 impl Engine {
     /// Destroys what no journal names and nobody used for `retention_ms`.
-    ///
-    /// # Errors
-    /// The journal's. What a backend says is among the troubles.
-    pub async fn collect(&self, retention_ms: u64) -> Result<Collected, Error> {
+    pub async fn collect(&self, retention_ms: u64) -> Collected {
         let before_ms = self.parts.clock.now_ms().saturating_sub(retention_ms);
         let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
         for site in self.parts.sandboxes.values() {
@@ -43,10 +74,10 @@ impl Engine {
         let mut folded = Folded::new();
         let mut collected = Collected::default();
         for backend in backends {
-            self.sandboxes_of(&**backend, before_ms, &mut folded, &mut collected).await?;
-            self.snapshots_of(&**backend, before_ms, &mut folded, &mut collected).await?;
+            self.sandboxes_of(&**backend, before_ms, &mut folded, &mut collected).await;
+            self.snapshots_of(&**backend, before_ms, &mut folded, &mut collected).await;
         }
-        Ok(collected)
+        collected
     }
 
     async fn sandboxes_of(
@@ -55,18 +86,17 @@ impl Engine {
         before_ms: u64,
         folded: &mut Folded,
         collected: &mut Collected,
-    ) -> Result<(), Error> {
+    ) {
         let listed = match backend.list().await {
             Ok(listed) => listed,
             Err(source) => {
                 collected.troubles.push(trouble(backend, source));
-                return Ok(());
+                return;
             }
         };
         for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
             let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
-            let state = self.known(session, folded).await?;
-            if state.is_some_and(|state| names(state, &name)) {
+            if self.known(session, folded).await.names(&name) {
                 continue;
             }
             match backend.destroy(&listed.id).await {
@@ -76,7 +106,6 @@ impl Engine {
                     .push(Trouble::NotRemoved { name: listed.id.to_string(), source }),
             }
         }
-        Ok(())
     }
 
     async fn snapshots_of(
@@ -85,26 +114,22 @@ impl Engine {
         before_ms: u64,
         folded: &mut Folded,
         collected: &mut Collected,
-    ) -> Result<(), Error> {
-        let Ok(snapshots) = backend.snapshots() else { return Ok(()) };
+    ) {
+        let Ok(snapshots) = backend.snapshots() else { return };
         let listed = match snapshots.list().await {
             Ok(listed) => listed,
             Err(source) => {
                 collected.troubles.push(trouble(backend, source));
-                return Ok(());
+                return;
             }
         };
         for snapshot in listed.into_iter().filter(|snapshot| snapshot.taken_at_ms < before_ms) {
             let Some(Owner::Session { session, name }) = Owner::of(&snapshot.sandbox) else {
                 continue;
             };
-            let state = self.known(session, folded).await?;
-            let is_kept = |state: &State| {
-                names(state, &name)
-                    && state.kept(&name).iter().any(|kept| kept.snapshot == snapshot.name.as_str())
-            };
             // Somebody may have taken one of a session's sandbox by hand.
-            if state.is_some_and(is_kept) || !is_ours(&snapshot) {
+            let kept = self.known(session, folded).await.keeps(&name, snapshot.name.as_str());
+            if kept || !is_ours(&snapshot) {
                 continue;
             }
             let name = snapshot.name.to_string();
@@ -114,36 +139,19 @@ impl Engine {
             }
             collected.troubles.extend(troubles);
         }
-        Ok(())
     }
 
-    async fn known<'a>(
-        &self,
-        session: SessionId,
-        folded: &'a mut Folded,
-    ) -> Result<Option<&'a State>, Error> {
+    async fn known<'a>(&self, session: SessionId, folded: &'a mut Folded) -> &'a Said {
         if !folded.contains_key(&session) {
-            let state = match self.state(&session).await {
-                Ok(state) => Some(state),
-                Err(Error::NotFound(_)) => None,
-                Err(error) => return Err(error),
+            let said = match self.state(&session).await {
+                Ok(state) => Said::State(Box::new(state)),
+                Err(Error::NotFound(_)) => Said::Nothing,
+                Err(_) => Said::Unreadable,
             };
-            folded.insert(session.clone(), state);
+            folded.insert(session.clone(), said);
         }
-        Ok(folded.get(&session).and_then(Option::as_ref))
+        folded.get(&session).unwrap_or(&Said::Unreadable)
     }
-}
-
-/// Whether a session may still want a sandbox of that name.
-fn names(state: &State, name: &str) -> bool {
-    !state.is_cancelled() && state.spec().is_some_and(|spec| spec.sandbox_names().contains(name))
-}
-
-/// Whether a snapshot was taken by an engine: its name says of which sandbox and when.
-fn is_ours(snapshot: &outrigger_sandbox::Snapshot) -> bool {
-    let rest = snapshot.name.as_str().strip_prefix(snapshot.sandbox.as_str());
-    let seq = rest.and_then(|rest| rest.strip_prefix('.'));
-    seq.is_some_and(|seq| !seq.is_empty() && seq.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn trouble(backend: &dyn Backend, source: outrigger_sandbox::Error) -> Trouble {

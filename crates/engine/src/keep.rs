@@ -1,7 +1,7 @@
 //! Snapshots of sandboxes: how they are named, taken and removed.
 
 use outrigger_agent::{Kept, Seq, SessionId};
-use outrigger_sandbox::{Error, SandboxId, SnapshotId, Snapshots};
+use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
 use crate::Trouble;
 use crate::sandboxes::Berth;
@@ -53,15 +53,23 @@ pub(crate) async fn prune(
     }
 }
 
-/// What is kept of a sandbox, by whomever, the oldest first.
+/// Whether a snapshot was taken here and not by hand: its name begins with its
+/// sandbox's and ends in a place of a journal.
+pub(crate) fn is_ours(snapshot: &Snapshot) -> bool {
+    let rest = snapshot.name.as_str().strip_prefix(snapshot.sandbox.as_str());
+    let seq = rest.and_then(|rest| rest.strip_prefix('.')?.rsplit('.').next());
+    seq.is_some_and(|seq| !seq.is_empty() && seq.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// What is kept of a sandbox, by whichever session, the oldest first.
 pub(crate) async fn of_sandbox(
     snapshots: &dyn Snapshots,
     sandbox: &SandboxId,
 ) -> Result<Vec<Kept>, Error> {
     let mut found = snapshots.list().await?;
-    found.retain(|snapshot| snapshot.sandbox == *sandbox);
+    found.retain(|snapshot| snapshot.sandbox == *sandbox && is_ours(snapshot));
     found.sort_by_key(|snapshot| snapshot.taken_at_ms);
-    let kept = |snapshot: outrigger_sandbox::Snapshot| Kept {
+    let kept = |snapshot: Snapshot| Kept {
         snapshot: snapshot.name.to_string(),
         at_ms: snapshot.taken_at_ms,
     };

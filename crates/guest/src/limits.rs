@@ -64,3 +64,7 @@ pub(crate) const BRIDGE_STACK_BYTES: usize = 64 << 10;
 pub(crate) const BRIDGE_CONNECT_MS_MAX: u64 = 10_000;
 /// From one try to the next.
 pub(crate) const BRIDGE_POLL_MS: u64 = 5;
+/// Stack of a new process until it executes.
+pub(crate) const CHILD_STACK_BYTES: usize = 64 << 10;
+/// Empty groups that are kept for the next commands.
+pub(crate) const STOCK_MAX: usize = 4;

@@ -32,6 +32,7 @@ use exec::child::{self, Launcher};
 use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
 use exec::table::Table;
+use exec::vfork::Stack;
 use exec::{Cgroups, Commands, Given, Spills};
 use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
@@ -90,11 +91,12 @@ fn set_up(options: Options) -> Result<Guest, SetupError> {
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
     let launcher = Launcher {
-        filter: Some(filter),
+        filter,
         pids_max: options.pids_max,
         file_bytes_max: options.file_bytes_max,
         null,
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
+        stack: Stack::new(),
     };
     let given = match (options.cgroup2, options.freezer) {
         (Some(dir), _) => Given::Unified(dir),

@@ -28,19 +28,21 @@ pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> 
     check(libc::c_long::from(result)).map(|_| ())
 }
 
-/// Blocks SIGCHLD and gives a descriptor that tells of it.
+/// Blocks every signal, of which commands could send any to a process that is about to
+/// become one, and gives a descriptor that tells of SIGCHLD.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: an all-zero sigset_t is valid for sigemptyset to initialise; the set
     // outlives both calls; the descriptor returned is new and owned by nobody else.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigfillset(&raw mut set);
         check(libc::c_long::from(libc::sigprocmask(
             libc::SIG_BLOCK,
             &raw const set,
             std::ptr::null_mut(),
         )))?;
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
         let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         check(libc::c_long::from(fd))?;
         Ok(OwnedFd::from_raw_fd(fd))

@@ -5,7 +5,7 @@ mod sandbox;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
-pub(crate) use sandbox::{Create, Exec, Least, Sandbox, Sandboxes, Snapshots};
+pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]

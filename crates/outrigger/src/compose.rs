@@ -5,10 +5,12 @@ use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
+use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::{Blobs, Journal, Settings, Sqlite};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::{BackendName, Config, Sandbox};
@@ -18,6 +20,9 @@ use crate::paths::Paths;
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
+
+/// The template that a sandbox has where none is named.
+const HOST_TOOLS: &str = "host-tools";
 
 /// The store of an installation.
 #[derive(Debug, Clone)]
@@ -48,6 +53,7 @@ pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends
         if !backends.contains_key(&sandbox.backend) {
             let opened: Arc<dyn Backend> = match sandbox.backend {
                 BackendName::Native => native(paths, config).await?,
+                BackendName::Docker => Arc::new(docker(paths, config).await?),
             };
             backends.insert(sandbox.backend, opened);
         }
@@ -56,7 +62,7 @@ pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends
 }
 
 /// The native backend. Its list of readable directories holds for all its sandboxes.
-async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+pub(crate) async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
     let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
     read_only.sort();
@@ -72,6 +78,49 @@ async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
         warm: 0,
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
+}
+
+/// The Docker backend. A template is an image of the engine's, by its own name.
+pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
+    let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Docker);
+    let images = ours.filter_map(Sandbox::template).filter(|name| *name != HOST_TOOLS);
+    let host = std::env::var("DOCKER_HOST").ok();
+    let socket = host.as_deref().and_then(|host| host.strip_prefix("unix://"));
+    let opened = Docker::open(outrigger_sandbox_docker::Config {
+        socket: config.docker.socket.clone().or_else(|| socket.map(PathBuf::from)),
+        owner: owner(paths)?,
+        runtime: config.docker.runtime.clone(),
+        guest: outrigger_guest::PROGRAM,
+        images: images.map(|name| (name.to_owned(), name.to_owned())).collect(),
+        default_image: config.docker.image.clone(),
+    });
+    opened.await.map_err(|error| no_sandbox(&error))
+}
+
+/// A name of this installation, made up once: what is made elsewhere under this
+/// engine is somebody else's.
+fn owner(paths: &Paths) -> Outcome<String> {
+    paths.prepare()?;
+    let path = paths.data().join("installation");
+    let failed =
+        |error: std::io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
+    match std::fs::read_to_string(&path) {
+        Ok(name) => return Ok(name.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let temporary = path.with_extension(&name);
+    std::fs::write(&temporary, &name).map_err(failed)?;
+    // The first of two that begin at once wins, whole.
+    let placed = std::fs::hard_link(&temporary, &path);
+    std::fs::remove_file(&temporary).map_err(failed)?;
+    match placed {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(failed(error)),
+        Ok(()) | Err(_) => {
+            std::fs::read_to_string(&path).map(|name| name.trim().to_owned()).map_err(failed)
+        }
+    }
 }
 
 /// The error of a machine that makes no sandboxes.

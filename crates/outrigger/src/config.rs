@@ -18,7 +18,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
-pub(crate) use self::sandbox::{BackendName, Sandbox};
+pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -28,7 +28,17 @@ pub(crate) struct File {
     pub(crate) model: ModelFile,
     pub(crate) limits: LimitsFile,
     pub(crate) sandbox: SandboxFiles,
+    pub(crate) docker: DockerFile,
     pub(crate) workspace: WorkspaceFile,
+}
+
+/// Where the Docker backend finds its engine and what its sandboxes are made from.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DockerFile {
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) runtime: Option<String>,
+    pub(crate) image: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,6 +68,7 @@ pub(crate) struct Config {
     /// The sandboxes of a session. The first one is where its tools act; there is
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
+    pub(crate) docker: DockerFile,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
 }
@@ -105,7 +116,7 @@ impl Config {
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, workspace } = file;
+        let File { model: _, limits, sandbox, docker, workspace } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -114,6 +125,10 @@ impl Config {
         set(&mut self.turn_ms_max, limits.turn_seconds_max.map(Whole::get), 1_000);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
+        let own = &mut self.docker;
+        own.socket = docker.socket.or(own.socket.take());
+        own.runtime = docker.runtime.or(own.runtime.take());
+        own.image = docker.image.or(own.image.take());
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
     }
 
@@ -132,6 +147,7 @@ impl Default for Config {
             tokens_max: limits::TOKENS_DEFAULT,
             turn_ms_max: limits::TURN_MS_DEFAULT,
             sandboxes: vec![Sandbox::default()],
+            docker: DockerFile::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
         }

@@ -26,6 +26,12 @@ mod probe;
 mod protocol;
 pub mod spawner;
 
+/// Doors for fuzz targets to what is private here. Compiled for them alone.
+#[cfg(fuzzing)]
+pub mod fuzz {
+    pub use crate::protocol::fuzz as message;
+}
+
 pub use backend::{Config, Launch, Native};
 pub use image::{Archive, Digest, Progress, Registry, Template, Transport};
 pub use probe::probe;

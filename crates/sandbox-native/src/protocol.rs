@@ -137,6 +137,27 @@ pub(crate) fn receive<T: DeserializeOwned>(
     Ok((message, received))
 }
 
+/// Takes bytes as either side would, as they are and as the body of a frame. For
+/// fuzzing: it must refuse or understand, and what it understands it can send again.
+#[cfg(fuzzing)]
+pub fn fuzz(bytes: &[u8]) {
+    fn arrives<T: Serialize + DeserializeOwned>(stream: &[u8]) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        (&ours).write_all(stream).expect("the input is shorter than a socket's buffer");
+        drop(ours);
+        let Ok((message, _)) = receive::<T>(&theirs) else { return };
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        send(&ours, &message, None).expect("it fits as it came");
+        receive::<T>(&theirs).expect("what we send is a message");
+    }
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let framed = [&VERSION.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat();
+    for stream in [bytes, &framed] {
+        arrives::<Request>(stream);
+        arrives::<Answer>(stream);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

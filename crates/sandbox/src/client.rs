@@ -6,6 +6,7 @@
 //! a guest is hostile and checked here.
 
 mod link;
+mod outbox;
 mod remote;
 
 pub use link::{Link, Pending};

@@ -98,9 +98,10 @@ impl Shared {
 }
 
 impl World {
-    /// Since it began; the fake knows no other time.
+    /// Since it began; the fake knows no other time. Never before a disk was made.
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        elapsed.max(self.made_at_ms)
     }
 }
 
@@ -217,15 +218,16 @@ impl Backend for Fake {
             });
         }
         let mut world = self.shared.world();
-        let (now, now_ms) = (Instant::now(), world.now_ms());
+        let now = Instant::now();
         let mut made = Began::Restarted;
         if !world.boxes.contains_key(id) {
             let tree = world.tree(&spec.origin)?;
-            world.made_at_ms = now_ms.max(world.made_at_ms + 1);
-            let made_at_ms = world.made_at_ms;
-            world.boxes.insert(id.clone(), Place::new(tree, spec, now, made_at_ms));
+            world.made_at_ms = world.now_ms().max(world.made_at_ms + 1);
+            let place = Place::new(tree, spec, now, world.made_at_ms);
+            world.boxes.insert(id.clone(), place);
             made = Began::Made;
         }
+        let now_ms = world.now_ms();
         let lives = world.boxes.get(id).is_some_and(Place::has_life);
         let next = (!lives).then(|| world.next_generation());
         let place = world.boxes.get_mut(id).expect("it was there or was just put there");

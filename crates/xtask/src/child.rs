@@ -55,6 +55,13 @@ impl Child {
         Self::new(words.chain(args))
     }
 
+    /// The program that attacks sandboxes, built for speed, because it floods itself.
+    pub(crate) fn attack(args: impl IntoIterator<Item = String>) -> Self {
+        let words = ["cargo", "run", "--release", "--quiet", "--package", "outrigger-attack"];
+        let words = words.into_iter().chain(["--bin", "attack", "--"]).map(str::to_owned);
+        Self::new(words.chain(args))
+    }
+
     /// As a person would type it.
     pub(crate) fn typed(&self) -> String {
         self.argv.join(" ")

@@ -19,11 +19,13 @@ pub(crate) enum Floor {
 /// Every crate of the project and its floor.
 ///
 /// `sim` is a tool for tests, and yet stands above `engine`: it drives a real
-/// engine over a made-up world, so it needs the engine below it.
+/// engine over a made-up world, so it needs the engine below it. `attack` and `evil`
+/// are tools for tests as well: the one drives backends, the other runs inside them.
 const FLOORS: &[(&str, Floor)] = &[
     ("policy", Floor::At(0)),
     ("sandbox", Floor::At(0)),
     ("agent", Floor::At(1)),
+    ("evil", Floor::At(0)),
     ("guest", Floor::At(1)),
     ("sandbox-native", Floor::At(1)),
     ("sandbox-docker", Floor::At(1)),
@@ -33,6 +35,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("model", Floor::At(2)),
     ("store", Floor::At(2)),
     ("api", Floor::At(2)),
+    ("attack", Floor::At(2)),
     ("tools", Floor::At(3)),
     ("engine", Floor::At(4)),
     ("sim", Floor::At(5)),
@@ -46,6 +49,11 @@ const FLOORS: &[(&str, Floor)] = &[
 /// Crates that may depend on these crates of the project and no other, whatever
 /// the floors allow.
 const NARROW: &[(&str, &[&str], &str)] = &[
+    (
+        "attack",
+        &["evil", "guest", "sandbox", "sandbox-native", "sandbox-docker"],
+        "sandboxes are attacked through their port, whoever uses them",
+    ),
     ("guest", &["sandbox"], "the guest takes nothing but the wire types of `sandbox`"),
     ("sandbox-native", &["sandbox"], "the composition root hands a backend its guest program"),
     ("sandbox-docker", &["sandbox"], "a backend knows nothing but its port"),

@@ -1,16 +1,18 @@
 //! Checks and measurements of the project.
 //!
 //! Owns the command line `cargo xtask`. Links no crate of the project, so that
-//! the checks build in seconds and run while the rest is broken; `sim` and
-//! `bench` are programs of the simulation crate, started as children.
+//! the checks build in seconds and run while the rest is broken; `sim`, `bench` and
+//! `attack` are programs of other crates, started as children.
 
 mod child;
 mod ci;
 mod crate_map;
 mod docker;
 mod finding;
+mod fuzz;
 mod layers;
 mod limits;
+mod qemu;
 mod source;
 mod tally;
 mod tidy;
@@ -71,6 +73,24 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Parsers of hostile bytes, fed with what a fuzzer makes up.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only this one.
+        target: Option<String>,
+    },
+    /// The numbered attacks on sandboxes: `attack [--backend B] [--json] [--only N]`.
+    #[command(disable_help_flag = true)]
+    Attack {
+        /// In a virtual machine with a kernel of Debian's.
+        #[arg(long)]
+        qemu: bool,
+        /// Passed on as they are.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Everything that CI runs, in its order.
     Ci,
 }
@@ -85,6 +105,10 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Fuzz(#[from] fuzz::Error),
+    #[error(transparent)]
+    Qemu(#[from] qemu::Error),
     #[error(transparent)]
     Docker(#[from] docker::Error),
     #[error(transparent)]
@@ -156,11 +180,22 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
         }
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+        Task::Attack { qemu: true, .. } => {
+            drop(out);
+            let workspace = Workspace::load()?;
+            Ok(qemu::run(&workspace.target)?)
+        }
+        Task::Attack { args, .. } => Ok(child::code(Child::attack(args).run()?)),
         Task::Docker { command } => {
             drop(out);
             Ok(docker::run(&Child::new(command), &mut std::io::stderr())?)
         }
         // Children print between our own lines, so the lock must not be held.
+        Task::Fuzz { seconds, target } => {
+            drop(out);
+            let root = Workspace::load()?.root;
+            Ok(fuzz::run(&root, target.as_deref(), seconds, &mut std::io::stdout())?)
+        }
         Task::Ci => {
             drop(out);
             Ok(ci::run(&mut std::io::stdout())?)

@@ -19,6 +19,8 @@ pub(crate) enum Error {
 pub(crate) struct Workspace {
     /// Where it lies on this machine.
     pub(crate) root: PathBuf,
+    /// Where cargo puts what it builds.
+    pub(crate) target: PathBuf,
     /// Its packages, by name.
     pub(crate) members: Vec<Member>,
 }
@@ -79,7 +81,8 @@ impl Workspace {
             .map(|package| member(package, metadata.workspace_root.as_str()))
             .collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { root, members })
+        let target = metadata.target_directory.clone().into_std_path_buf();
+        Ok(Self { root, target, members })
     }
 
     /// The member of that name.

@@ -2,8 +2,8 @@
 //! one that was lost: over its disk, from what was kept of it, or from the start.
 
 use outrigger_agent::{
-    Amounts, Failure, Kept, Loss, Outcome, Phase, Product, Replacement, SandboxReady, Seq,
-    SessionId, State,
+    Amounts, Failure, Kept, Outcome, Phase, Product, Replacement, SandboxReady, Seq, SessionId,
+    State,
 };
 use outrigger_sandbox::{Began, Error, Listed, Origin, Sandbox};
 use outrigger_store::Blobs;
@@ -30,7 +30,6 @@ impl Engine {
             effect,
             attempt: attempt(&live.state, effect),
             before: live.state.last_ready(&sandbox).cloned(),
-            altered: matches!(live.state.loss(&sandbox), Some(Loss::Altered(_))),
             berth,
         });
         async move {
@@ -60,8 +59,6 @@ struct Provision {
     attempt: u32,
     /// As it was ready last, if it ever was.
     before: Option<SandboxReady>,
-    /// Its disk is known not to be as it was left.
-    altered: bool,
     berth: Berth,
 }
 
@@ -155,9 +152,6 @@ impl Provision {
     /// what was kept before that, or from the template.
     async fn create(&self, kept: &[Kept]) -> Result<Arc<dyn Sandbox>, Error> {
         let Berth { id, backend, .. } = &self.berth;
-        if self.altered {
-            backend.destroy(id).await?;
-        }
         let origins = kept.iter().rev().filter_map(origin_of).chain([self.berth.template()]);
         let mut last = None;
         for origin in origins {

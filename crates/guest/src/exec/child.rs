@@ -1,21 +1,22 @@
 //! From a request to a process: everything that a new process needs is laid out
-//! first, then it is forked, and between fork and exec it makes system calls and
-//! nothing else.
+//! first, then it is made, and until its exec it makes system calls and nothing else.
 //!
 //! Owns the environment, the search for the program, and the order in which a
-//! process gives up what it must not have. The guest has threads, so the child may
-//! not allocate, lock or unwind: see signal-safety(7).
+//! process gives up what it must not have. It may share the guest's memory until then, so
+//! it may not allocate, lock or unwind: see signal-safety(7) and vfork(2).
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::exec::group::Group;
+use crate::exec::report::Report;
 use crate::exec::terminal::{self, Pair};
+use crate::exec::vfork::{self, Memory, Stack};
 use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
 
@@ -36,16 +37,16 @@ const STEP_SETUP: u8 = 1;
 const STEP_CWD: u8 = 2;
 const STEP_EXEC: u8 = 3;
 
-/// What the child needs, made before the fork.
+/// What the child needs, made before it.
 struct Plan<'a> {
     candidates: Vec<CString>,
-    argv: Vec<CString>,
-    envp: Vec<CString>,
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
     cwd: Option<CString>,
     stdin: c_int,
     stdout: c_int,
     stderr: c_int,
-    report: c_int,
+    report: &'a Report,
     join: c_int,
     /// Whether standard input is a terminal to be taken as its own.
     terminal: bool,
@@ -59,8 +60,8 @@ struct Plan<'a> {
 pub(crate) struct Started {
     pub(crate) pid: i32,
     pub(crate) streams: Ours,
-    /// Ends when the program runs; else [`refusal`] reads why it does not.
-    pub(crate) report: OwnedFd,
+    /// Why its program did not run, once it ended; [`refusal`] puts it into words.
+    pub(crate) report: Report,
 }
 
 /// Our ends of a command's streams.
@@ -108,11 +109,12 @@ fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
 /// What does not change from command to command.
 #[derive(Debug)]
 pub(crate) struct Launcher {
-    pub(crate) filter: Option<CommandFilter>,
+    pub(crate) filter: CommandFilter,
     pub(crate) pids_max: Option<u64>,
     pub(crate) file_bytes_max: u64,
     pub(crate) null: OwnedFd,
     pub(crate) shell: &'static str,
+    pub(crate) stack: Stack,
 }
 
 /// The program as the request names it, for messages.
@@ -129,6 +131,11 @@ fn c_string(bytes: &[u8]) -> CString {
     CString::new(bytes).expect("a checked request has no NUL bytes")
 }
 
+/// As execve(2) takes them.
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
 /// Paths to try, as execvp(3) would.
 fn candidates(program: &[u8], path: &str) -> Vec<CString> {
     if program.contains(&b'/') {
@@ -140,13 +147,16 @@ fn candidates(program: &[u8], path: &str) -> Vec<CString> {
 
 impl Launcher {
     /// Forks the process of a checked request into its group.
-    pub(crate) fn start(&self, request: &Execute, group: &Group) -> Result<Started, Error> {
+    pub(crate) fn start(
+        &mut self,
+        request: &Execute,
+        group: &Group,
+        memory: Memory,
+    ) -> Result<Started, Error> {
         let failed = |error: io::Error| Error::CannotStart {
             program: program(&request.command),
             reason: format!("the sandbox has no room for another process: {error}"),
         };
-        let (report, report_end) = pipe().map_err(failed)?;
-        sys::set_nonblocking(report.as_fd()).map_err(failed)?;
         let (streams, theirs) = streams(request).map_err(failed)?;
 
         let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
@@ -158,37 +168,42 @@ impl Launcher {
                 [self.shell.as_bytes(), b"-c", line.as_bytes()].map(c_string).into()
             }
         };
+        let envp: Vec<CString> = variables
+            .iter()
+            .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
+            .collect();
+        let path = variables.get("PATH").copied().unwrap_or("");
         let join = group.door();
+        let report = Report::new().map_err(failed)?;
         let plan = Plan {
-            candidates: candidates(
-                argv[0].as_bytes(),
-                variables.get("PATH").copied().unwrap_or(""),
-            ),
-            envp: variables
-                .iter()
-                .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
-                .collect(),
+            candidates: candidates(argv[0].as_bytes(), path),
+            argv: pointers(&argv),
+            envp: pointers(&envp),
             cwd: request.cwd.as_ref().map(|cwd| c_string(cwd.as_bytes())),
             stdin: theirs.stdin.as_ref().unwrap_or(&self.null).as_raw_fd(),
             stdout: theirs.stdout.as_raw_fd(),
             stderr: theirs.stderr.as_ref().unwrap_or(&theirs.stdout).as_raw_fd(),
-            report: report_end.as_raw_fd(),
+            report: &report,
             join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             terminal: request.terminal.is_some(),
             pids_max: self.pids_max,
             file_bytes_max: self.file_bytes_max,
-            filter: self.filter.as_ref().map_or(&[], CommandFilter::program),
-            argv,
+            filter: self.filter.program(),
         };
-        let pid = fork(&plan, group.birthplace()).map_err(failed)?;
-        Ok(Started { pid, streams, report })
+        let (into, with) = (group.birthplace(), (&raw const plan).cast());
+        // SAFETY: `become_command` makes system calls on what the plan holds, which
+        // stays where it is until this returns, and writes nothing but the report.
+        let pid = unsafe { vfork::make(&mut self.stack, memory, into, become_command, with) };
+        Ok(Started { pid: pid.map_err(failed)?, streams, report })
     }
 }
 
-/// What a child that could not run its program reported. `None`: it runs.
-pub(crate) fn refusal(report: &[u8], request_program: &str) -> Option<Error> {
-    let (&step, number) = report.split_first()?;
-    let number = i32::from_ne_bytes(number.try_into().ok()?);
+/// What a process that could not run its program reported. `None`: it runs.
+pub(crate) fn refusal(report: &Report, program: &str) -> Option<Error> {
+    let (step, number) = report.said();
+    if step == 0 {
+        return None;
+    }
     let cause = io::Error::from_raw_os_error(number);
     let reason = match (step, number) {
         (STEP_CWD, _) => format!("its working directory can't be entered: {cause}"),
@@ -203,73 +218,19 @@ pub(crate) fn refusal(report: &[u8], request_program: &str) -> Option<Error> {
         (STEP_EXEC, libc::EAGAIN) => "the process limit of the sandbox is reached".to_owned(),
         _ => format!("step {step} failed: {cause}"),
     };
-    Some(Error::CannotStart { program: request_program.to_owned(), reason })
+    Some(Error::CannotStart { program: program.to_owned(), reason })
 }
 
-#[repr(C, align(8))]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-/// `CLONE_INTO_CGROUP` of linux/sched.h.
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-
-fn last_errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
-}
-
-fn fork(plan: &Plan<'_>, birthplace: Option<BorrowedFd<'_>>) -> io::Result<i32> {
-    let pointers = |strings: &[CString]| -> Vec<*const c_char> {
-        strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
-    };
-    let (argv, envp) = (pointers(&plan.argv), pointers(&plan.envp));
-    let mut args = CloneArgs { exit_signal: libc::SIGCHLD as u64, ..CloneArgs::default() };
-    if let Some(dir) = birthplace {
-        args.flags = CLONE_INTO_CGROUP;
-        args.cgroup = dir.as_raw_fd() as u64;
-    }
-    // SAFETY: no memory is shared and no stack is given, so this is fork(2) with a
-    // destination; `args` has the layout of clone_args and outlives the call.
-    let mut pid =
-        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
-    if pid == -1 && birthplace.is_none() && last_errno() == libc::ENOSYS {
-        // Containers often answer so, because their filters can't look at the flags.
-        // SAFETY: as above, with the older call.
-        pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    }
-    match pid {
-        0 => {
-            // SAFETY: this is the child; the plan and both vectors are its own copies, live and complete.
-            unsafe { become_command(plan, argv.as_ptr(), envp.as_ptr()) }
-        }
-        -1 => Err(io::Error::last_os_error()),
-        pid => i32::try_from(pid).map_err(io::Error::other),
-    }
-}
-
-/// Runs in the child from the fork to the exec.
+/// Runs in the child until the exec.
 ///
 /// # Safety
-/// Only in a freshly forked child. Both pointers are null-terminated lists of C strings.
-unsafe fn become_command(
-    plan: &Plan<'_>,
-    argv: *const *const c_char,
-    envp: *const *const c_char,
-) -> ! {
+/// Only in a new process that shares memory with a thread that stands still. `plan`
+/// points to a [`Plan`].
+unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
     // SAFETY: only async-signal-safe calls, on descriptors and memory that the plan
     // keeps alive; the process ends here whatever happens.
     unsafe {
+        let plan = &*plan.cast::<Plan<'_>>();
         if let Err(step) = give_up_privileges(plan) {
             fail(plan.report, step);
         }
@@ -291,7 +252,7 @@ unsafe fn become_command(
         );
         let mut denied = false;
         for candidate in &plan.candidates {
-            libc::execve(candidate.as_ptr(), argv, envp);
+            libc::execve(candidate.as_ptr(), plan.argv.as_ptr(), plan.envp.as_ptr());
             match *libc::__errno_location() {
                 libc::EACCES => denied = true,
                 libc::ENOENT | libc::ENOTDIR => {}
@@ -351,7 +312,10 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         if plan.terminal {
             check(libc::c_long::from(libc::ioctl(0, libc::TIOCSCTTY, 0)))?;
         }
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        // Nothing of the guest's own handlers may run on its memory.
+        for signal in [libc::SIGPIPE, libc::SIGSEGV, libc::SIGBUS] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -366,6 +330,9 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
             check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;
             check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
             check(libc::syscall(libc::SYS_setresuid, id, id, id))?;
+            // Where the host lets programs that change users be looked into, the change
+            // made this memory, which is the guest's, open to the new one.
+            libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         }
         if !plan.filter.is_empty() {
             let program = libc::sock_fprog {
@@ -383,12 +350,10 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
 ///
 /// # Safety
 /// As [`become_command`].
-unsafe fn fail(report: c_int, step: u8) -> ! {
-    // SAFETY: as `become_command`.
+unsafe fn fail(report: &Report, step: u8) -> ! {
+    // SAFETY: as `become_command`; nobody else looks at the report before the end.
     unsafe {
-        let number = (*libc::__errno_location()).to_ne_bytes();
-        let message = [step, number[0], number[1], number[2], number[3]];
-        libc::write(report, message.as_ptr().cast(), message.len());
+        report.say(step, *libc::__errno_location());
         libc::_exit(127)
     }
 }

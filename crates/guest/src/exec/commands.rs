@@ -19,6 +19,7 @@ use crate::exec::kept;
 use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
 use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, never_ran};
+use crate::exec::vfork::Memory;
 use crate::{limits, sys};
 
 /// See the module.
@@ -34,7 +35,6 @@ pub(crate) struct Commands {
     watched: BTreeSet<ExecId>,
     leftover: Vec<Group>,
     drains: Vec<OwnedFd>,
-    started: u64,
     scratch: Vec<u8>,
 }
 
@@ -56,7 +56,6 @@ impl Commands {
             watched: BTreeSet::new(),
             leftover: Vec::new(),
             drains: Vec::new(),
-            started: 0,
             scratch: vec![0; limits::PIECE_BYTES],
         }
     }
@@ -95,13 +94,14 @@ impl Commands {
             )));
         }
         self.freezer.thaw(&mut self.cgroups, out)?;
-        self.started += 1;
-        let mut group = self.cgroups.make(self.started);
+        let mut group = self.cgroups.make();
+        let alone = self.running.is_empty() && self.leftover.is_empty() && group.sees_all();
+        let memory = if alone { Memory::Borrowed } else { Memory::Copied };
         let now = Instant::now();
-        let started = match self.launcher.start(&request, &group) {
+        let started = match self.launcher.start(&request, &group, memory) {
             Ok(started) => started,
             Err(error) => {
-                self.cgroups.remove(&group);
+                self.leftover.extend(self.cgroups.take_back(group));
                 return Err(error);
             }
         };
@@ -276,8 +276,9 @@ impl Commands {
                 running.reaped(reaped, now);
             }
         }
-        let cgroups = &self.cgroups;
-        self.leftover.retain(|group| !cgroups.remove(group));
+        for group in std::mem::take(&mut self.leftover) {
+            self.leftover.extend(self.cgroups.take_back(group));
+        }
     }
 
     /// Moves every command on by the clock, and finishes those that are over.
@@ -317,9 +318,7 @@ impl Commands {
         }
         let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
         self.table.finish(id, bytes);
-        if !self.cgroups.remove(&finished.group) {
-            self.leftover.push(finished.group);
-        }
+        self.leftover.extend(self.cgroups.take_back(finished.group));
         self.drains.extend(finished.pipes);
         let excess = self.drains.len().saturating_sub(limits::DRAINS_MAX);
         self.drains.drain(..excess);

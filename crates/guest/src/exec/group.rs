@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::exec::tree;
-use crate::sys;
+use crate::{limits, sys};
 
 /// The group of the sandbox that this guest was given to make others in.
 #[derive(Debug)]
@@ -39,13 +40,22 @@ pub(crate) struct Cgroups {
     frozen: bool,
     /// Processes that were stopped by signal, where there is no cgroup.
     stopped: BTreeSet<i32>,
+    /// Empty groups for the next commands, since making one costs as much as a command.
+    stock: Vec<Group>,
+    made: u64,
 }
 
 /// The processes of one command.
 #[derive(Debug)]
 pub(crate) enum Group {
     /// A child cgroup of version 2.
-    Unified { dir: OwnedFd, name: String },
+    Unified {
+        dir: OwnedFd,
+        events: Option<File>,
+        name: String,
+        /// Some kernels kill whatever is born into a group that was ever killed.
+        killed: bool,
+    },
     /// A child cgroup of the version 1 freezer.
     Freezer { dir: OwnedFd, name: String },
     /// The tree beneath a process.
@@ -67,6 +77,11 @@ fn write(dir: &OwnedFd, file: &str, text: &str) -> io::Result<()> {
     File::from(fd).write_all(text.as_bytes())
 }
 
+fn open_file(dir: &OwnedFd, file: &str) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, file, flags, Mode::empty()).ok().map(File::from)
+}
+
 fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
     let fd = rustix::fs::openat(dir, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = String::new();
@@ -76,7 +91,8 @@ fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
 
 impl Cgroups {
     pub(crate) fn new(given: Given) -> Self {
-        Self { given, run: None, frozen: false, stopped: BTreeSet::new() }
+        let stopped = BTreeSet::new();
+        Self { given, run: None, frozen: false, stopped, stock: Vec::new(), made: 0 }
     }
 
     /// The group of all commands. `None`: the kernel gives none.
@@ -94,29 +110,43 @@ impl Cgroups {
         self.run.as_ref()
     }
 
-    /// A new group. Falls back to walking when the kernel gives no cgroup, because a
+    /// An empty group. Falls back to walking when the kernel gives no cgroup, because a
     /// command that runs without one is better than none.
-    pub(crate) fn make(&mut self, number: u64) -> Group {
-        let name = format!("x{number}");
+    pub(crate) fn make(&mut self) -> Group {
+        if let Some(group) = self.stock.pop() {
+            return group;
+        }
+        self.made += 1;
+        let name = format!("x{}", self.made);
         let made = self.run().and_then(|parent| {
             rustix::fs::mkdirat(parent, &name, Mode::from_raw_mode(0o755)).ok()?;
             open_dir(parent.as_fd(), &name).ok()
         });
         match (&self.given, made) {
-            (Given::Unified(_), Some(dir)) => Group::Unified { dir, name },
+            (Given::Unified(_), Some(dir)) => {
+                // Read after every command, so it stays open.
+                let events = open_file(&dir, "cgroup.events");
+                Group::Unified { dir, events, name, killed: false }
+            }
             (Given::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
             _ => Group::Walk { main: 0, before: tree::orphans() },
         }
     }
 
-    /// Removes the group if nothing is left in it; says whether it is gone.
-    pub(crate) fn remove(&self, group: &Group) -> bool {
+    /// Takes a group back if nothing is left in it; else gives it again.
+    pub(crate) fn take_back(&mut self, group: Group) -> Option<Group> {
         let (Some(parent), Group::Unified { name, .. } | Group::Freezer { name, .. }) =
-            (&self.run, group)
+            (&self.run, &group)
         else {
-            return true;
+            return None;
         };
-        rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) != Err(rustix::io::Errno::BUSY)
+        let used_up = matches!(&group, Group::Unified { killed: true, .. });
+        if !used_up && self.stock.len() < limits::STOCK_MAX && group.is_empty(&BTreeSet::new()) {
+            self.stock.push(group);
+            return None;
+        }
+        let removed = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        (removed == Err(rustix::io::Errno::BUSY)).then_some(group)
     }
 
     /// Begins to stop all that is in a group of a command. `false`: there is no means.
@@ -185,6 +215,14 @@ impl Group {
         }
     }
 
+    /// Whether what an earlier command left behind would be known.
+    pub(crate) fn sees_all(&self) -> bool {
+        match self {
+            Self::Unified { .. } | Self::Freezer { .. } => true,
+            Self::Walk { before, .. } => before.is_empty(),
+        }
+    }
+
     /// A file to which a process writes `0` to join, open for writing.
     pub(crate) fn door(&self) -> Option<OwnedFd> {
         let Self::Freezer { dir, .. } = self else { return None };
@@ -200,9 +238,10 @@ impl Group {
     }
 
     /// Kills all that is in it now. To be repeated until [`Group::is_empty`].
-    pub(crate) fn kill(&self, others: &BTreeSet<i32>) {
+    pub(crate) fn kill(&mut self, others: &BTreeSet<i32>) {
         match self {
-            Self::Unified { dir, .. } => {
+            Self::Unified { dir, killed, .. } => {
+                *killed = true;
                 if write(dir, "cgroup.kill", "1").is_err() {
                     kill_members(dir);
                 }
@@ -220,8 +259,12 @@ impl Group {
     /// Whether no process is left.
     pub(crate) fn is_empty(&self, others: &BTreeSet<i32>) -> bool {
         match self {
-            Self::Unified { dir, .. } => read(dir, "cgroup.events")
-                .is_ok_and(|events| events.lines().any(|line| line == "populated 0")),
+            Self::Unified { events, .. } => {
+                let mut text = [0; 64];
+                let read = events.as_ref().and_then(|events| events.read_at(&mut text, 0).ok());
+                let lines = text[..read.unwrap_or(0)].split(|byte| *byte == b'\n');
+                lines.into_iter().any(|line| line == b"populated 0")
+            }
             Self::Freezer { dir, .. } => {
                 read(dir, "cgroup.procs").is_ok_and(|members| members.trim().is_empty())
             }

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use crate::exec::child::{self, Ours, Started};
 use crate::exec::group::Group;
 use crate::exec::output::{Output, Spills};
+use crate::exec::report::Report;
 use crate::exec::table::Caller;
 use crate::exec::terminal::Terminal;
 use crate::sys::Reaped;
@@ -25,22 +26,20 @@ pub(crate) enum Pipe {
     Stdin,
     Stdout,
     Stderr,
-    Report,
     Terminal,
 }
 
 /// A command between its fork and its outcome.
 #[derive(Debug)]
 pub(crate) struct Running {
-    program: String,
     pub(crate) pid: i32,
     stdin: Option<(OwnedFd, Vec<u8>, usize)>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
     terminal: Option<Terminal>,
     answers: Vec<(Caller, Result<(), Error>)>,
-    report: Option<OwnedFd>,
-    refused: Option<Error>,
+    program: String,
+    report: Report,
     began: Instant,
     deadline: Instant,
     exit: Option<(Reaped, Instant)>,
@@ -70,15 +69,14 @@ impl Running {
             Ours::Terminal(fd) => (None, None, None, Some(Terminal::new(fd, feed))),
         };
         Self {
-            program: child::program(&request.command),
             pid: started.pid,
             stdin,
             stdout,
             stderr,
             terminal,
             answers: Vec::new(),
-            report: Some(started.report),
-            refused: None,
+            program: child::program(&request.command),
+            report: started.report,
             began: now,
             deadline: now + Duration::from_millis(request.deadline_ms),
             exit: None,
@@ -100,7 +98,6 @@ impl Running {
             pipe(Pipe::Stdin, self.stdin.as_ref().map(|(fd, ..)| fd), writes),
             pipe(Pipe::Stdout, self.stdout.as_ref(), reads),
             pipe(Pipe::Stderr, self.stderr.as_ref(), reads),
-            pipe(Pipe::Report, self.report.as_ref(), reads),
             terminal,
         ]
         .into_iter()
@@ -138,7 +135,6 @@ impl Running {
                     self.hang_up();
                 }
             }
-            Pipe::Report => self.read_report(),
         }
     }
 
@@ -182,17 +178,6 @@ impl Running {
         taken.map(|caller| (caller, Ok(()))).chain(self.answers.drain(..))
     }
 
-    fn read_report(&mut self) {
-        let Some(fd) = &self.report else { return };
-        let mut report = [0; 5];
-        match rustix::io::read(fd, &mut report) {
-            Ok(length) => self.refused = child::refusal(&report[..length], &self.program),
-            Err(Errno::AGAIN | Errno::INTR) => return,
-            Err(_) => {}
-        }
-        self.report = None;
-    }
-
     /// Notes that the command's own process ended.
     pub(crate) fn reaped(&mut self, reaped: Reaped, now: Instant) {
         self.exit = Some((reaped, now));
@@ -230,8 +215,8 @@ impl Running {
         }
         match &self.exit {
             Some((_, at)) => {
-                let open = [&self.stdout, &self.stderr, &self.report].iter().any(|fd| fd.is_some());
-                !(open || self.terminal.is_some()) || now >= *at + Self::DRAIN
+                let pipes = self.stdout.is_some() || self.stderr.is_some();
+                !(pipes || self.terminal.is_some()) || now >= *at + Self::DRAIN
             }
             None => false,
         }
@@ -247,7 +232,6 @@ impl Running {
         scratch: &mut [u8],
         out_of_memory: &mut dyn FnMut() -> bool,
     ) -> Finished {
-        self.read_report();
         for pipe in [Pipe::Stdout, Pipe::Stderr, Pipe::Terminal] {
             self.ready(pipe, id, output, spills, scratch);
         }
@@ -259,7 +243,7 @@ impl Running {
         };
         let spill = output.finish(id, spills);
         let ended = self.exit.map_or_else(Instant::now, |(_, at)| at);
-        let outcome = match self.refused {
+        let outcome = match child::refusal(&self.report, &self.program) {
             Some(error) => Err(error),
             None => Ok(Executed {
                 stdout: Vec::new(),

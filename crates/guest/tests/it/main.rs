@@ -12,4 +12,5 @@ mod freeze;
 mod harness;
 mod hostile;
 mod listen;
+mod speed;
 mod terminal;

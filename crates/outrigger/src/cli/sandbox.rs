@@ -1,6 +1,6 @@
 //! `outrigger sandbox`, as it is typed.
 
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, value_parser};
 use std::path::PathBuf;
 
 use super::Output;
@@ -64,6 +64,31 @@ pub(crate) enum Sandbox {
     /// Look at snapshots and forget them.
     #[command(subcommand)]
     Snapshots(Snapshots),
+    /// Make a template of an image: a tar of `docker save`, of an OCI layout, or of a whole
+    /// root filesystem.
+    Import {
+        /// What the template is called.
+        template: String,
+        /// The archive, or `-` for standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Make a template of an image of a registry. Anonymously; by tag or by digest.
+    Pull {
+        /// What the template is called.
+        template: String,
+        /// The image, for example `registry.example.org/team/tools:1.2`.
+        image: String,
+        /// Speak to the registry without encryption.
+        #[arg(long)]
+        http: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Look at templates and remove them.
+    #[command(subcommand)]
+    Templates(Templates),
     /// Make another sandbox from the disk of one, as it is now.
     Fork {
         /// The sandbox.
@@ -100,6 +125,23 @@ pub(crate) enum Snapshots {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Templates {
+    /// List templates.
+    Ls {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove templates. Sandboxes that stand on them stay as they are.
+    Rm {
+        /// The templates.
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Create {
     /// What it is called; otherwise a name is made up.
@@ -124,7 +166,7 @@ pub(crate) struct Create {
     pub(crate) disk_mib: Option<u64>,
     /// The least isolation that is accepted.
     #[arg(long, value_enum, value_name = "CLASS", help_heading = "Limits")]
-    pub(crate) isolation_min: Option<Least>,
+    pub(crate) isolation_min: Option<crate::config::Least>,
     /// Suspend it when it was not used for so long.
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..=315_360_000), help_heading = "Lifetime")]
     pub(crate) idle_seconds: Option<u64>,
@@ -133,16 +175,6 @@ pub(crate) struct Create {
     pub(crate) age_seconds: Option<u64>,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// Classes of isolation that can be asked for.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum Least {
-    Reduced,
-    RootlessSingle,
-    RootlessRange,
-    RootRange,
 }
 
 #[derive(Debug, Args)]
@@ -191,6 +223,9 @@ impl Sandbox {
             | Self::Suspend { output, .. }
             | Self::Snapshot { output, .. }
             | Self::Snapshots(Snapshots::Ls { output } | Snapshots::Rm { output, .. })
+            | Self::Import { output, .. }
+            | Self::Pull { output, .. }
+            | Self::Templates(Templates::Ls { output } | Templates::Rm { output, .. })
             | Self::Fork { output, .. }
             | Self::Rm { output, .. } => Some(*output),
         }

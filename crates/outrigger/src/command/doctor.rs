@@ -1,6 +1,6 @@
 //! `outrigger doctor`: what this machine offers, what is missing, and what fixes it.
 
-use outrigger_sandbox::{Capabilities, Layer};
+use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
 
 use crate::config::Config;
@@ -15,6 +15,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
     let screen = Screen::on_stdout(doctor.output);
     let capabilities = outrigger_sandbox_native::probe();
+    let docker = compose::docker(paths, &config).await;
     let store = compose::store(paths).await;
     let model = config.model.choice().and_then(|choice| models::open(&choice));
     if screen.is_json() {
@@ -23,6 +24,10 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
             "sandbox": match &capabilities {
                 Ok(found) => json!({ "ok": true, "capabilities": found }),
                 Err(error) => json!({ "ok": false, "error": error.to_string() }),
+            },
+            "docker": match &docker {
+                Ok(found) => json!({ "ok": true, "capabilities": found.capabilities() }),
+                Err(failure) => json!({ "ok": false, "error": failure.message }),
             },
             "store": { "ok": store.is_ok(), "dir": paths.data().display().to_string() },
             "model": match &model {
@@ -36,6 +41,12 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     match &capabilities {
         Ok(found) => sandbox(&screen, found),
         Err(error) => screen.note(Tone::Error, format!("  ✗ {error}")),
+    }
+    screen.note(Tone::Strong, "Docker");
+    match &docker {
+        Ok(found) => sandbox(&screen, found.capabilities()),
+        // Nobody needs it who did not ask for it.
+        Err(failure) => screen.note(Tone::Detail, format!("  – {}", inert(&failure.message))),
     }
     screen.note(Tone::Strong, "Store");
     match &store {

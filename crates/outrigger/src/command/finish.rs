@@ -82,8 +82,7 @@ impl Finish<'_> {
             // Who cancelled deleted them already, unless one was being made just then.
             self.engine.rest(self.session).await.unwrap_or_default()
         };
-        let collected = self.engine.collect(self.retention_ms).await;
-        troubles.extend(collected.map(|collected| collected.troubles).unwrap_or_default());
+        troubles.extend(self.engine.collect(self.retention_ms).await.troubles);
         troubles.iter().for_each(|trouble| screen.trouble(trouble));
     }
 

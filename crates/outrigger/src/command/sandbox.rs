@@ -7,7 +7,9 @@ mod copy;
 mod exec;
 mod listing;
 mod shell;
+mod templates;
 
+use outrigger_engine::Owner;
 use outrigger_sandbox::{
     Backend, Began, Error, Listed, Origin, Sandbox, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
 };
@@ -32,8 +34,32 @@ struct Desk {
 pub(crate) async fn execute(paths: &Paths, asked: cli::Sandboxes) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     paths.prepare()?;
-    let desk = desk(paths, config, asked.like.as_deref()).await?;
+    // Images become templates of the native backend, whatever the first sandbox is.
     match asked.verb {
+        cli::Sandbox::Import { template, file, output } => {
+            templates::import(paths, &config, &template, &file, output).await
+        }
+        cli::Sandbox::Pull { template, image, http, output } => {
+            templates::pull(paths, &config, &template, image, http, output).await
+        }
+        cli::Sandbox::Templates(cli::Templates::Ls { output }) => {
+            templates::ls(paths, &config, output).await
+        }
+        cli::Sandbox::Templates(cli::Templates::Rm { names, output }) => {
+            templates::remove(paths, &config, &names, output).await
+        }
+        verb => use_sandboxes(paths, config, asked.like.as_deref(), verb).await,
+    }
+}
+
+async fn use_sandboxes(
+    paths: &Paths,
+    config: Config,
+    like: Option<&str>,
+    verb: cli::Sandbox,
+) -> Outcome<u8> {
+    let desk = desk(paths, config, like).await?;
+    match verb {
         cli::Sandbox::Create(create) => desk.create(create).await,
         cli::Sandbox::Ls { output } => listing::sandboxes(&desk, output).await,
         cli::Sandbox::Exec(asked) => exec::execute(&desk, asked).await,
@@ -53,6 +79,9 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Sandboxes) -> Outcome<u8>
         }
         cli::Sandbox::Fork { name, new, output } => desk.fork(&name, new, output).await,
         cli::Sandbox::Rm { names, output } => desk.remove(&names, output).await,
+        cli::Sandbox::Import { .. } | cli::Sandbox::Pull { .. } | cli::Sandbox::Templates(_) => {
+            unreachable!("templates are no sandboxes, and were taken care of before")
+        }
     }
 }
 
@@ -123,11 +152,21 @@ impl Desk {
 
     async fn create(&self, asked: cli::Create) -> Outcome<u8> {
         let id = sandbox_id(&asked.name.clone().unwrap_or_else(|| fresh("sandbox")))?;
+        self.not_a_sessions(&id).await?;
         let spec = self.spec(&asked)?;
         let mut screen = Screen::new(asked.output);
         let making = self.backend.create(&id, &spec);
         let sandbox = screen.during("making the sandbox", making).await;
         self.made(&*sandbox.map_err(|error| failed(&error))?, asked.output)
+    }
+
+    /// What a session's sandbox would be called is deleted when no session names it.
+    async fn not_a_sessions(&self, id: &SandboxId) -> Outcome {
+        if Owner::of(id).is_none() || self.listed().await?.iter().any(|listed| listed.id == *id) {
+            return Ok(());
+        }
+        let text = format!("`{id}` is a name for the sandbox of a session");
+        Err(Failure::new(Kind::Usage, text).hint("Give a name without a dot."))
     }
 
     fn made(&self, sandbox: &dyn Sandbox, output: Output) -> Outcome<u8> {
@@ -219,6 +258,7 @@ impl Desk {
 
     async fn fork(&self, name: &str, new: Option<String>, output: Output) -> Outcome<u8> {
         let new = sandbox_id(&new.unwrap_or_else(|| fresh("sandbox")))?;
+        self.not_a_sessions(&new).await?;
         if self.listed().await?.iter().any(|listed| listed.id == new) {
             let text = format!("there is a sandbox `{new}` already");
             return Err(Failure::new(Kind::Conflict, text).hint("Give another name."));
@@ -255,15 +295,4 @@ fn removed(names: &[String], output: Output) -> Outcome<u8> {
         show::line(&json!({ "type": "removed", "names": names }))?;
     }
     Ok(0)
-}
-
-impl From<cli::Least> for outrigger_sandbox::Isolation {
-    fn from(least: cli::Least) -> Self {
-        match least {
-            cli::Least::Reduced => Self::Reduced,
-            cli::Least::RootlessSingle => Self::RootlessSingle,
-            cli::Least::RootlessRange => Self::RootlessRange,
-            cli::Least::RootRange => Self::RootRange,
-        }
-    }
 }

@@ -96,6 +96,7 @@ impl<'de> Deserialize<'de> for Name {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BackendName {
     Native,
+    Docker,
 }
 
 impl BackendName {
@@ -103,18 +104,22 @@ impl BackendName {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Docker => "docker",
         }
     }
 }
 
 /// The least isolation that is accepted. None at all can't be asked for.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 pub(crate) enum Least {
     Reduced,
     RootlessSingle,
+    Container,
     RootlessRange,
     RootRange,
+    Gvisor,
 }
 
 impl From<Least> for Isolation {
@@ -122,8 +127,10 @@ impl From<Least> for Isolation {
         match least {
             Least::Reduced => Self::Reduced,
             Least::RootlessSingle => Self::RootlessSingle,
+            Least::Container => Self::Container,
             Least::RootlessRange => Self::RootlessRange,
             Least::RootRange => Self::RootRange,
+            Least::Gvisor => Self::Gvisor,
         }
     }
 }
@@ -204,6 +211,14 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
+    /// The root filesystem that it begins with.
+    pub(crate) fn template(&self) -> Option<&str> {
+        match &self.spec.origin {
+            Origin::Template(name) => Some(name),
+            Origin::Snapshot(_) => None,
+        }
+    }
+
     fn overlay(&mut self, file: SandboxFile) {
         let whole =
             |own: u64, new: Option<u64>, unit: u64| new.map_or(own, |new| new.saturating_mul(unit));

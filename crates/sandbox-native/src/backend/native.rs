@@ -130,7 +130,39 @@ impl Native {
         }
     }
 
+    /// The sandbox behind a link that is in use, which needs nobody else to be asked.
+    fn linked(&self, id: &SandboxId) -> Option<Remote> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let link = links.get(id)?.1.upgrade().filter(|link| link.is_open())?;
+        Some(Remote::new(id.clone(), Began::Attached, link))
+    }
+
+    /// Lets the processes of a frozen sandbox go on before its next command does.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] if it does not live.
+    pub async fn thaw(&self, id: &SandboxId) -> Result<(), Error> {
+        if let Some(sandbox) = self.linked(id) {
+            match sandbox.thaw().await {
+                Err(Error::Lost { .. }) => {}
+                done => return done,
+            }
+        }
+        let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
+        let (answer, socket) = self.ask(Request::Find(id.clone())).await?;
+        match self.attach(id, answer, socket).await? {
+            Found::Living { sandbox, .. } => sandbox.thaw().await,
+            Found::Nothing => Err(absent),
+        }
+    }
+
     async fn try_freeze(&self, id: &SandboxId) -> Result<(), Error> {
+        if let Some(sandbox) = self.linked(id) {
+            match sandbox.freeze().await {
+                Err(Error::Lost { .. }) => {}
+                done => return done,
+            }
+        }
         let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
         match self.ask(Request::Find(id.clone())).await? {
             (Answer::Absent { cold: true }, _) => Ok(()),

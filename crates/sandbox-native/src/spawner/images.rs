@@ -100,10 +100,7 @@ impl Spawner {
     fn owners(&self) -> Owners {
         match self.sandboxes.isolation {
             Isolation::RootRange => Owners::Layer,
-            Isolation::Fake
-            | Isolation::Reduced
-            | Isolation::RootlessSingle
-            | Isolation::RootlessRange => Owners::Caller,
+            _ => Owners::Caller,
         }
     }
 

@@ -513,11 +513,11 @@ mod tests {
         assert_eq!(std::fs::metadata(dir.path().join("usr/bin")).unwrap().mtime(), 1_000_000);
     }
 
-    #[test]
-    fn hostile_entries_are_refused_and_nothing_is_outside() {
+    /// Layers that are up to something, by what it is.
+    fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         let long = "n".repeat(99);
         let deep = "d/".repeat(49) + "f";
-        let cases: &[(&str, Vec<u8>)] = &[
+        vec![
             ("absolute", build(&[raw(b'0', "/etc/passwd", "x")])),
             ("climbing", build(&[raw(b'0', "a/../../out", "x")])),
             ("climbing link", build(&[raw(b'2', "up", "../.."), raw(b'0', "up/out", "x")])),
@@ -549,16 +549,20 @@ mod tests {
             ("sparse claim", build(&[Raw { size: Some(20 << 30), ..raw(b'0', "a", "") }])),
             ("cut", build(&[Raw { size: Some(4096), ..raw(b'0', "a", "x") }])),
             ("fine", build(&[raw(b'0', &long, ""), raw(b'0', &deep, "")])),
-        ];
+        ]
+    }
+
+    #[test]
+    fn hostile_entries_are_refused_and_nothing_is_outside() {
         let mut said = String::new();
-        for (name, archive) in cases {
+        for (name, archive) in hostile() {
             let dir = tempfile::tempdir().unwrap();
             let (inside, outside) = (dir.path().join("in"), dir.path().join("outside"));
             for dir in [&inside, &outside] {
                 std::fs::create_dir(dir).unwrap();
             }
             std::fs::write(outside.join("secret"), "secret").unwrap();
-            let done = unpack(archive, &inside).err().map(|error| error.to_string());
+            let done = unpack(&archive, &inside).err().map(|error| error.to_string());
             said.push_str(&format!("{name}: {}\n", done.as_deref().unwrap_or("taken")));
             let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().collect();
             assert_eq!(left.len(), 2, "{name}: {left:?}");

@@ -292,10 +292,7 @@ impl Sandboxes {
         private(place.dir())?;
         let lease = match self.isolation {
             Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
-            Isolation::Fake
-            | Isolation::Reduced
-            | Isolation::RootlessSingle
-            | Isolation::RootlessRange => Lease::Single,
+            _ => Lease::Single,
         };
         self.ranges.extend(lease.number());
         if lowers.is_empty() && base == Base::HostTools {

@@ -92,6 +92,7 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("make a network namespace", unsafe { sys::unshare(libc::CLONE_NEWNET) })?;
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
+    forget_segments();
     await_go(&child.control)?;
     let output = child.root.enter()?;
     // The groups that were entered above become the root of the namespace.
@@ -106,6 +107,13 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("give up capabilities", sys::bound_capabilities(capabilities))?;
     let error = execute(child, &output, report)?;
     doing("execute the guest program", Err(error))
+}
+
+/// Lets segments of shared memory go with the last process that has them, so that a
+/// command that was killed for memory gives it back; see shm_rmid_forced in proc(5).
+/// Where the kernel leaves this to the host's root alone, they stay until the sandbox ends.
+fn forget_segments() {
+    let _ = std::fs::write("/proc/sys/kernel/shm_rmid_forced", "1");
 }
 
 /// Puts every descriptor at its number, closes all others, and executes. A failure of

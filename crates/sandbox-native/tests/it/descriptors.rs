@@ -39,12 +39,14 @@ async fn the_guest_has_what_it_serves_with_alone() {
     }
     let held: String = held.iter().map(|(kind, count)| format!("{count} {kind}\n")).collect();
     // Streams 0 to 2 and its own null; the control socket and the one connection; the
-    // directory for whole outputs and the group of its commands, each a mount of its own.
+    // directory for whole outputs and the group of its commands, each a mount of its own;
+    // beneath it, and nowhere else, the groups of all commands and of the next one.
     expect![[r#"
         4 /dev/null
         1 count of kills for memory
         2 directory without a way up
         2 eventfd
+        2 group for the next command
         1 group of all commands
         1 signalfd
         2 socket
@@ -56,6 +58,7 @@ fn kind(target: &str) -> String {
     match target {
         "/" => "directory without a way up".to_owned(),
         "/run" => "group of all commands".to_owned(),
+        target if target.starts_with("/run/x") => "group for the next command".to_owned(),
         target if target.ends_with("/memory.oom_control") || target.ends_with("/memory.events") => {
             "count of kills for memory".to_owned()
         }

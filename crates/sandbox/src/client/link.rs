@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::mpsc;
 
+use super::outbox::Outbox;
 use crate::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
 use crate::{Error, Generation, limits};
 
@@ -48,7 +49,7 @@ const EXCESS: &str = "its guest sent more output than it was asked for";
 pub struct Link {
     generation: Generation,
     waiting: Waiting,
-    frames: mpsc::Sender<Vec<u8>>,
+    outbox: Arc<Outbox>,
     next: AtomicU64,
 }
 
@@ -91,11 +92,11 @@ impl Link {
             FromGuest::Reply { .. } => return Err(lost("its guest did not greet")),
         };
         let waiting: Waiting = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
-        let (frames, outbox) = mpsc::channel(limits::GUEST_INBOX_FRAMES_MAX);
-        let over = Arc::new(Notify::new());
-        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&over)));
-        start(write(writes, outbox, over));
-        Ok(Self { generation, waiting, frames, next: AtomicU64::new(1) })
+        let outbox = Arc::new(Outbox::new(writes));
+        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&outbox)));
+        let works = Arc::clone(&outbox);
+        start(async move { works.work().await });
+        Ok(Self { generation, waiting, outbox, next: AtomicU64::new(1) })
     }
 
     /// Which life of the sandbox it leads to.
@@ -122,7 +123,7 @@ impl Link {
             Waiters::Over(why) => return Err(lost(why)),
         };
         let pending = Pending { link: self, request, replies, over: false };
-        self.frames.send(frame).await.map_err(|_| lost(self.why()))?;
+        self.outbox.send(frame).await;
         Ok(pending)
     }
 
@@ -137,6 +138,12 @@ impl Link {
             Waiters::Open(_) => ENDED,
             Waiters::Over(why) => why,
         }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.outbox.close();
     }
 }
 
@@ -162,7 +169,7 @@ impl Drop for Pending<'_> {
         }
         // If there is no room for it now, its answers come and are dropped.
         if let Ok(frame) = wire::encode(&ToGuest { request: self.request, ask: Ask::Forget }) {
-            let _ = self.link.frames.try_send(frame);
+            let _ = self.link.outbox.try_send(frame);
         }
     }
 }
@@ -196,7 +203,7 @@ async fn read(
     mut reads: impl AsyncRead + Unpin,
     mut gather: Gather,
     waiting: Waiting,
-    over: Arc<Notify>,
+    outbox: Arc<Outbox>,
 ) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -214,7 +221,7 @@ async fn read(
         }
     }
     // The other half of the stream goes too, which tells the guest.
-    over.notify_one();
+    outbox.close();
 }
 
 /// Gives every whole answer to whom it is for. An error says why this guest is not
@@ -263,28 +270,11 @@ fn locked(waiting: &Waiting) -> MutexGuard<'_, Waiters> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn write(
-    mut writes: impl AsyncWrite + Unpin,
-    mut outbox: mpsc::Receiver<Vec<u8>>,
-    over: Arc<Notify>,
-) {
-    let sending = async {
-        while let Some(frame) = outbox.recv().await {
-            if writes.write_all(&frame).await.is_err() || writes.flush().await.is_err() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = sending => {}
-        () = over.notified() => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Command, ExecId, Execute};
+    use tokio::io::AsyncWriteExt;
 
     fn reply(reply: Reply) -> Vec<u8> {
         wire::encode(&FromGuest::Reply { request: 1, reply }).unwrap()

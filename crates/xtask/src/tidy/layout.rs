@@ -24,12 +24,16 @@ pub(super) fn module_docs(project: &Project) -> Vec<Finding> {
         .collect()
 }
 
+/// The workspace of the fuzz targets, whose files its own manifest names.
+const FUZZ: &str = "fuzz/";
+
 /// A file that no module declares is never compiled, so its tests never run.
 pub(super) fn orphans(project: &Project) -> Vec<Finding> {
     project
         .sources
         .orphans
         .iter()
+        .filter(|path| !path.starts_with(FUZZ))
         .map(|path| {
             Finding::error(path, 1, "orphan", "no `mod` declares this file, so nobody compiles it")
         })
@@ -89,6 +93,7 @@ mod tests {
                 ("crates/store/src/known.rs", ""),
                 ("crates/store/tests/it/main.rs", ""),
                 ("crates/store/tests/it/lost.rs", ""),
+                ("fuzz/fuzz_targets/wire.rs", ""),
             ],
             &expect![[r"
                 crates/store/tests/it/lost.rs:1: orphan: no `mod` declares this file, so nobody compiles it

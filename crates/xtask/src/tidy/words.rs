@@ -5,9 +5,10 @@ use super::Project;
 use crate::finding::Finding;
 use crate::source::Source;
 
-/// Crates that make sandboxes, and so may hold `unsafe`.
+/// Crates that make sandboxes, and so may hold `unsafe`, and the program that attacks
+/// them from inside.
 const UNSAFE_CRATES: &[&str] =
-    &["guest", "sandbox-native", "sandbox-docker", "sandbox-kube", "sandbox-remote"];
+    &["evil", "guest", "sandbox-native", "sandbox-docker", "sandbox-kube", "sandbox-remote"];
 
 fn find(
     project: &Project,

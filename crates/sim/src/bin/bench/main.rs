@@ -1,4 +1,4 @@
-//! `bench turn [--json]`: what the harness costs, measured on the real thing.
+//! `bench turn|sandbox [--json]`: what harness and sandbox cost, measured on the real thing.
 //!
 //! Owns the figures that the project publishes, and how they are taken: the parts
 //! are put together as the product does it, and everything around the harness (the
@@ -17,6 +17,7 @@ mod journal;
 mod marks;
 mod memory;
 mod provider;
+mod sandbox;
 mod sizes;
 mod spawner;
 mod table;
@@ -45,6 +46,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What a sandbox costs, beside bubblewrap, crun and Docker.
+    Sandbox {
+        /// Prints an array of `{name, unit, n, min, p50, p99}` and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
     /// The provider that the measured harness asks.
     #[command(name = children::PROVIDER_MODE, hide = true)]
     Provider,
@@ -62,6 +69,11 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().bench {
         Bench::Provider => provider::serve(),
         Bench::Turn { json } => on_runtime(async { print(&turn().await?, json) }),
+        Bench::Sandbox { json } => on_runtime(async {
+            let report = sandbox::measure(progress).await?;
+            let text = if json { figure::to_json(&report.figures) } else { report.shown() };
+            say(&text)
+        }),
         Bench::Memory(load) => {
             on_runtime(async { say(&memory::taken_under(&load).await?.to_json()) })
         }

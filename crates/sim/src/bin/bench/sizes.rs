@@ -20,3 +20,18 @@ pub(crate) const WRITERS: u64 = 100;
 pub(crate) const STEPS_PER_BATCH: u64 = 20;
 /// Batches.
 pub(crate) const BATCHES: usize = 30;
+
+/// Rounds of the sandbox's figures.
+pub(crate) const SANDBOX_ROUNDS: usize = 60;
+/// Commands and reads of a file in each round.
+pub(crate) const SANDBOX_EXECS: usize = 10;
+/// Files of 4 KiB in the workspace of each round.
+pub(crate) const SANDBOX_FILES: usize = 50;
+/// Rounds from one sample of Docker to the next, which takes a hundred times as long.
+pub(crate) const SANDBOX_DOCKER_EVERY: usize = 4;
+/// Sandboxes that are kept ready where that is measured.
+pub(crate) const SANDBOX_WARM: u32 = 2;
+/// Sandboxes at once.
+pub(crate) const SANDBOX_CROWD: usize = 1_000;
+/// Tasks that make them.
+pub(crate) const SANDBOX_MAKERS: usize = 4;

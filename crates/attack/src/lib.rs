@@ -1,0 +1,23 @@
+//! The numbered attacks on sandboxes, with what each must come to.
+//!
+//! Owns the table of attacks, the stage that they are made on and the verdicts. It
+//! speaks to sandboxes through the port alone, so every backend faces the same; what
+//! is tried from inside does the program of the crate `evil`. It must never be linked
+//! into the product.
+//!
+//! Read first: [`table::ROWS`], [`run`].
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+mod native;
+mod outside;
+mod report;
+mod run;
+mod stage;
+pub mod table;
+
+pub use native::NativeWorld;
+pub use report::{Judged, Report, Verdict};
+pub use run::run;
+pub use stage::{Scale, Stage};

@@ -1,0 +1,20 @@
+//! Every limit of the attacks, with its unit in its name.
+
+/// Memory of a sandbox that is attacked from inside.
+pub const MEMORY_BYTES_MAX: u64 = 192 << 20;
+/// Its processes.
+pub const PIDS_MAX: u32 = 96;
+/// Its CPU, in thousandths of a core.
+pub const CPU_MILLIS_MAX: u32 = 1_000;
+/// Its disk.
+pub const DISK_BYTES_MAX: u64 = 96 << 20;
+/// Its files.
+pub const DISK_INODES_MAX: u64 = 8_000;
+/// From a deadline or a kill until a command with all its processes must be gone.
+pub const KILL_MS_MAX: u64 = 2_000;
+/// From the start of one attack until it counts as hanging.
+pub const ATTACK_MS_MAX: u64 = 120_000;
+/// What the process that holds the connection may grow by while output floods it.
+pub const GROWTH_BYTES_MAX: u64 = 96 << 20;
+/// A neighbour's p99 under attack, as hundredths of its idle one.
+pub const NEIGHBOUR_PERCENT: u64 = 200;

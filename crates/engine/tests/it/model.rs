@@ -1,0 +1,82 @@
+//! A model that says what it was told to say, one reply after the other.
+
+use async_trait::async_trait;
+use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, Usage};
+use outrigger_model::{Description, Error, Frames, Model, Request};
+use std::time::Duration;
+
+/// A reply: what it calls, and how long it takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    calls: Vec<(String, serde_json::Value)>,
+    think_ms: u64,
+}
+
+/// A reply that runs this.
+pub(crate) fn run(command: &str) -> Step {
+    call("execute", serde_json::json!({ "command": command }))
+}
+
+/// A reply that calls this.
+pub(crate) fn call(tool: &str, arguments: serde_json::Value) -> Step {
+    Step { calls: vec![(tool.to_owned(), arguments)], think_ms: 0 }
+}
+
+/// A last word.
+pub(crate) fn done() -> Step {
+    Step { calls: Vec::new(), think_ms: 0 }
+}
+
+impl Step {
+    /// The same, after some thought.
+    pub(crate) fn after(self, think_ms: u64) -> Self {
+        Self { think_ms, ..self }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Told {
+    steps: Vec<Step>,
+    description: Description,
+}
+
+impl Told {
+    pub(crate) fn new(steps: &[Step]) -> Self {
+        let description = Description {
+            name: "told".to_owned(),
+            provider: "told".to_owned(),
+            api: "told".to_owned(),
+            scripted: true,
+            context_tokens: 200_000,
+            output_tokens_max: 1_000,
+        };
+        Self { steps: steps.to_vec(), description }
+    }
+}
+
+#[async_trait]
+impl Model for Told {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
+        let spoken = request.items.iter().filter(|item| matches!(item, Item::Reply(_))).count();
+        let step = self.steps.get(spoken).cloned().unwrap_or_else(done);
+        tokio::time::sleep(Duration::from_millis(step.think_ms)).await;
+        let mut parts = vec![Part::Text(format!("reply {spoken}"))];
+        parts.extend(step.calls.into_iter().enumerate().map(|(index, (name, arguments))| {
+            let id = format!("call_{spoken}_{index}");
+            Part::Call(Call { id, name, arguments: arguments.to_string() })
+        }));
+        let origin = Origin {
+            api: "told".to_owned(),
+            provider: "told".to_owned(),
+            model: "told".to_owned(),
+            response_id: None,
+        };
+        let usage = Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() };
+        let fingerprint = Reply::fingerprint_of(&parts);
+        Ok(Reply { origin, parts, native: Vec::new(), fingerprint, stop: Stop::End, usage })
+    }
+}

@@ -1,0 +1,118 @@
+//! A backend that notes what it is asked, and fails where it is told to.
+
+use async_trait::async_trait;
+use outrigger_sandbox::fake::Fake;
+use outrigger_sandbox::{
+    Backend, Capabilities, Error, Listed, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots,
+    Spec, Suspend,
+};
+use std::sync::{Arc, Mutex};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Spy {
+    pub(crate) inner: Fake,
+    capabilities: Capabilities,
+    notes: Arc<Mutex<Vec<String>>>,
+    /// The next resume, and each after it until the disk is destroyed, finds it altered.
+    altered: Arc<Mutex<bool>>,
+    full: Arc<Mutex<bool>>,
+}
+
+impl Spy {
+    pub(crate) fn new(name: &str) -> Self {
+        let inner = Fake::new();
+        let capabilities =
+            Capabilities { backend: name.to_owned(), ..inner.capabilities().clone() };
+        let (notes, altered, full) = Default::default();
+        Self { inner, capabilities, notes, altered, full }
+    }
+
+    /// The same, but it can't do this.
+    pub(crate) fn without(mut self, how: Suspend) -> Self {
+        self.capabilities.suspend.retain(|offered| *offered != how);
+        self
+    }
+
+    /// Somebody writes to the disk of a cold sandbox.
+    pub(crate) fn alter(&self) {
+        *self.altered.lock().unwrap() = true;
+    }
+
+    /// No snapshot fits on the disk any more.
+    pub(crate) fn fill(&self) {
+        *self.full.lock().unwrap() = true;
+    }
+
+    fn note(&self, text: String) {
+        self.notes.lock().unwrap().push(text);
+    }
+
+    /// What it was asked since it was last asked this.
+    pub(crate) fn noted(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl Backend for Spy {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        if *self.altered.lock().unwrap() {
+            self.note(format!("altered {id}"));
+            let detail = "/workspace/a differs".to_owned();
+            return Err(Error::Altered { name: id.to_string(), detail });
+        }
+        let made = self.inner.create(id, spec).await?;
+        self.note(format!("create {id}: {:?}", made.began()));
+        Ok(made)
+    }
+
+    async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
+        self.inner.find(id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        Backend::list(&self.inner).await
+    }
+
+    async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        self.note(format!("destroy {id}"));
+        *self.altered.lock().unwrap() = false;
+        self.inner.destroy(id).await
+    }
+
+    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+        let done = self.inner.suspend(id, how).await;
+        let busy = if matches!(done, Err(Error::Busy { .. })) { ": busy" } else { "" };
+        self.note(format!("{how} {id}{busy}"));
+        done
+    }
+
+    fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        Ok(self)
+    }
+}
+
+#[async_trait]
+impl Snapshots for Spy {
+    async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
+        if *self.full.lock().unwrap() {
+            return Err(Error::Backend("no space left on the disk".to_owned()));
+        }
+        let taken = self.inner.take(sandbox, name).await?;
+        self.note(format!("keep {name}"));
+        Ok(taken)
+    }
+
+    async fn list(&self) -> Result<Vec<Snapshot>, Error> {
+        Snapshots::list(&self.inner).await
+    }
+
+    async fn remove(&self, name: &SnapshotId) -> Result<(), Error> {
+        self.note(format!("forget {name}"));
+        self.inner.remove(name).await
+    }
+}

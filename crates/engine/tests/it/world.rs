@@ -1,0 +1,162 @@
+//! An engine with sessions, and everything around them in memory.
+
+use outrigger_agent::{
+    Amounts, Author, Item, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId, Spec, State,
+    TurnLimits, Workspace,
+};
+use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
+use outrigger_policy::RuleSet;
+use outrigger_sandbox::fake::Fake;
+use outrigger_sandbox::{Backend, SandboxId};
+use outrigger_store::{Blobs, Memory};
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::model::{Step, Told};
+use crate::spy::Spy;
+
+#[derive(Debug)]
+struct VirtualClock(Instant);
+
+impl Clock for VirtualClock {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap()
+    }
+}
+
+/// A machine.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) journal: Memory,
+    pub(crate) spy: Spy,
+    pub(crate) care: Care,
+    pub(crate) sandboxes: Vec<(SandboxSpec, Spy)>,
+    clock: Arc<VirtualClock>,
+    workspace: Workspace,
+}
+
+/// A sandbox of a session, as it asks for it.
+pub(crate) fn asked(name: &str, scope: Scope) -> SandboxSpec {
+    SandboxSpec {
+        name: name.to_owned(),
+        backend: "fake".to_owned(),
+        isolation_min: "fake".to_owned(),
+        workspace: name == "work",
+        scope,
+    }
+}
+
+impl World {
+    /// With one sandbox, `work`, whose workspace begins with the file `seed`.
+    pub(crate) async fn new() -> Self {
+        Self::with(Spy::new("fake"), Scope::Thread).await
+    }
+
+    pub(crate) async fn with(spy: Spy, scope: Scope) -> Self {
+        let journal = Memory::default();
+        let mut builder = workspace::Builder::default();
+        builder.file("seed", b"seed\n", false);
+        let archive = journal.put(builder.finish()).await.unwrap();
+        let workspace = Workspace { archive, bytes: 0, files: 1, source: "here".to_owned() };
+        let sandboxes = vec![(asked("work", scope), spy.clone())];
+        let clock = Arc::new(VirtualClock(Instant::now()));
+        Self { journal, spy, care: Care::default(), sandboxes, clock, workspace }
+    }
+
+    pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
+        let site = |(asked, spy): &(SandboxSpec, Spy)| {
+            let backend: Arc<dyn Backend> = Arc::new(spy.clone());
+            let site = Site { backend, spec: Fake::spec(), care: self.care };
+            (asked.name.clone(), site)
+        };
+        Engine::new(Parts {
+            journal: Arc::new(self.journal.clone()),
+            blobs: Arc::new(self.journal.clone()),
+            model: Arc::new(Told::new(steps)),
+            sandboxes: self.sandboxes.iter().map(site).collect(),
+            rules: Arc::new(RuleSet::local_default()),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            feed: Feed::default(),
+        })
+    }
+
+    fn spec(&self) -> Spec {
+        let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
+        let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
+        tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+        Spec {
+            principal: "person:test".to_owned(),
+            model: ModelSpec {
+                name: "told".to_owned(),
+                provider: "told".to_owned(),
+                address: None,
+                context_tokens: 200_000,
+                output_tokens_max: 1_000,
+                scripted: true,
+            },
+            system: String::new(),
+            tools,
+            budget: Amounts::UNLIMITED,
+            turn: TurnLimits { steps_max: 100, wall_ms_max: 3_600_000 },
+            workspace: Some(self.workspace.clone()),
+            sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
+        }
+    }
+
+    pub(crate) async fn open(&self, engine: &Engine, name: &str) -> SessionId {
+        let session = session(name);
+        engine.open(&session, self.spec(), vec![said("go")]).await.unwrap();
+        session
+    }
+
+    /// A session that says what it was told to until it waits.
+    pub(crate) async fn played(&self, steps: &[Step]) -> (Engine, SessionId) {
+        let engine = self.engine(steps);
+        let session = self.open(&engine, "s1").await;
+        drive(&engine, &session).await;
+        (engine, session)
+    }
+}
+
+pub(crate) fn session(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+pub(crate) fn said(text: &str) -> Message {
+    Message { author: Author::Person("person:test".to_owned()), text: text.to_owned() }
+}
+
+pub(crate) async fn drive(engine: &Engine, session: &SessionId) {
+    let park = engine.drive(session, &Notify::new()).await.unwrap();
+    assert_eq!(park, Park::Message);
+}
+
+/// Another turn, after the sandboxes were looked after.
+pub(crate) async fn next_turn(engine: &Engine, session: &SessionId) {
+    assert_eq!(engine.rest(session).await.unwrap(), []);
+    engine.say(session, said("go on")).await.unwrap();
+    drive(engine, session).await;
+}
+
+pub(crate) fn work(session: &SessionId) -> SandboxId {
+    Engine::sandbox_id(session, "work")
+}
+
+/// What the model was told beside results.
+pub(crate) fn notices(state: &State) -> Vec<String> {
+    let notice = |item: &Item| match item {
+        Item::Notice(text) => Some(text.to_string()),
+        _ => None,
+    };
+    state.conversation().iter().filter_map(notice).collect()
+}
+
+/// What the tools gave.
+pub(crate) fn results(state: &State) -> Vec<String> {
+    let result = |item: &Item| match item {
+        Item::Result(result) => Some(result.text.clone()),
+        _ => None,
+    };
+    state.conversation().iter().filter_map(result).collect()
+}

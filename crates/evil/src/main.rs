@@ -1,0 +1,72 @@
+//! For tests: a program that attacks the sandbox it runs in.
+//!
+//! Owns the attempts that are made from inside and the words for what came of them.
+//! It never decides whether that is good: the table of attacks holds what is
+//! expected. Run outside of a sandbox it does harm.
+
+#![expect(unsafe_code, reason = "raw system calls are what this program is for")]
+
+mod bomb;
+mod calls;
+mod disk;
+mod gain;
+mod paths;
+mod process;
+mod report;
+mod sockets;
+mod spy;
+mod sys;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use report::Report;
+
+/// Attempts that are made together.
+type Group = (&'static str, fn(&Report));
+
+const GROUPS: &[Group] = &[
+    ("namespace", calls::namespace),
+    ("kernel", calls::kernel),
+    ("alien", calls::alien),
+    ("socket", sockets::sockets),
+    ("network", sockets::network),
+    ("device", paths::devices),
+    ("proc", paths::proc),
+    ("mask", paths::masks),
+    ("walk", paths::walk),
+    ("mounts", paths::mounts),
+    ("process", process::process),
+    ("guest", process::guest),
+    ("terminal", process::terminal),
+    ("gain", gain::gain),
+    ("page", gain::pages),
+    ("link", paths::links),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (mode, rest) = match words.split_first() {
+        Some((mode, rest)) => (mode.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    match mode {
+        "try" => {
+            for (name, group) in GROUPS {
+                if rest.is_empty() || rest.iter().any(|word| word == name) {
+                    group(&Report);
+                }
+            }
+            ExitCode::SUCCESS
+        }
+        "bomb" => bomb::run(rest),
+        "disk" => disk::run(rest),
+        "spy" => spy::run(rest),
+        _ => {
+            let usage = b"try GROUP... | bomb KIND [N] | disk KIND [N] | spy plant|look WORD\n";
+            // There is nowhere to complain to.
+            let _ = std::io::stderr().write_all(usage);
+            ExitCode::from(2)
+        }
+    }
+}

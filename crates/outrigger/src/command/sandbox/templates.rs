@@ -1,0 +1,122 @@
+//! Templates of the native backend: root filesystems out of images.
+
+use outrigger_sandbox_native::{Archive, Progress, Registry, Template, Transport};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::{failed, removed};
+use crate::cli::Output;
+use crate::compose;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, inert};
+
+/// How far an image is, in words that change while it goes on.
+#[derive(Debug, Default)]
+struct Reached(Mutex<String>);
+
+impl Reached {
+    fn note(&self, progress: &Progress) {
+        let Progress { layers, layers_total, bytes, bytes_total, .. } = progress;
+        let mut text = format!("layer {layers} of {layers_total}");
+        if let Some(total) = Some(*bytes_total).filter(|total| *total > 0) {
+            text += &format!(" · {} of {} MiB", bytes >> 20, total >> 20);
+        }
+        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = text;
+    }
+
+    fn words(&self) -> String {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+pub(super) async fn import(
+    paths: &Paths,
+    config: &Config,
+    name: &str,
+    file: &Path,
+    output: Output,
+) -> Outcome<u8> {
+    let unreadable =
+        |error: std::io::Error| Failure::new(Kind::Usage, format!("{}: {error}", file.display()));
+    let opened = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
+    let archive = Archive::new(std::fs::File::open(opened).map_err(unreadable)?);
+    let native = compose::native(paths, config).await?;
+    let (reached, mut screen) = (Reached::default(), Screen::new(output));
+    let note = |progress: Progress| reached.note(&progress);
+    let made = screen.watching(|| reached.words(), native.import(name, archive, &note)).await;
+    tell(&made.map_err(|error| failed(&error))?, output)
+}
+
+pub(super) async fn pull(
+    paths: &Paths,
+    config: &Config,
+    name: &str,
+    reference: String,
+    http: bool,
+    output: Output,
+) -> Outcome<u8> {
+    let native = compose::native(paths, config).await?;
+    let transport = if http { Transport::Http } else { Transport::Https };
+    let source = Registry { reference, transport };
+    let (reached, mut screen) = (Reached::default(), Screen::new(output));
+    let note = |progress: Progress| reached.note(&progress);
+    let made = screen.watching(|| reached.words(), native.pull(name, &source, &note)).await;
+    tell(&made.map_err(|error| failed(&error))?, output)
+}
+
+fn object(template: &Template) -> serde_json::Value {
+    let layers: Vec<String> = template.layers.iter().map(ToString::to_string).collect();
+    json!({
+        "name": template.name,
+        "layers": layers,
+        "source": template.source,
+        "manifest": template.manifest.as_ref().map(ToString::to_string),
+        "made_at_ms": template.made_at_ms,
+    })
+}
+
+fn tell(template: &Template, output: Output) -> Outcome<u8> {
+    if output.json.is_some() {
+        show::line(&json!({ "type": "template", "template": object(template) }))?;
+    } else {
+        show::out(&template.name)?;
+    }
+    Ok(0)
+}
+
+pub(super) async fn ls(paths: &Paths, config: &Config, output: Output) -> Outcome<u8> {
+    let all = compose::native(paths, config).await?.templates().await;
+    let all = all.map_err(|error| failed(&error))?;
+    if output.json.is_some() {
+        let all: Vec<_> = all.iter().map(object).collect();
+        show::line(&json!({ "type": "templates", "templates": all }))?;
+        return Ok(0);
+    }
+    let width = all.iter().map(|template| template.name.len()).max().unwrap_or(0);
+    for template in &all {
+        let (name, when) = (&template.name, show::when(template.made_at_ms));
+        let layers = show::count(template.layers.len() as u64, "layer");
+        show::row(&format!("{name:width$}  {when}  {layers}  {}", inert(&template.source)))?;
+    }
+    if all.is_empty() {
+        let text = "no templates but `host-tools`, this machine's own programs";
+        Screen::new(output).note(Tone::Detail, text);
+    }
+    Ok(0)
+}
+
+pub(super) async fn remove(
+    paths: &Paths,
+    config: &Config,
+    names: &[String],
+    output: Output,
+) -> Outcome<u8> {
+    let native = compose::native(paths, config).await?;
+    for name in names {
+        native.remove_template(name).await.map_err(|error| failed(&error))?;
+    }
+    removed(names, output)
+}

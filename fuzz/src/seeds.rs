@@ -1,0 +1,127 @@
+//! Messages of every kind as first inputs of the targets, so that a short run begins
+//! beyond the framing.
+//!
+//! Owns where they are written: the directory that the variable [`DIRECTORY`] names,
+//! by the target itself before it reads its inputs. Must never write elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use outrigger_sandbox::wire::{self, Ask, FromGuest, Reply, Stream, ToGuest};
+use outrigger_sandbox::{
+    Command, Digest, End, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
+    FileReply, Generation, GrepPattern, Input, Occurrences, Precondition, TerminalSize, WriteMode,
+};
+use serde::Serialize;
+
+fn id() -> ExecId {
+    ExecId::new("e").expect("a valid id")
+}
+
+fn path() -> String {
+    "a/b".to_owned()
+}
+
+fn operations() -> Vec<FileOp> {
+    let (contents, digest) = (b"text".to_vec(), Precondition::Digest(Digest([7; 32])));
+    let pattern = GrepPattern::Regex("a+".to_owned());
+    vec![
+        FileOp::List { path: path(), entries_max: 9 },
+        FileOp::Stat { path: path() },
+        FileOp::Read { path: path(), offset: 1, bytes_max: 9 },
+        FileOp::ReadLines { path: path(), first: 1, lines_max: 9, bytes_max: 9 },
+        FileOp::Write {
+            id: id(),
+            path: path(),
+            contents: contents.clone(),
+            mode: WriteMode::Append,
+            executable: Some(true),
+            precondition: digest,
+        },
+        FileOp::Edit {
+            id: id(),
+            path: path(),
+            old: contents.clone(),
+            new: contents,
+            occurrences: Occurrences::All,
+        },
+        FileOp::Link { id: id(), path: path(), target: path() },
+        FileOp::MakeDir { id: id(), path: path() },
+        FileOp::Remove { id: id(), path: path() },
+        FileOp::Glob { root: path(), pattern: "**/*.rs".to_owned(), paths_max: 9 },
+        FileOp::Grep { root: path(), pattern, glob: Some("*".to_owned()), matches_max: 9 },
+        FileOp::Manifest { root: path(), after: Some(path()), entries_max: 9 },
+    ]
+}
+
+fn asks() -> Vec<Ask> {
+    let size = TerminalSize { rows: 24, columns: 80 };
+    let mut execute = Execute::new(id(), Command::Argv(vec![b"echo".to_vec(), b"x".to_vec()]));
+    execute.env = BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
+    execute.terminal = Some(size);
+    let shell = Execute::new(id(), Command::Shell("echo x".to_owned()));
+    let mut asks = vec![Ask::Execute(execute), Ask::Execute(shell), Ask::Kill(id())];
+    asks.push(Ask::Input { id: id(), input: Input::Bytes(b"typed".to_vec()) });
+    asks.push(Ask::Input { id: id(), input: Input::Size(size) });
+    asks.extend([Ask::Freeze, Ask::Thaw, Ask::Forget]);
+    asks.extend(operations().into_iter().map(Ask::Files));
+    asks
+}
+
+fn replies() -> Vec<Reply> {
+    let executed = Executed {
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        stdout_dropped_bytes: 1,
+        stderr_dropped_bytes: 2,
+        end: End::Signalled(9),
+        spill: Some(path()),
+        wall_ms: 3,
+        cpu_ms: 4,
+        peak_memory_bytes: 5,
+    };
+    let (kind, detail) = (FileErrorKind::Conflict, "why".to_owned());
+    let failed = Error::File(FileError { kind, path: path(), detail });
+    let bytes = FileReply::Bytes { bytes: b"text".to_vec(), total_bytes: 9 };
+    vec![
+        Reply::Output { stream: Stream::Stdout, bytes: b"text".to_vec() },
+        Reply::Output { stream: Stream::Stderr, bytes: b"text".to_vec() },
+        Reply::Executed(Ok(executed)),
+        Reply::Executed(Err(Error::Busy { reason: "a command runs".to_owned() })),
+        Reply::Killed(Ok(())),
+        Reply::Taken(Err(Error::Invalid("no terminal".to_owned()))),
+        Reply::Frozen(Ok(())),
+        Reply::Thawed(Ok(())),
+        Reply::Files(Ok(bytes)),
+        Reply::Files(Ok(FileReply::Done)),
+        Reply::Files(Err(failed)),
+    ]
+}
+
+/// Variable that names the directory of first inputs.
+const DIRECTORY: &str = "OUTRIGGER_FUZZ_SEEDS";
+
+/// Writes one file for each message, with what the target expects before it.
+fn write<T: Serialize>(before: &[u8], messages: &[T]) {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    for (number, message) in messages.iter().enumerate() {
+        let frame = wire::encode(message).expect("a small message fits into a frame");
+        let file = Path::new(&directory).join(format!("seed-{number:02}"));
+        std::fs::write(file, [before, &frame].concat()).expect("the seeds can be written");
+    }
+}
+
+/// For a target that reads what a host says, in pieces.
+pub fn to_guest() {
+    let all: Vec<_> = asks().into_iter().map(|ask| ToGuest { request: 1, ask }).collect();
+    write(&[64], &all);
+}
+
+/// For a target that reads what a guest says; `before` stands before each.
+pub fn from_guest(before: &[u8]) {
+    let reply = |reply| FromGuest::Reply { request: 1, reply };
+    let mut all: Vec<_> = replies().into_iter().map(reply).collect();
+    let generation = Generation::new("g").expect("a valid name");
+    all.push(FromGuest::Hello { version: wire::VERSION, generation });
+    write(before, &all);
+}
