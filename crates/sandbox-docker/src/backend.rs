@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use outrigger_sandbox::client::{Link, Remote};
 use outrigger_sandbox::{
     Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
-    Spec, State, Suspend,
+    Spec, Suspend,
 };
 use tokio::sync::{Mutex as Turn, Notify};
 
@@ -221,7 +221,13 @@ impl Inner {
 
     /// The handle of a sandbox that rests, which goes on resting.
     async fn attach_resting(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        if self.link(id, seen).is_none() && !self.engine.unpause(&seen.container).await? {
+        if self.link(id, seen).is_some() {
+            let docked = self.attach(id, seen, Began::Attached).await?;
+            docked.gate.rests(true);
+            return Ok(docked);
+        }
+        // A new link needs the guest, for as long as it takes to greet.
+        if !self.engine.unpause(&seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
         let docked = self.attach(id, &running(seen), Began::Attached).await?;
@@ -248,8 +254,8 @@ impl Inner {
     /// Makes or attaches. `None`: somebody else got in between; it is to be tried again.
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Option<Arc<Docked>>, Error> {
         let seen = live::look(&self.engine, id).await?;
-        match &seen {
-            Some(seen) => match seen.doing {
+        if let Some(seen) = &seen {
+            match seen.doing {
                 Doing::Running => return self.attach(id, seen, Began::Attached).await.map(Some),
                 Doing::Paused => return self.thaw(id, seen).await.map(Some),
                 Doing::Waiting => {
@@ -260,8 +266,7 @@ impl Inner {
                 }
                 // By the daemon's id, so that nothing newer is meant.
                 Doing::Ended => self.engine.remove(&seen.container).await?,
-            },
-            None => {}
+            }
         }
         let store = Store::Disk(id.clone());
         let (disk, began) = match store::find::<Disk>(&self.engine, &store).await? {
@@ -425,51 +430,6 @@ impl Inner {
             pause().await;
         }
         Err(last)
-    }
-
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
-        let engine = &self.engine;
-        let kind = (names::KIND, "disk");
-        let part = |part: Part| (names::PART, part.as_str());
-        let containers = engine.containers(&[kind, part(Part::Container)]).await?;
-        let records = engine.volumes(&[kind, part(Part::Record)]).await?;
-        let mut living = HashMap::new();
-        for container in containers {
-            let labels = container.labels.unwrap_or_default();
-            let (Some(id), Some((generation, _))) =
-                (labels.get(names::ID), live::life(&engine.owner, &labels))
-            else {
-                continue;
-            };
-            let state = container.state.map(|state| state.to_string()).unwrap_or_default();
-            let state = match state.as_str() {
-                "running" => State::Running,
-                "paused" => State::Frozen,
-                _ => State::Dead,
-            };
-            let began_ms = u64::try_from(container.created.unwrap_or(0)).unwrap_or(0) * 1000;
-            living.insert(id.clone(), (generation, state, began_ms));
-        }
-        let mut all = Vec::new();
-        for record in records {
-            let found = store::found::<Disk>(engine, &record.name, &record.labels)?;
-            let Some(id) = record.labels.get(names::ID) else { continue };
-            let lives = living.remove(id);
-            let Ok(id) = SandboxId::new(id.clone()) else { continue };
-            let (generation, state, began_ms) = match lives {
-                Some((generation, state, began_ms)) => (Some(generation), state, began_ms),
-                None => (None, State::Dead, 0),
-            };
-            let used_ms = locked(&self.used).get(&id).map_or(0, |used| used.gate.used_ms());
-            let made_at_ms = found.record.made_at_ms;
-            let used_at_ms = made_at_ms.max(began_ms).max(used_ms);
-            let origin = found.record.origin;
-            // A life that ended does not go on.
-            let generation = generation.filter(|_| state != State::Dead);
-            all.push(Listed { id, state, generation, origin, made_at_ms, used_at_ms });
-        }
-        all.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok(all)
     }
 
     async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {

@@ -21,6 +21,7 @@ mod explain;
 mod guest;
 mod keeper;
 mod limits;
+mod list;
 mod live;
 mod maker;
 mod names;

@@ -75,13 +75,13 @@ impl Daemon {
     fn wait(&self) {
         let own = self.own.as_ref().unwrap();
         let begun = Instant::now();
-        // poll: the daemon tells nobody when it is ready.
         while !answers(&self.socket) {
             let ended = own.process.lock().unwrap().try_wait().unwrap();
             if ended.is_some() || begun.elapsed() > READY {
                 let log = std::fs::read_to_string(own.home.join("log")).unwrap_or_default();
                 panic!("dockerd does not come up ({ended:?}):\n{log}");
             }
+            // poll: the daemon tells nobody when it is ready.
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -134,12 +134,12 @@ fn end(process: &mut Child) {
     // It ends its own children when it is asked to, and not when it is killed.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     let begun = Instant::now();
-    // poll: only this can be waited for with a bound.
     while process.try_wait().unwrap().is_none() {
         if begun.elapsed() > READY {
             process.kill().unwrap();
             process.wait().unwrap();
         }
+        // poll: only this can be waited for with a bound.
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -118,9 +118,9 @@ async fn an_old_one_is_destroyed_by_whoever_opens_the_backend_next() {
     }
     let other = world.again().await;
     let begun = std::time::Instant::now();
-    // poll: lifetimes are seen to in the background.
     while !other.list().await.unwrap().is_empty() {
         assert!(begun.elapsed().as_secs() < 20, "it stays");
+        // poll: lifetimes are seen to in the background.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

@@ -15,9 +15,11 @@ use outrigger_sandbox_docker::{Config, Docker};
 use crate::daemon::{self, Daemon};
 
 /// The image of the tests: a shell and the usual programs.
-pub(crate) const IMAGE: &str = "outrigger-docker-test:busybox";
-/// The program of the image.
+pub(crate) const IMAGE: &str = "outrigger-docker-test:bash";
+/// The usual programs of the image, in one.
 const BUSYBOX: &str = "/bin/busybox";
+/// Its shell, which is not of them: theirs has programs that are no files.
+const BASH: &str = "/bin/bash";
 
 /// A backend on a daemon. What it made goes away at the end.
 pub(crate) struct World {
@@ -50,13 +52,20 @@ fn import(daemon: &Daemon) {
     }
     let names = Program::new(BUSYBOX).arg("--list").output();
     let names = names.expect("/bin/busybox is missing: install the package busybox-static").stdout;
-    let program = std::fs::read(BUSYBOX).unwrap();
     let mut archive = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_gnu();
-    header.set_mode(0o755);
-    header.set_size(program.len() as u64);
-    archive.append_data(&mut header, "bin/busybox", &program[..]).unwrap();
-    for name in String::from_utf8(names).unwrap().lines().filter(|name| *name != "busybox") {
+    let libraries = Program::new("ldd").arg(BASH).output().unwrap().stdout;
+    let libraries = String::from_utf8(libraries).unwrap();
+    let libraries = libraries.split_whitespace().filter(|word| word.starts_with('/'));
+    let places = [("bin/busybox", BUSYBOX), ("bin/bash", BASH), ("bin/sh", BASH)];
+    for (place, file) in places.into_iter().chain(libraries.map(|file| (&file[1..], file))) {
+        let program = std::fs::read(file).unwrap();
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o755);
+        header.set_size(program.len() as u64);
+        archive.append_data(&mut header, place, &program[..]).unwrap();
+    }
+    let files = ["busybox", "bash", "sh"];
+    for name in String::from_utf8(names).unwrap().lines().filter(|name| !files.contains(name)) {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Symlink);
         header.set_size(0);
