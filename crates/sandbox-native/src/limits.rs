@@ -168,3 +168,7 @@ pub const REGISTRY_MANIFEST_MS_MAX: u64 = 120_000;
 pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
 /// Between two of them.
 pub const REGISTRY_PAUSE_MS: u64 = 500;
+/// Messages that are read of a guest in one turn of the spawner.
+pub const SAID_MAX: usize = 16;
+/// Events that the spawner takes at once.
+pub const EVENTS_MAX: usize = 64;
