@@ -8,8 +8,7 @@ use outrigger_sandbox::conformance;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
     let world = world().await;
-    let report =
-        conformance::run(Arc::new(world.again().await), None).await;
+    let report = conformance::run(Arc::new(world.again().await), None).await;
     println!("{report}");
     report.assert_passed();
     assert_eq!(world.owned("container").len(), 0, "containers are left");
