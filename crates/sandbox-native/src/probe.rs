@@ -70,7 +70,7 @@ pub fn probe() -> Result<Capabilities, Error> {
         },
         snapshots: true,
         disk_limit: DiskLimit::Watched,
-        terminal: false,
+        terminal: true,
         layers: layers::layers(isolation, &places),
     })
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use outrigger_sandbox::limits::LIFETIME_MS_MAX;
 use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
 
 use super::{Change, Make, Next, Stage, Start, Step, Then, Want, astray};
@@ -211,6 +212,16 @@ pub(in crate::spawner) fn check(make: &Make) -> Result<(), Error> {
         return Err(Error::Invalid(
             "a limit of the sandbox is too small to run anything".to_owned(),
         ));
+    }
+    if spec.disk_bytes_max == 0 || spec.disk_inodes_max == 0 {
+        return Err(Error::Invalid("a sandbox without any disk can't be made".to_owned()));
+    }
+    let times = [spec.lifetime.idle_ms_max, spec.lifetime.age_ms_max];
+    let lasts = 1..=LIFETIME_MS_MAX;
+    if let Some(time) = times.into_iter().flatten().find(|time| !lasts.contains(time)) {
+        return Err(Error::Invalid(format!(
+            "a sandbox is not kept for {time} ms; 1 to {LIFETIME_MS_MAX} can be asked for"
+        )));
     }
     if let Origin::Template(name) = &spec.origin
         && SnapshotId::new(name.clone()).is_err()
