@@ -80,6 +80,7 @@ fn main() -> ExitCode {
 
 fn set_up(options: Options) -> Result<Guest, SetupError> {
     sys::hide()?;
+    sys::handle_nothing();
     child::set_limits()?;
     let signals = sys::child_signals()?;
     sys::drop_capabilities()?;

@@ -184,6 +184,16 @@ pub(crate) fn hide() -> io::Result<()> {
     Ok(())
 }
 
+/// Takes back the handlers that the language's runtime installed. Commands may signal
+/// the threads that have their user; the kernel drops for an init what it has no handler
+/// for, and a handler would run on a thread that is not at fault, which can end it.
+pub(crate) fn handle_nothing() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        // SAFETY: the default disposition is no function.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Asks to be killed when whoever started this program ends. After every change of
 /// credentials, because those clear it (prctl(2)).
 pub(crate) fn die_with_parent() -> io::Result<()> {
