@@ -188,13 +188,12 @@ fn told(name: &str, lost: Option<&Loss>, replaced: Option<&Replacement>, now_ms:
 
 /// A time as people write it, with the day if it was another one.
 fn clock(at_ms: u64, now_ms: u64) -> String {
-    const DAY_MS: u64 = 24 * 3_600_000;
     let minutes = at_ms / 60_000 % (24 * 60);
     let time = format!("{:02}:{:02} UTC", minutes / 60, minutes % 60);
-    if at_ms / DAY_MS == now_ms / DAY_MS {
+    if at_ms / limits::DAY_MS == now_ms / limits::DAY_MS {
         return time;
     }
-    let (year, month, day) = civil(at_ms / DAY_MS);
+    let (year, month, day) = civil(at_ms / limits::DAY_MS);
     format!("{year:04}-{month:02}-{day:02}, {time}")
 }
 

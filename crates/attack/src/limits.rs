@@ -10,6 +10,8 @@ pub const CPU_MILLIS_MAX: u32 = 1_000;
 pub const DISK_BYTES_MAX: u64 = 96 << 20;
 /// Its files.
 pub const DISK_INODES_MAX: u64 = 8_000;
+/// How long such a sandbox lives when nobody destroys it.
+pub const AGE_MS_MAX: u64 = 900_000;
 /// From a deadline or a kill until a command with all its processes must be gone.
 pub const KILL_MS_MAX: u64 = 2_000;
 /// From the start of one attack until it counts as hanging.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outrigger_sandbox::{
-    Backend, Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Precondition,
-    Sandbox, SandboxId, Spec, WriteMode, limits as door,
+    Backend, Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Lifetime,
+    Precondition, Sandbox, SandboxId, Spec, WriteMode, limits as door,
 };
 use serde::Deserialize;
 
@@ -103,6 +103,8 @@ impl Stage {
             cpu_millis_max: limits::CPU_MILLIS_MAX,
             disk_bytes_max: limits::DISK_BYTES_MAX,
             disk_inodes_max: limits::DISK_INODES_MAX,
+            // Gone by itself where whoever made it was interrupted.
+            lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(limits::AGE_MS_MAX) },
             ..Spec::default()
         };
         adjust(&mut spec);

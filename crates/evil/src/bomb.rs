@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::report::Report;
-use crate::sys::{alarm, call, fork, leave, name, nap, on_signal, outcome, outcome_of, pause};
+use crate::sys::{alarm, call, fork, leave, name, nap, on_signal, outcome_of, pause};
 
 /// Written and taken at once.
 const PIECE: usize = 1 << 20;

@@ -135,7 +135,7 @@ pub(crate) fn kernel(report: &Report) {
         ("swapoff", libc::SYS_swapoff, &[path(c"/workspace/swap")]),
         // Without its magic numbers it would do nothing.
         ("reboot", libc::SYS_reboot, &[0, 0, 0, 0]),
-        ("quotactl", libc::SYS_quotactl, &[0x80_0001_00, zero, 0, zero]),
+        ("quotactl", libc::SYS_quotactl, &[0x8000_0100, zero, 0, zero]),
         ("acct", libc::SYS_acct, &[path(c"/workspace/acct")]),
         ("syslog", libc::SYS_syslog, &[10, 0, 0]),
         ("sethostname", libc::SYS_sethostname, &[path(c"evil"), 4]),

@@ -32,7 +32,7 @@ impl Report {
                 sys::leave(0);
             }
             Ok(child) => {
-                if let Some(signal) = sys::wait(child).signal {
+                if let Some(signal) = sys::wait(child) {
                     let hung = signal == libc::SIGALRM;
                     let saw = if hung { "hung".to_owned() } else { format!("signal {signal}") };
                     self.say(probe, &saw);

@@ -86,13 +86,6 @@ pub(crate) fn name(error: i32) -> String {
     found.map_or_else(|| format!("errno {error}"), |(_, name)| (*name).to_owned())
 }
 
-/// How a child ended.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) signal: Option<i32>,
-}
-
 /// Forks. 0 is the child.
 pub(crate) fn fork() -> Result<i32, i32> {
     // SAFETY: this program has one thread where it forks, so the child may do anything.
@@ -100,17 +93,12 @@ pub(crate) fn fork() -> Result<i32, i32> {
     if pid < 0 { Err(errno()) } else { Ok(pid) }
 }
 
-/// Waits for a child.
-pub(crate) fn wait(child: i32) -> Ended {
+/// Waits for a child. The signal that ended it, if one did.
+pub(crate) fn wait(child: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: the pointer is to a live local.
-    if unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
-        return Ended::default();
-    }
-    Ended {
-        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
-        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
-    }
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    (waited == child && libc::WIFSIGNALED(status)).then(|| libc::WTERMSIG(status))
 }
 
 /// Ends this process at once.

@@ -9,6 +9,7 @@ use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::{Blobs, Journal, Settings, Sqlite};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,12 +51,12 @@ pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
 pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends> {
     let mut backends = Backends::new();
     for sandbox in &config.sandboxes {
-        if !backends.contains_key(&sandbox.backend) {
+        if let Entry::Vacant(vacant) = backends.entry(sandbox.backend) {
             let opened: Arc<dyn Backend> = match sandbox.backend {
                 BackendName::Native => native(paths, config).await?,
                 BackendName::Docker => Arc::new(docker(paths, config).await?),
             };
-            backends.insert(sandbox.backend, opened);
+            vacant.insert(opened);
         }
     }
     Ok(backends)

@@ -4,8 +4,8 @@
 //! again over the one stream, and prints the least, the middle and nearly the most.
 
 #![expect(clippy::unwrap_used, reason = "an example fails where it fails")]
+#![expect(clippy::print_stdout, reason = "what it measured is its output")]
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Backend, Command, ExecId, Execute, FileOp, SandboxId, Spec};
@@ -14,8 +14,7 @@ use outrigger_sandbox_docker::{Config, Docker};
 fn show(what: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100];
-    let line = format!("{what}: {:?} / {:?} / {:?}", at(0), at(50), at(99));
-    writeln!(std::io::stdout(), "{line}").unwrap();
+    println!("{what}: {:?} / {:?} / {:?}", at(0), at(50), at(99));
 }
 
 #[tokio::main]

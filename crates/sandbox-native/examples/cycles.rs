@@ -113,7 +113,7 @@ async fn main() {
         exec(&*sandbox, "a").await;
         warm.destroy(&id).await.expect("it goes");
         // What is ready is made when nothing else is to do.
-        tokio::time::sleep(Duration::from_millis(15)).await;
+        tokio::time::sleep(Duration::from_millis(15)).await; // poll: the spawner tells nobody that it has one ready
     }
     times.tell();
 }

@@ -70,6 +70,8 @@ pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 pub const INLINE_ENTRIES_MAX: u64 = 256;
 /// Bytes of a file whose digest the spawner takes itself.
 pub const INLINE_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a tree that the spawner deletes itself.
+pub const INLINE_DELETE_BYTES_MAX: u64 = 16 << 20;
 /// Directories open at once while a tree is walked.
 pub const WALK_DIRS_MAX: usize = 64;
 /// What a task may tell the spawner.
@@ -166,3 +168,7 @@ pub const REGISTRY_MANIFEST_MS_MAX: u64 = 120_000;
 pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
 /// Between two of them.
 pub const REGISTRY_PAUSE_MS: u64 = 500;
+/// Messages that are read of a guest in one turn of the spawner.
+pub const SAID_MAX: usize = 16;
+/// Events that the spawner takes at once.
+pub const EVENTS_MAX: usize = 64;

@@ -63,7 +63,7 @@ impl Model for Told {
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
         let spoken = request.items.iter().filter(|item| matches!(item, Item::Reply(_))).count();
         let step = self.steps.get(spoken).cloned().unwrap_or_else(done);
-        tokio::time::sleep(Duration::from_millis(step.think_ms)).await;
+        tokio::time::sleep(Duration::from_millis(step.think_ms)).await; // poll: none; the clock is paused, this is the model thinking
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         parts.extend(step.calls.into_iter().enumerate().map(|(index, (name, arguments))| {
             let id = format!("call_{spoken}_{index}");

@@ -54,9 +54,10 @@ async fn a_disk_that_was_changed_while_it_was_cold_is_not_used() {
     assert!(notices[0].contains("/workspace/a differs"), "{notices:?}");
     assert!(notices[0].contains("from its snapshot"), "{notices:?}");
     let mut losses = Vec::new();
-    load_all(&world.journal, &session, Seq::default(), |record| match record.event {
-        Event::SandboxLost { loss, .. } => losses.push(loss),
-        _ => {}
+    load_all(&world.journal, &session, Seq::default(), |record| {
+        if let Event::SandboxLost { loss, .. } = record.event {
+            losses.push(loss);
+        }
     })
     .await
     .unwrap();

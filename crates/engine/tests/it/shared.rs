@@ -41,7 +41,7 @@ async fn who_stops_kills_nothing_of_the_others() {
     let two = world.open(&second, "s2").await;
     let (poke, calm) = (Notify::new(), Notify::new());
     let stopping = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await; // poll: none; the clock is paused, this puts the two in order
         // It must not be suspended under the other one's command either.
         assert_eq!(first.rest(&one).await.unwrap(), []);
         second.interrupt(&two, "person:test").await.unwrap();

@@ -29,7 +29,7 @@ async fn stands(sandbox: &Remote) {
     let before = count(sandbox).await;
     // Long enough for many steps of the counter, if it did count.
     for _ in 0..20 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await; // poll: that nothing happens can only be looked at
         assert_eq!(count(sandbox).await, before);
     }
 }

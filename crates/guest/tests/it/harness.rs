@@ -191,7 +191,7 @@ impl Contained {
                     .is_ok_and(|words| words.starts_with(b"/guest"))
             });
             if guest.is_none() {
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(5)); // poll: a process of another namespace raises no event here
             }
             guest
         });
@@ -350,7 +350,7 @@ impl Drop for Guest {
             if std::fs::remove_dir(group).is_ok() {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1)); // poll: a group tells nobody that it is empty
         }
         let _ = writeln!(std::io::stderr(), "{} stays behind", group.display());
     }
@@ -383,7 +383,7 @@ pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
         if let Some(answer) = ask().await {
             return answer;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await; // poll: nothing tells of what goes on inside
     }
     panic!("{what} did not come to be");
 }

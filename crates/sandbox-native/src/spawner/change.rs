@@ -306,10 +306,7 @@ impl Spawner {
                 spawner.flattened(id, change, &layer, task.finish())
             }
             Stage::Deleting(task, key) => {
-                let what = "the sandbox is gone, but its disk could not be deleted whole; \
-                                what is left of it is in `trash` of the state directory";
-                let finished = spawner.finish(task, key);
-                finished.map_err(|error| Error::Backend(format!("{what}: {error}")))?;
+                spawner.finish(task, key).map_err(end::left)?;
                 done(Answer::Done)
             }
             stage @ (Stage::New | Stage::HandingOver { .. } | Stage::Ending | Stage::Failing) => {

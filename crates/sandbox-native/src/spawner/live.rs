@@ -24,12 +24,10 @@ use super::survey::Usage;
 use super::sys;
 use super::waits::{Key, Source, Waits};
 use crate::cgroup::Group;
+use crate::limits;
 
 /// An open way to a guest.
 pub(super) type Attached = (Generation, OwnedFd);
-
-/// Messages that are read of a guest in one turn.
-const SAID_MAX: usize = 16;
 
 /// What a guest says by itself or in answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +114,7 @@ impl Living {
     /// What it said since the last time, as far as one turn goes.
     pub(super) fn hear(&self) -> Vec<Said> {
         let mut all = Vec::new();
-        while all.len() < SAID_MAX {
+        while all.len() < limits::SAID_MAX {
             let mut word = [0; 8];
             match recv(&self.born.control, &mut word, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => all.push(match &word[..length] {

@@ -20,8 +20,10 @@ const DIGEST_BYTES: usize = 16;
 pub(super) enum Outlasts {
     /// The end of the spawner.
     Process,
-    /// A loss of power too: what it replaces may not be needed any more.
+    /// A loss of power too, as it is or as it was before: never damaged.
     Power,
+    /// A loss of power after the write returned.
+    Answer,
 }
 
 fn digest(body: &[u8]) -> [u8; DIGEST_BYTES] {
@@ -43,11 +45,11 @@ pub(super) fn write<T: Serialize>(path: &Path, value: &T, outlasts: Outlasts) ->
     let temporary = dir.join(format!(".{name}.new"));
     let mut file = fs::File::create(&temporary)?;
     file.write_all(&bytes)?;
-    if outlasts == Outlasts::Power {
+    if outlasts != Outlasts::Process {
         file.sync_all()?;
     }
     fs::rename(&temporary, path)?;
-    if outlasts == Outlasts::Power {
+    if outlasts == Outlasts::Answer {
         fs::File::open(dir)?.sync_all()?;
     }
     Ok(())
@@ -88,7 +90,7 @@ mod tests {
         let path = dir.path().join("record");
         assert_eq!(read::<String>(&path).unwrap(), None);
         write(&path, &"first", Outlasts::Process).unwrap();
-        write(&path, &"second", Outlasts::Power).unwrap();
+        write(&path, &"second", Outlasts::Answer).unwrap();
         assert_eq!(read::<String>(&path).unwrap().unwrap(), "second");
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {

@@ -67,6 +67,8 @@ pub(super) struct Sandboxes {
     pub(super) living: BTreeMap<SandboxId, Living>,
     pub(super) disks: BTreeMap<SandboxId, Disk>,
     pub(super) snapshots: BTreeMap<SnapshotId, Kept>,
+    /// The record of one can't be read.
+    pub(super) damaged_snapshot: bool,
     /// Layers that nothing names yet.
     pub(super) making: BTreeSet<Layer>,
     /// Ranges of ids that disks have, living or not.
@@ -107,8 +109,10 @@ impl Sandboxes {
         store.discard(&store.pool())?;
         // So did what unpacked layers.
         store.discard(&store.incoming())?;
+        let snapshots::Loaded { all, damaged } = snapshots::load(&store)?;
         let mut sandboxes = Self {
-            snapshots: snapshots::load(&store)?,
+            snapshots: all,
+            damaged_snapshot: damaged,
             store,
             program,
             isolation,

@@ -33,7 +33,8 @@ impl Sandboxes {
         self.making.insert(layer.clone());
         let done = self.store.note_layer(&layer, &noted).and_then(|()| {
             let sealing = About { sealing: Some(layer.clone()), ..about.clone() };
-            self.note(id, sealing, Outlasts::Power)
+            // A file system that keeps the rename below keeps this one before it.
+            self.note(id, sealing, Outlasts::Process)
         });
         self.making.remove(&layer);
         done?;

@@ -40,12 +40,20 @@ impl Kept {
     }
 }
 
-/// Reads all records. A damaged one is left out and stays where it is.
-pub(super) fn load(store: &Store) -> io::Result<BTreeMap<SnapshotId, Kept>> {
-    let mut all = BTreeMap::new();
+/// All records that were read.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) all: BTreeMap<SnapshotId, Kept>,
+    /// There is one that can't be read. It stays where it is, and so does every layer.
+    pub(super) damaged: bool,
+}
+
+/// Reads all records.
+pub(super) fn load(store: &Store) -> io::Result<Loaded> {
+    let mut loaded = Loaded::default();
     let entries = match fs::read_dir(store.snapshots()) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(loaded),
         Err(error) => return Err(error),
     };
     for entry in entries {
@@ -54,20 +62,20 @@ pub(super) fn load(store: &Store) -> io::Result<BTreeMap<SnapshotId, Kept>> {
             continue;
         };
         match record::read::<Kept>(&store.snapshot(&name)) {
-            Ok(Some(kept)) => drop(all.insert(name, kept)),
+            Ok(Some(kept)) => drop(loaded.all.insert(name, kept)),
             Ok(None) => {}
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => loaded.damaged = true,
             Err(error) => return Err(error),
         }
     }
-    Ok(all)
+    Ok(loaded)
 }
 
 impl Sandboxes {
     /// Gives a stack a name, for good.
     pub(super) fn keep(&mut self, name: &SnapshotId, kept: Kept) -> io::Result<()> {
         private(&self.store.snapshots())?;
-        record::write(&self.store.snapshot(name), &kept, Outlasts::Power)?;
+        record::write(&self.store.snapshot(name), &kept, Outlasts::Answer)?;
         self.snapshots.insert(name.clone(), kept);
         Ok(())
     }
@@ -86,6 +94,9 @@ impl Sandboxes {
         held: impl IntoIterator<Item = &'a Layer>,
     ) -> io::Result<bool> {
         // One whose record is damaged may name any.
+        if self.damaged_snapshot {
+            return Ok(false);
+        }
         let Ok(image) = template::layers(&self.store) else { return Ok(false) };
         let mut used: BTreeSet<&Layer> = held.into_iter().collect();
         used.extend(&image);

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::{Generation, SandboxId, SnapshotId};
 
 use super::layers::Layer;
+use super::walk::{self, Tree};
 use super::{random_name, remove};
+use crate::limits;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -115,6 +117,18 @@ impl Store {
             done = done.and(remove::remove(dir.as_fd(), &name));
         }
         done
+    }
+
+    /// Whether what was discarded under one name is deleted faster than a process for it
+    /// is made.
+    pub(super) fn is_small(&self, name: &str) -> bool {
+        let Ok(top) = walk::open_top(&self.trash().join(name)) else { return false };
+        let mut bytes = 0;
+        let whole = walk::walk(top, Tree::InUse, limits::INLINE_ENTRIES_MAX, |entry| {
+            bytes += u64::try_from(entry.stat.st_blocks).unwrap_or(0) * 512;
+            Ok(())
+        });
+        matches!(whole, Ok(Some(()))) && bytes <= limits::INLINE_DELETE_BYTES_MAX
     }
 
     /// Deletes what was discarded under one name. For a [`Task`](super::task::Task).

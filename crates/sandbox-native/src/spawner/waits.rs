@@ -13,8 +13,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
-/// Events taken at once.
-const EVENTS_MAX: usize = 64;
+use crate::limits;
 
 /// Who has something to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl Waits {
 
     /// Who has something to say, after this long at most.
     pub(super) fn wait(&self, most: Duration) -> io::Result<Vec<Source>> {
-        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let mut events = Vec::with_capacity(limits::EVENTS_MAX);
         // Rounded up, so that the loop does not spin through the last millisecond.
         let most_ms = u64::try_from(most.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
         let most = Duration::from_millis(most_ms);

@@ -393,7 +393,7 @@ async fn a_sandbox_runs_in_an_image_and_its_files_stay_its_own() {
         if names(&world.state.path().join("state/layers")).is_empty() {
             return;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await; // poll: layers go in the background
     }
     panic!("{:?}", names(&world.state.path().join("state/layers")));
 }

@@ -84,11 +84,7 @@ async fn nobody_can_be_become(context: Context) -> Outcome {
 async fn first_process_is_out_of_reach(context: Context) -> Outcome {
     // Refused, or without effect: a namespace keeps its first process from both.
     context.shell("signals", "kill -9 1; kill -STOP 1").await?;
-    let lines = [
-        "cat /proc/1/environ",
-        "ls -l /proc/1/fd/",
-        "cat /proc/1/mem",
-    ];
+    let lines = ["cat /proc/1/environ", "ls -l /proc/1/fd/", "cat /proc/1/mem"];
     all_fail(&context, &lines).await
 }
 

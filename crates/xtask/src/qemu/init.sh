@@ -61,7 +61,7 @@ echo "== as an ordinary user, user namespaces without capabilities by AppArmor"
 if cat /profile > /sys/kernel/security/apparmor/.load; then
     as_user "/attack --fast --only 1" > /tmp/said 2>&1 && failed=1
     cat /tmp/said
-    refused "no power over mounts"
+    refused "user namespaces are"
     refused "run as root"
     echo -n outrigger-attack > /sys/kernel/security/apparmor/.remove
 else

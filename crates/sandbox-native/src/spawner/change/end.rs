@@ -4,7 +4,7 @@
 
 use std::io;
 
-use outrigger_sandbox::SandboxId;
+use outrigger_sandbox::{Error, SandboxId};
 
 use super::{Next, Stage, Step, done};
 use crate::protocol::Answer;
@@ -35,9 +35,20 @@ impl Spawner {
             self.collect();
         }
         let store = self.sandboxes.store.clone();
+        if store.is_small(&name) {
+            store.delete_from_trash(&name).map_err(left)?;
+            return done(Answer::Done);
+        }
         let task = Task::start(|| store.delete_from_trash(&name).map(|()| Vec::new()));
         let task = task.map_err(failed)?;
         let key = self.await_task(id, &task)?;
         Ok(Next::Wait(Stage::Deleting(task, key)))
     }
+}
+
+/// The sandbox is gone, and what it leaves is out of sight.
+pub(super) fn left(error: impl std::fmt::Display) -> Error {
+    let what = "the sandbox is gone, but its disk could not be deleted whole; what is left of \
+                it is in `trash` of the state directory";
+    Error::Backend(format!("{what}: {error}"))
 }
