@@ -271,7 +271,7 @@ impl Inner {
         let store = Store::Disk(id.clone());
         let (disk, began) = match store::find::<Disk>(&self.engine, &store).await? {
             Some(disk) => (disk, Began::Restarted),
-            None => (self.make_disk(&store, spec).await?, Began::Made),
+            None => (Box::pin(self.make_disk(&store, spec)).await?, Began::Made),
         };
         let image = self.config.image(&disk.record.template)?;
         let generation = fresh_generation();
@@ -331,8 +331,8 @@ impl Inner {
                     name: name.to_string(),
                 })?;
                 let image = self.config.image(&kept.record.template)?;
-                let reader = store::reader(engine, &from, image, &kept.making).await?;
-                let making = store::begin(engine, store, image).await?;
+                let (reader, making) =
+                    store::read_and_begin(engine, (&from, &kept.making), store, image).await?;
                 let copied =
                     copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
                 reader.remove(engine).await?;
@@ -400,7 +400,7 @@ impl Inner {
         let _turn = turn.lock().await;
         let mut last = live::lost("others make and end it at the same time");
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
-            match self.try_create(id, spec).await {
+            match Box::pin(self.try_create(id, spec)).await {
                 Ok(Some(docked)) => return Ok(docked),
                 Ok(None) => {}
                 Err(error @ Error::Lost { .. }) => last = error,

@@ -29,8 +29,8 @@ impl Inner {
         let template = disk.record.template.clone();
         let image = self.config.image(&template)?;
         let from = Store::Disk(sandbox.clone());
-        let reader = store::reader(engine, &from, image, &disk.making).await?;
-        let making = store::begin(engine, store, image).await?;
+        let (reader, making) =
+            store::read_and_begin(engine, (&from, &disk.making), store, image).await?;
         let target = &making.maker.container;
         let copied = async {
             let digest = copy::copy(engine, &reader.container, Some(target)).await?;
@@ -39,15 +39,16 @@ impl Inner {
                 Error::Backend(format!("the copy of a disk is {written}, not {digest}"))
             })
         };
-        let copied = copied.await;
-        reader.remove(engine).await?;
-        match copied {
+        match copied.await {
             Ok(digest) => {
                 let sandbox = sandbox.clone();
                 let record = Kept { sandbox, template, taken_at_ms: now_ms(), digest };
-                Ok(making.seal(&record).await?.0.record)
+                let (removed, sealed) = tokio::join!(reader.remove(engine), making.seal(&record));
+                removed?;
+                Ok(sealed?.0.record)
             }
             Err(error) => {
+                reader.remove(engine).await?;
                 making.abandon().await?;
                 Err(error)
             }
@@ -73,7 +74,7 @@ impl Snapshots for Inner {
             Some(seen) if seen.doing == Doing::Running => Some(self.rest(sandbox, &seen).await?),
             Some(_) | None => None,
         };
-        let kept = self.keep(sandbox, &store, &disk).await;
+        let kept = Box::pin(self.keep(sandbox, &store, &disk)).await;
         if let Some(docked) = resting {
             docked.gate.open().await?;
             docked.remote.thaw().await?;

@@ -134,6 +134,29 @@ pub(crate) async fn reader(
     Maker::make(engine, store, image, &maker::fresh(), volumes).await
 }
 
+/// A view of one making of a store, and the beginning of another store, at once,
+/// because each takes the daemon its time.
+pub(crate) async fn read_and_begin<'a>(
+    engine: &'a Engine,
+    (from, from_making): (&Store, &str),
+    store: &'a Store,
+    image: &str,
+) -> Result<(Maker, Making<'a>), Error> {
+    let read = reader(engine, from, image, from_making);
+    match tokio::join!(read, begin(engine, store, image)) {
+        (Ok(reader), Ok(making)) => Ok((reader, making)),
+        (Ok(reader), Err(error)) => {
+            reader.remove(engine).await?;
+            Err(error)
+        }
+        (Err(error), Ok(making)) => {
+            making.abandon().await?;
+            Err(error)
+        }
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
 /// The volumes of a store and where a maker sees them.
 fn mounted(engine: &Engine, store: &Store, making: &str, access: maker::Access) -> Vec<Mounted> {
     let parts = store.parts().into_iter();

@@ -15,7 +15,7 @@ use outrigger_sandbox_docker::{Config, Docker};
 use crate::daemon::{self, Daemon};
 
 /// The image of the tests: a shell and the usual programs.
-pub(crate) const IMAGE: &str = "outrigger-docker-test:bash";
+pub(crate) const IMAGE: &str = "outrigger-docker-test:1";
 /// The usual programs of the image, in one.
 const BUSYBOX: &str = "/bin/busybox";
 /// Its shell, which is not of them: theirs has programs that are no files.
@@ -45,6 +45,9 @@ pub(crate) fn config(socket: &Path) -> Config {
     }
 }
 
+/// One more of the usual programs, which not every build of those has.
+const PRINTENV: &str = "/usr/bin/printenv";
+
 /// Imports the image, unless it is there.
 fn import(daemon: &Daemon) {
     if !daemon.docker(&["images", "-q", IMAGE]).is_empty() {
@@ -56,7 +59,12 @@ fn import(daemon: &Daemon) {
     let libraries = Program::new("ldd").arg(BASH).output().unwrap().stdout;
     let libraries = String::from_utf8(libraries).unwrap();
     let libraries = libraries.split_whitespace().filter(|word| word.starts_with('/'));
-    let places = [("bin/busybox", BUSYBOX), ("bin/bash", BASH), ("bin/sh", BASH)];
+    let places = [
+        ("bin/busybox", BUSYBOX),
+        ("bin/bash", BASH),
+        ("bin/sh", BASH),
+        ("bin/printenv", PRINTENV),
+    ];
     for (place, file) in places.into_iter().chain(libraries.map(|file| (&file[1..], file))) {
         let program = std::fs::read(file).unwrap();
         let mut header = tar::Header::new_gnu();
@@ -64,7 +72,7 @@ fn import(daemon: &Daemon) {
         header.set_size(program.len() as u64);
         archive.append_data(&mut header, place, &program[..]).unwrap();
     }
-    let files = ["busybox", "bash", "sh"];
+    let files = ["busybox", "bash", "sh", "printenv"];
     for name in String::from_utf8(names).unwrap().lines().filter(|name| !files.contains(name)) {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Symlink);
