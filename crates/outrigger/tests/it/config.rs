@@ -19,7 +19,10 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
             "\n[limits]\nstepz_max = 3\n",
             &["line 3", "`stepz_max`", "`steps_max`, `tokens_max`, `turn_seconds_max`"][..],
         ),
-        ("[limitz]\n", &["line 1", "`limitz`", "`model`, `limits`, `sandbox`, `workspace`"]),
+        (
+            "[limitz]\n",
+            &["line 1", "`limitz`", "`model`, `limits`, `sandbox`, `docker`, `workspace`"],
+        ),
         (
             "[limits]\nsteps_max = \"3\"\n",
             &["line 2", "steps_max", "string \"3\"", "a whole number from 1 to 1000000"],

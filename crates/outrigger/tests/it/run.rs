@@ -181,8 +181,7 @@ fn nothing_is_written_back_if_a_file_changed_meanwhile() {
         world.start(&["run", "x", "--dir", &target, "--script", &script, "--apply", "--json"]);
     let session = world.await_command();
     fs::write(dir.join("b"), "meanwhile\n").unwrap();
-    let upper = world.data().join(format!("native/sandboxes/{session}.work/upper/workspace"));
-    fs::write(upper.join("go"), "").unwrap();
+    world.beside(&session, &["touch", "go"]);
     let ran = running.end().expect(5);
     let error = &ran.json()["error"];
     assert_eq!((&error["code"], &error["exit_code"]), (&"conflict".into(), &5.into()));

@@ -136,7 +136,7 @@ fn a_running_session_is_followed_until_it_waits() {
     until("the listener is at the command", || {
         fs::read_to_string(&path).unwrap().contains("own-session").then_some(())
     });
-    fs::write(world.upper(&session).join("go"), "").unwrap();
+    world.beside(&session, &["touch", "go"]);
     running.end().expect(0);
     assert!(follow.wait().unwrap().success());
     let logs = world.ran(0, &["sessions", "logs", &session, "--json"]);
@@ -149,7 +149,7 @@ fn one_process_at_a_time_drives_a_session() {
     let refused = world.ran(5, &["sessions", "resume", &session, "--json"]);
     assert_eq!(refused.json()["error"]["code"], "conflict");
     assert!(refused.stderr.contains("logs -f"), "{}", refused.stderr);
-    fs::write(world.upper(&session).join("go"), "").unwrap();
+    world.beside(&session, &["touch", "go"]);
     running.end().expect(0);
 }
 
@@ -205,7 +205,7 @@ fn a_crashed_session_waits_for_its_command() {
     let Busy { world, running, session } = busy(&[]);
     running.kill();
     let resumed = world.start(&["sessions", "resume", &session, "--json"]);
-    fs::write(world.upper(&session).join("go"), "").unwrap();
+    world.beside(&session, &["touch", "go"]);
     let object = resumed.end().expect(0).json();
     let patch = fs::read_to_string(object["patch"].as_str().unwrap()).unwrap();
     assert!(patch.contains("+begun\n+went\n+after\n"), "{patch}");

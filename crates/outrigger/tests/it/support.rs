@@ -134,6 +134,14 @@ impl World {
         logs.lines().into_iter().map(|line| line["record"]["event"].clone()).collect()
     }
 
+    /// Runs a program in a session's sandbox beside whatever runs there, and gives
+    /// what it printed. A sandbox that rests is resumed for it.
+    pub(crate) fn beside(&self, session: &str, words: &[&str]) -> String {
+        let sandbox = format!("{session}.work");
+        let args = [&["sandbox", "exec", &sandbox, "--"], words].concat();
+        self.ran(0, &args).stdout
+    }
+
     /// Waits until the only session has an event of a tool call that is under way.
     pub(crate) fn await_command(&self) -> String {
         until("a command is under way", || {

@@ -9,6 +9,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use std::io::{IsTerminal, Write};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use super::{Desk, failed, fresh};
 use crate::exit::{Failure, Kind, Outcome};
@@ -38,9 +39,14 @@ pub(super) async fn open(desk: &Desk, name: &str) -> Outcome<u8> {
         request.env.insert("TERM".to_owned(), term);
     }
     let raw = Raw::enter()?;
-    let typed = typing(&*sandbox, &id);
+    let screen = Screen::default();
+    let typed = async {
+        // What is typed before there is a shell would be nobody's.
+        screen.began.notified().await;
+        typing(&*sandbox, &id).await
+    };
     let done = tokio::select! {
-        done = sandbox.execute(request, &Screen) => done,
+        done = sandbox.execute(request, &screen) => done,
         hung_up = typed => {
             let killed = sandbox.kill(&id).await;
             drop(raw);
@@ -75,7 +81,7 @@ async fn typing(sandbox: &dyn Sandbox, id: &ExecId) -> Outcome<u8> {
             _ = hung_up.recv() => return Ok(0),
             _ = ended.recv() => return Err(Failure::new(Kind::Interrupted, "the shell was ended")),
         };
-        // One that comes before the shell runs, or after it ended, is nobody's.
+        // What comes after it ended is nobody's.
         drop(sandbox.input(id, input).await);
     }
 }
@@ -100,24 +106,29 @@ impl Raw {
         let before = tcgetattr(std::io::stdin()).map_err(failed)?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw).map_err(failed)?;
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
         Ok(Self(before))
     }
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.0);
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
 /// The person's terminal takes what the shell writes as it is: that is what a shell
 /// is for, and the one place where a sandbox moves a cursor.
-struct Screen;
+#[derive(Default)]
+struct Screen {
+    /// The shell wrote something, so that there is one.
+    began: Notify,
+}
 
 impl OutputSink for Screen {
     fn output(&self, output: Output<'_>) {
         let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
+        self.began.notify_one();
         let mut stdout = std::io::stdout();
         drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
     }
