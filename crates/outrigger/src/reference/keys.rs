@@ -311,7 +311,7 @@ pub(super) const TABLES: &[Table] = &[
             Key {
                 name: "socket",
                 kind: "path",
-                default: || "`DOCKER_HOST`, else `/var/run/docker.sock`".to_owned(),
+                default: || "that of `DOCKER_HOST`, else `/var/run/docker.sock`".to_owned(),
                 about: "The engine's socket. No sandbox ever sees it.",
                 instead: "",
             },
