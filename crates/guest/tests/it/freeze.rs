@@ -36,7 +36,7 @@ async fn stands(sandbox: &Remote) {
 
 #[tokio::test]
 async fn leftovers_stop_and_go_on() {
-    for hierarchy in freezing() {
+    for hierarchy in hierarchies() {
         let guest = Guest::ready(Setup { hierarchy, ..Setup::default() });
         let sandbox = guest.connect().await;
         sandbox.freeze().await.unwrap();
@@ -80,13 +80,4 @@ async fn a_running_command_is_not_stopped() {
         let (ended, ()) = tokio::join!(running, other);
         assert_eq!(ended.unwrap().exit_code(), Some(0));
     }
-}
-
-#[tokio::test]
-async fn without_a_group_nothing_can_be_stopped() {
-    let guest = Guest::ready(Setup::default());
-    let sandbox = guest.connect().await;
-    assert!(matches!(sandbox.freeze().await, Err(Error::Unsupported { .. })));
-    sandbox.thaw().await.unwrap();
-    assert_eq!(says(&sandbox, "echo on").await, "on\n");
 }
