@@ -363,6 +363,10 @@ impl Inner {
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
             let Some(seen) = live::look(&self.engine, id).await? else { break };
             self.engine.remove(&seen.container).await?;
+            if live::look(&self.engine, id).await?.is_some() {
+                // Somebody else removes it too, and until it is gone it holds its volumes.
+                pause().await;
+            }
         }
         store::remove(&self.engine, &Store::Disk(id.clone())).await?;
         locked(&self.used).remove(id);
