@@ -157,6 +157,12 @@ impl Native {
     }
 
     async fn try_freeze(&self, id: &SandboxId) -> Result<(), Error> {
+        if !self.capabilities.suspend.contains(&Suspend::Frozen) {
+            return Err(Error::Unsupported {
+                what: "frozen suspension".to_owned(),
+                reason: "this user may write no cgroup to stop a sandbox by".to_owned(),
+            });
+        }
         if let Some(sandbox) = self.linked(id) {
             match sandbox.freeze().await {
                 Err(Error::Lost { .. }) => {}
