@@ -8,6 +8,7 @@ mod crowd;
 mod native;
 mod peers;
 mod report;
+mod shell;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Report> {
     let mut samples = Samples::default();
     progress("starting the peers");
     let home = Home::new()?;
-    let peers = peers::Peers::start(home.path()).await?;
+    let mut peers = peers::Peers::start(home.path()).await?;
     let mut ours = native::Ours::open(&home).await?;
     for round in 0..sizes::SANDBOX_ROUNDS {
         if round % 10 == 0 {

@@ -10,6 +10,7 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use super::Samples;
+use super::shell::Shell;
 use super::stream::Stream;
 use crate::error::{Doing, Error, Outcome};
 
@@ -50,6 +51,7 @@ const BWRAP: [&str; 19] = [
 #[derive(Debug)]
 pub(super) struct Peers {
     bundle: PathBuf,
+    shell: Shell,
     stream: Stream,
 }
 
@@ -128,7 +130,8 @@ impl Peers {
         let start = ["run", "--detach", "--network", "none", "--name", CONTAINER, IMAGE];
         run("docker", &[&start[..], &["/bin/sleep", "600"]].concat()).await?;
         let stream = Stream::open(IMAGE).await?;
-        Ok(Self { bundle, stream })
+        let shell = Shell::start().await?;
+        Ok(Self { bundle, shell, stream })
     }
 
     /// The floor under everything.
@@ -146,12 +149,12 @@ impl Peers {
     }
 
     /// Those that make a sandbox for each command.
-    pub(super) async fn one_shot(&self, samples: &mut Samples) -> Outcome<()> {
+    pub(super) async fn one_shot(&mut self, samples: &mut Samples) -> Outcome<()> {
         samples.time("bwrap/run_true", run("bwrap", &BWRAP)).await?;
-        let bundle = self.bundle.display().to_string();
-        // Debian's refuses a host with both versions of cgroups; without any it is faster.
-        let crun = ["--cgroup-manager=disabled", "run", "--bundle", &bundle, "outrigger-bench"];
-        samples.time("crun/run_true", run("crun", &crun)).await
+        let bundle = self.bundle.display();
+        // Without cgroups it is faster, and Debian's refuses a host with both versions.
+        let line = format!("crun --cgroup-manager=disabled run --bundle '{bundle}' outrigger-bench");
+        samples.time("crun/run_true", self.shell.run(&line)).await
     }
 
     pub(super) async fn docker(&self, round: usize, samples: &mut Samples) -> Outcome<()> {
