@@ -49,7 +49,7 @@ fn build(root: &Path, target: &str, target_dir: &Path) -> PathBuf {
         .args(["--target", target, "--target-dir"])
         .arg(target_dir)
         .env(INNER, "1")
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static")
         // It would win over RUSTFLAGS, and holds what the outer build was given.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
