@@ -211,6 +211,9 @@ impl Groups {
         if let Some(dir) = self.unified.as_ref().map(|dir| dir.join(name)) {
             make(&dir)?;
             group.unified = Some(dir.clone());
+            // One group for all commands, and one for each.
+            let _ = put(&dir.join("cgroup.max.depth"), "2");
+            let _ = put(&dir.join("cgroup.max.descendants"), &limits::GROUPS_MAX.to_string());
             if self.controllers.contains("memory") {
                 put(&dir.join("memory.max"), &memory)?;
                 // Absent without swap accounting, where there is nothing to limit.

@@ -195,6 +195,15 @@ impl Spawner {
 
     /// A guest ended.
     pub(super) fn ended(&mut self, id: &SandboxId) {
+        let awaited = |change: &Change| {
+            matches!(change.stage, Stage::Ending | Stage::Failing | Stage::HandingOver { .. })
+        };
+        match self.sandboxes.living.get(id) {
+            // News of a life that somebody buried already, about the one after it.
+            Some(living) if !living.has_ended() => return,
+            None if !self.changes.get(id).is_some_and(awaited) => return,
+            Some(_) | None => {}
+        }
         if !self.changes.contains_key(id) {
             self.sandboxes.bury(id);
             return;

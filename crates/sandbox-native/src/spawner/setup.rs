@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use outrigger_sandbox::Generation;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::root::Ready;
 use super::sys;
@@ -83,6 +84,14 @@ fn await_go(control: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// No file of the sandbox's grows above its disk, whoever writes it; nor does what the
+/// guest hands over.
+fn limit_files(disk_bytes_max: u64) -> io::Result<()> {
+    let bytes = Some(disk_bytes_max.max(crate::limits::KEPT_BYTES_MAX));
+    let limit = Rlimit { current: bytes, maximum: bytes };
+    Ok(setrlimit(Resource::Fsize, limit)?)
+}
+
 fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::convert::Infallible> {
     sys::settle()?;
     // First, so that all that follows is charged to the sandbox, and while this
@@ -102,6 +111,7 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;
     send(&child.control, MAP, SendFlags::NOSIGNAL)?;
     await_go(&child.control)?;
+    doing("limit its files", limit_files(child.file_bytes_max))?;
     doing("take the sandbox's user", sys::become_user(child.inside))?;
     let capabilities: &[u32] = if child.inside == 0 { &GUEST_CAPABILITIES } else { &[] };
     doing("give up capabilities", sys::bound_capabilities(capabilities))?;

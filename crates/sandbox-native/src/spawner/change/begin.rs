@@ -46,7 +46,9 @@ impl Spawner {
         let about = self.sandboxes.about(id)?.clone();
         let (lowers, mut checks) = self.sandboxes.store.stack(&about.layers)?;
         let cold = Cold::read(&place).map_err(failed)?;
-        checks.extend(cold.iter().flat_map(|cold| cold.checks(&place)));
+        // After a reboot there is nothing to resume: the disk is begun over as it is.
+        let same_boot = cold.iter().filter(|cold| cold.is_of(&self.sandboxes.boot));
+        checks.extend(same_boot.flat_map(|cold| cold.checks(&place)));
         let (began, generation) = match cold {
             Some(cold) if cold.is_of(&self.sandboxes.boot) => (Began::Resumed, cold.generation),
             _ if !place.upper().exists() => (Began::Made, Self::fresh()?),

@@ -109,12 +109,14 @@ impl Spawner {
     /// The stack is as it stays: it gets its name, and its life goes on.
     fn kept(&mut self, id: &SandboxId, name: &SnapshotId, lived: Option<&Lived>) -> Step {
         let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
-        let kept = Kept {
+        // Two may have begun at once; the first one's name is its own for good.
+        let there = self.sandboxes.snapshots.get(name).cloned();
+        let kept = there.unwrap_or_else(|| Kept {
             sandbox: id.clone(),
             template: template.clone(),
             layers: layers.clone(),
             taken_at_ms: now_ms(),
-        };
+        });
         let told: Snapshot = kept.describe(name);
         self.sandboxes
             .keep(name, kept)

@@ -153,7 +153,8 @@ impl Peers {
         samples.time("bwrap/run_true", run("bwrap", &BWRAP)).await?;
         let bundle = self.bundle.display();
         // Without cgroups it is faster, and Debian's refuses a host with both versions.
-        let line = format!("crun --cgroup-manager=disabled run --bundle '{bundle}' outrigger-bench");
+        let line =
+            format!("crun --cgroup-manager=disabled run --bundle '{bundle}' outrigger-bench");
         samples.time("crun/run_true", self.shell.run(&line)).await
     }
 
