@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Generation, Spec};
+use outrigger_sandbox::{Error, Generation, Spec};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
@@ -25,6 +25,17 @@ use super::sys;
 use super::waits::{Key, Source, Waits};
 use crate::cgroup::Group;
 use crate::limits;
+
+/// Why a guest takes no connection. One that closed its end is ending, which its
+/// process descriptor tells a moment later: the caller asks again.
+pub(super) fn unreached(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            Error::Lost { reason: "its guest is ending".to_owned() }
+        }
+        _ => Error::Backend(format!("the guest takes no connection: {error}")),
+    }
+}
 
 /// An open way to a guest.
 pub(super) type Attached = (Generation, OwnedFd);

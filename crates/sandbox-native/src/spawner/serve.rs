@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId, Spec};
 
-use super::backend;
 use super::change::{Change, Make, Want, check};
 use super::images::Jobs;
+use super::live::unreached;
 use super::pool::Pool;
 use super::sandboxes::Sandboxes;
 use super::survey::Survey;
@@ -207,8 +207,7 @@ impl Spawner {
             Some(living) if !living.has_ended() => living,
             Some(_) | None => return Ok((Answer::Absent { cold }, None)),
         };
-        let (generation, fd) =
-            living.connect().map_err(|error| backend("the guest takes no connection", &error))?;
+        let (generation, fd) = living.connect().map_err(unreached)?;
         let frozen = living.group.is_frozen();
         let (isolation, began) = (self.sandboxes.isolation, Began::Attached);
         Ok((Answer::Attached { generation, isolation, began, frozen }, Some(fd)))

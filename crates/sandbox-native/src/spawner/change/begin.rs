@@ -14,6 +14,7 @@ use super::{Change, Make, Next, Stage, Start, Step, Then, Want, astray};
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
+use crate::spawner::live::unreached;
 use crate::spawner::origin::Stack;
 use crate::spawner::record::Outlasts;
 use crate::spawner::sandboxes::Birth;
@@ -200,8 +201,7 @@ impl Spawner {
 
     fn attached(&self, id: &SandboxId, began: Began, frozen: bool) -> Step {
         let living = self.sandboxes.living.get(id).ok_or_else(astray)?;
-        let (generation, fd) =
-            living.connect().map_err(|error| backend("the guest takes no connection", &error))?;
+        let (generation, fd) = living.connect().map_err(unreached)?;
         let isolation = self.sandboxes.isolation;
         Ok(Next::Done(Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
     }
