@@ -25,7 +25,7 @@ pub(crate) const FROZEN_LOOK_MS_MAX: u64 = 5_000;
 pub(crate) const MAKER_MS_MAX: u64 = 2 * COPY_MS_MAX;
 /// Processes of a container beside those of its commands: the guest with its threads,
 /// and the programs at the inner end of the streams.
-pub(crate) const OWN_PIDS: i64 = 48;
+pub(crate) const OWN_PIDS: i64 = 16;
 /// `/dev/shm`.
 pub(crate) const SHM_BYTES: i64 = 64 << 20;
 /// Where the guest listens.

@@ -40,6 +40,8 @@ pub(crate) struct Cgroups {
     frozen: bool,
     /// Processes that were stopped by signal, where there is no cgroup.
     stopped: BTreeSet<i32>,
+    /// Whether the last look found nothing that goes on.
+    still: bool,
     /// Empty groups for the next commands, since making one costs as much as a command.
     stock: Vec<Group>,
     made: u64,
@@ -91,8 +93,8 @@ fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
 
 impl Cgroups {
     pub(crate) fn new(given: Given) -> Self {
-        let stopped = BTreeSet::new();
-        Self { given, run: None, frozen: false, stopped, stock: Vec::new(), made: 0 }
+        let (run, stopped, stock) = (None, BTreeSet::new(), Vec::new());
+        Self { given, run, frozen: false, stopped, still: false, stock, made: 0 }
     }
 
     /// The group of all commands. `None`: the kernel gives none.
@@ -156,7 +158,7 @@ impl Cgroups {
             Given::Freezer(_) => ("freezer.state", "FROZEN"),
             // By signal, if this is process 1: then all that is seen is the sandbox's.
             Given::Absent if std::process::id() == 1 => {
-                self.frozen = true;
+                (self.frozen, self.still) = (true, false);
                 return Ok(true);
             }
             Given::Absent => return Ok(false),
@@ -173,12 +175,13 @@ impl Cgroups {
             if !self.frozen {
                 return Ok(false);
             }
-            // Again and again: one that was about to fork left another one.
+            // Again and again, until two looks in a row find nothing: one that was about
+            // to fork left another one, which the first of them may have been too early for.
             let going_on = tree::going_on();
-            going_on.iter().for_each(|pid| sys::kill(*pid, libc::SIGSTOP));
-            let all = going_on.is_empty();
-            self.stopped.extend(going_on);
-            return Ok(all);
+            let all = going_on.iter().all(|(pid, waits)| *waits && self.stopped.contains(pid));
+            going_on.keys().for_each(|pid| sys::kill(*pid, libc::SIGSTOP));
+            self.stopped.extend(going_on.into_keys());
+            return Ok(std::mem::replace(&mut self.still, all) && all);
         }
         let Some(run) = &self.run else { return Ok(false) };
         Ok(match &self.given {

@@ -4,7 +4,7 @@
 //! command. What it reads is written by commands in part (their names), so it
 //! parses from the last parenthesis on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use crate::sys;
@@ -17,6 +17,7 @@ struct Process {
     session: i32,
     dead: bool,
     stopped: bool,
+    waits: bool,
 }
 
 /// Reads a line of `/proc/<pid>/stat`; see proc_pid_stat(5).
@@ -25,9 +26,10 @@ fn parse(stat: &str) -> Option<Process> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
     let (dead, stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
+    let waits = state == "D";
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, parent, session, dead, stopped })
+    Some(Process { pid, parent, session, dead, stopped, waits })
 }
 
 fn all() -> Vec<Process> {
@@ -53,11 +55,12 @@ pub(crate) fn is_from_outside(pid: i32) -> bool {
         .is_some_and(|process| process.pid == pid && process.parent == 0)
 }
 
-/// Processes that go on, but for this one and those from outside. One that the
-/// kernel has not stopped yet although it was told to is among them.
-pub(crate) fn going_on() -> BTreeSet<i32> {
+/// Processes that are not stopped, but for this one and those from outside, and
+/// whether each waits where no signal reaches it. One in the middle of vfork(2) waits
+/// so for its child, which may be stopped: what it was sent it obeys when it goes on.
+pub(crate) fn going_on() -> BTreeMap<i32, bool> {
     let all = all().into_iter().filter(|process| process.parent != 0 && !process.stopped);
-    all.map(|process| process.pid).collect()
+    all.map(|process| (process.pid, process.waits)).collect()
 }
 
 /// The members of a command among `all`: what descends from `main` or shares a
@@ -111,15 +114,22 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_spaces_is_read() {
         let line = "42 (a) R 9 (b) S 7 42 41 0 -1 4194560";
-        let process = Process { pid: 42, parent: 7, session: 41, dead: false, stopped: false };
+        let process =
+            Process { pid: 42, parent: 7, session: 41, dead: false, stopped: false, waits: false };
         assert_eq!(parse(line), Some(process));
         assert_eq!(parse("garbage"), None);
     }
 
     #[test]
     fn members_are_descendants_sessions_and_new_orphans_but_not_other_commands() {
-        let process =
-            |pid, parent, session| Process { pid, parent, session, dead: false, stopped: false };
+        let process = |pid, parent, session| Process {
+            pid,
+            parent,
+            session,
+            dead: false,
+            stopped: false,
+            waits: false,
+        };
         let all = [
             process(10, 1, 10),  // the command
             process(11, 10, 10), // its child

@@ -210,6 +210,14 @@ impl Contained {
 
 impl Drop for Contained {
     fn drop(&mut self) {
+        // The guest itself: with its change of user it forgot that it was to end with `unshare`.
+        let outer = self.child.id();
+        let path = format!("/proc/{outer}/task/{outer}/children");
+        let guests = std::fs::read_to_string(path).unwrap_or_default();
+        for guest in guests.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+            let guest = rustix::process::Pid::from_raw(guest).expect("no process has number 0");
+            let _ = rustix::process::kill_process(guest, rustix::process::Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
