@@ -332,7 +332,8 @@ impl Inner {
                 })?;
                 let image = self.config.image(&kept.record.template)?;
                 let (reader, making) =
-                    store::read_and_begin(engine, (&from, &kept.making), store, image).await?;
+                    Box::pin(store::read_and_begin(engine, (&from, &kept.making), store, image))
+                        .await?;
                 let copied =
                     copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
                 reader.remove(engine).await?;

@@ -30,7 +30,7 @@ impl Inner {
         let image = self.config.image(&template)?;
         let from = Store::Disk(sandbox.clone());
         let (reader, making) =
-            store::read_and_begin(engine, (&from, &disk.making), store, image).await?;
+            Box::pin(store::read_and_begin(engine, (&from, &disk.making), store, image)).await?;
         let target = &making.maker.container;
         let copied = async {
             let digest = copy::copy(engine, &reader.container, Some(target)).await?;

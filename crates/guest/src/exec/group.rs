@@ -186,7 +186,16 @@ impl Cgroups {
         let Some(run) = &self.run else { return Ok(false) };
         Ok(match &self.given {
             Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
-            Given::Freezer(_) => read(run, "freezer.state")?.trim() == "FROZEN",
+            Given::Freezer(_) => {
+                let frozen = read(run, "freezer.state")?.trim() == "FROZEN";
+                if !frozen {
+                    // Who waits in vfork(2) for a child that stopped never stops itself:
+                    // the child goes on for a moment.
+                    write(run, "freezer.state", "THAWED")?;
+                    write(run, "freezer.state", "FROZEN")?;
+                }
+                frozen
+            }
             Given::Absent => false,
         })
     }
