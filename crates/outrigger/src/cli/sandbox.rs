@@ -162,7 +162,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=1_024_000), help_heading = "Limits")]
     pub(crate) cpu_millis: Option<u32>,
     /// What its disk may hold.
-    #[arg(long, value_name = "MIB", value_parser = value_parser!(u64).range(1..=16_777_216), help_heading = "Limits")]
+    #[arg(long, value_name = "MIB", value_parser = value_parser!(u64).range(1..=1_073_741_824), help_heading = "Limits")]
     pub(crate) disk_mib: Option<u64>,
     /// The least isolation that is accepted.
     #[arg(long, value_enum, value_name = "CLASS", help_heading = "Limits")]
