@@ -61,9 +61,6 @@ pub const REMOVE_DEPTH_MAX: usize = 64;
 /// From the spawner's request to a guest to hand over until its answer; after it the
 /// guest is killed and its commands are forgotten.
 pub const HANDOVER_MS_MAX: u64 = 5_000;
-/// What a guest hands over: the outcomes and the kept output of its commands. Above
-/// what a guest writes at most, so that no life is lost for what it remembers.
-pub const KEPT_BYTES_MAX: u64 = 257 << 20;
 /// One record of the state directory: what a sandbox, layer or snapshot is.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for
