@@ -108,6 +108,16 @@ struct Start {
     generation: Generation,
     lowers: Vec<Lower>,
     template: String,
+    over: Over,
+}
+
+/// Whose disk it begins over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// One that this change made, and that nothing ever ran on.
+    New,
+    /// One that was there before.
+    Old,
 }
 
 /// What comes of a step.
