@@ -39,7 +39,8 @@ pub const SKELETON_FILE_BYTES_MAX: u64 = 256 << 10;
 pub const SKELETON_LOOK_MS: u64 = 1_000;
 /// Maps from one range of ids to another that a spawner keeps.
 pub const ID_MAPS_MAX: usize = 64;
-/// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
+/// Shared memory of a sandbox (`/dev/shm`), also charged to its memory. It has half of
+/// its memory where that is less.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 
 /// First user id of the ranges that root gives to sandboxes. Above those that

@@ -254,6 +254,7 @@ impl Sandboxes {
             owner: lease.guest(),
             agent: lease.agent(),
             tty_group: lease.tty_group(),
+            shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
         };
         let born = give_birth(Order {
             program: &self.program,
