@@ -54,6 +54,16 @@ pub const ID_RANGES: u32 = 4_094;
 pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
 /// Between two of them.
 pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
+/// Groups below one that are looked at while it is removed or let go on. In version 1 a
+/// guest that turned against us can make any number; those beyond stay until a spawner
+/// starts.
+pub const CGROUPS_WALKED_MAX: usize = 50_000;
+/// From one time that a guest is told to end to the next.
+pub const KILL_AGAIN_MS: u64 = 50;
+/// From the first of them until the spawner waits no longer.
+pub const KILL_MS_MAX: u64 = 10_000;
+/// The same where the spawner can do nothing else meanwhile.
+pub const BURY_MS_MAX: u64 = 2_000;
 /// Names that are tried for the directories that are moved up while a tree is removed.
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.

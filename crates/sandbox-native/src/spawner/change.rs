@@ -266,8 +266,7 @@ impl Spawner {
                 }
                 Said::Nonsense => {
                     // Its end is near, or it is broken; it would be heard for ever.
-                    living.kill();
-                    return;
+                    return self.kill(id);
                 }
             }
         }
@@ -284,10 +283,14 @@ impl Spawner {
         });
     }
 
-    fn kill(&self, id: &SandboxId) {
-        if let Some(living) = self.sandboxes.living.get(id) {
-            living.kill();
-        }
+    /// A guest was told to end and does not.
+    pub(super) fn does_not_end(&mut self, id: &SandboxId) {
+        self.go_on(id, |_, change| match std::mem::replace(&mut change.stage, Stage::New) {
+            Stage::Ending | Stage::Failing => {
+                Err(Error::Backend("its processes do not end, whatever they are told".to_owned()))
+            }
+            stage => Ok(Next::Wait(stage)),
+        });
     }
 
     /// Looks at the changes whose time is over.

@@ -172,6 +172,7 @@ impl Spawner {
             return;
         };
         let mut growing = false;
+        let mut ended = Vec::new();
         for (number, id) in (0..).zip(&ids) {
             let Some(living) = self.sandboxes.living.get_mut(id) else { continue };
             let Some((_, amount)) = found.iter().find(|(found, _)| *found == number) else {
@@ -191,8 +192,11 @@ impl Spawner {
             // A guest that can't be told is as one that goes on.
             let told = living.tell_disk_full();
             if told.is_err() || living.usage.strikes >= limits::SURVEY_STRIKES_MAX {
-                living.kill();
+                ended.push(id);
             }
+        }
+        for id in ended {
+            self.kill(id);
         }
         self.survey.growing = growing;
     }
