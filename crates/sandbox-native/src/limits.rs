@@ -110,7 +110,20 @@ pub const SURVEY_STRIKES_MAX: u32 = 4;
 pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
 /// The same in inodes.
 pub const SURVEY_GROWTH_INODES: u64 = 64;
-/// Sandboxes above their limit that one survey tells of.
+/// Names and descriptors of one sandbox that a look at all sandboxes goes through. One
+/// with more is looked at alone.
+pub const SURVEY_TURN_ENTRIES: u64 = 4_096;
+/// Time that such a look has for one sandbox.
+pub const SURVEY_TURN_MS: u64 = 50;
+/// Sandboxes that are looked at alone at once; others wait for that.
+pub const SURVEYS_ALONE_MAX: usize = 4;
+/// Names that a sandbox may have for each file that its limit allows: files can have
+/// many, and each takes time to look at. With more it counts as above its limit.
+pub const SURVEY_NAMES_PER_INODE: u64 = 4;
+/// Time that the look at one sandbox alone has. With a tree that takes longer it counts
+/// as above its limit.
+pub const SURVEY_LOOK_MS_MAX: u64 = 120_000;
+/// Sandboxes above their limit, or to be looked at alone, that one survey tells of.
 pub const SURVEY_FOUND_MAX: usize = 128;
 /// Files with several names whose second name is made again when layers are made one;
 /// those beyond it become files of their own.

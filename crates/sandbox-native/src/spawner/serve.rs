@@ -121,6 +121,7 @@ impl Spawner {
             Source::Ready(generation) => self.unready(&generation),
             Source::Image(job) => self.finish_job(job),
             Source::Survey => self.surveyed(),
+            Source::Look(id) => self.looked(&id),
         }
     }
 
