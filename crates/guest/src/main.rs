@@ -4,7 +4,13 @@
 //! their output while hosts come and go, reaps orphans, and serves file operations
 //! with the rights of that user. What commands give it is data. It must never hold
 //! anything of the host but the descriptors that it was started with.
+//!
+//! It starts without the language's runtime, which looks for its stack in `/proc`, a
+//! good part of the time until it serves, and installs handlers: commands may signal the
+//! threads that have their user, the kernel drops for an init what it has no handler
+//! for, and a handler would run on a thread that is not at fault, which can end it.
 
+#![cfg_attr(not(test), no_main)]
 #![expect(
     unsafe_code,
     reason = "system calls without a safe wrapper; each block says why it holds"
@@ -25,7 +31,6 @@ mod sys;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 
 use control::Tell;
 use exec::child::{self, Launcher};
@@ -57,30 +62,39 @@ enum SetupError {
     Kept(#[from] KeptError),
 }
 
-fn main() -> ExitCode {
+// SAFETY: the C library calls the one function of this name, with these arguments.
+#[cfg(not(test))]
+#[unsafe(no_mangle)]
+extern "C" fn main(_: libc::c_int, _: *const *const libc::c_char) -> libc::c_int {
+    libc::c_int::from(run())
+}
+
+/// Serves until its end. Gives the exit code.
+#[cfg_attr(test, expect(dead_code, reason = "tests have a main of their own"))]
+fn run() -> u8 {
+    sys::ignore_broken_pipes();
     let options = match Role::parse(std::env::args().skip(1)) {
         Some(Role::Guest(options)) => *options,
         Some(Role::Bridge(path)) => {
             return match bridge::run(&path) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::from(EXIT_BRIDGE),
+                Ok(()) => 0,
+                Err(_) => EXIT_BRIDGE,
             };
         }
-        None => return ExitCode::from(EXIT_OPTIONS),
+        None => return EXIT_OPTIONS,
     };
     match set_up(options) {
         Ok(guest) => match guest.serve() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(EXIT_SERVE),
+            Ok(()) => 0,
+            Err(_) => EXIT_SERVE,
         },
-        Err(SetupError::Kernel(_)) => ExitCode::from(EXIT_SETUP),
-        Err(SetupError::Kept(_)) => ExitCode::from(EXIT_KEPT),
+        Err(SetupError::Kernel(_)) => EXIT_SETUP,
+        Err(SetupError::Kept(_)) => EXIT_KEPT,
     }
 }
 
 fn set_up(options: Options) -> Result<Guest, SetupError> {
     sys::hide()?;
-    sys::handle_nothing();
     child::set_limits()?;
     let signals = sys::child_signals()?;
     sys::drop_capabilities()?;

@@ -184,14 +184,10 @@ pub(crate) fn hide() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes back the handlers that the language's runtime installed. Commands may signal
-/// the threads that have their user; the kernel drops for an init what it has no handler
-/// for, and a handler would run on a thread that is not at fault, which can end it.
-pub(crate) fn handle_nothing() {
-    for signal in [libc::SIGSEGV, libc::SIGBUS] {
-        // SAFETY: the default disposition is no function.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
+/// Has a write to what nobody reads fail instead of ending this program.
+pub(crate) fn ignore_broken_pipes() {
+    // SAFETY: to ignore is no function.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 /// Asks to be killed when whoever started this program ends. After every change of

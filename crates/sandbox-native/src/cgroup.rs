@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::{SandboxId, Spec};
+use outrigger_sandbox::Spec;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
@@ -195,32 +195,52 @@ impl Groups {
         }
     }
 
-    /// Makes the groups of a sandbox, with their limits, owned by `owner` as far as
-    /// its guest divides them further.
-    pub(crate) fn make(&self, id: &SandboxId, spec: &Spec, owner: u32) -> io::Result<Group> {
-        let name = format!("s-{id}");
-        let mut group = Group { unified: None, legacy: BTreeMap::new(), events: None };
-        let result = self.fill(&name, spec, owner, &mut group);
-        if result.is_err() {
-            group.remove();
-        }
-        result.map(|()| group)
+    /// Where the groups of a name are.
+    pub(crate) fn at(&self, name: &str) -> Group {
+        let unified = self.unified.as_ref().map(|dir| dir.join(name));
+        let taken = |controller: &str| {
+            self.controllers.contains(controller) || (controller == "freezer" && unified.is_some())
+        };
+        let legacy: BTreeMap<_, _> = self
+            .legacy
+            .iter()
+            .filter(|(controller, _)| !taken(controller))
+            .map(|(controller, dir)| (*controller, dir.join(name)))
+            .collect();
+        let events = match (&unified, legacy.get("memory")) {
+            (Some(dir), _) if self.controllers.contains("memory") => {
+                Some(dir.join("memory.events"))
+            }
+            (_, Some(dir)) => Some(dir.join("memory.oom_control")),
+            _ => None,
+        };
+        Group { unified, legacy, events }
     }
 
-    fn fill(&self, name: &str, spec: &Spec, owner: u32, group: &mut Group) -> io::Result<()> {
-        let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES).to_string();
-        let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
-        if let Some(dir) = self.unified.as_ref().map(|dir| dir.join(name)) {
-            make(&dir)?;
-            group.unified = Some(dir.clone());
+    /// Makes groups, without limits yet.
+    pub(crate) fn make(&self, group: &Group) -> io::Result<()> {
+        let made = group.dirs().try_for_each(|dir| make(dir));
+        if let Some(dir) = &group.unified {
             // One group for all commands, and one for each.
             let _ = put(&dir.join("cgroup.max.depth"), "2");
             let _ = put(&dir.join("cgroup.max.descendants"), &limits::GROUPS_MAX.to_string());
+        }
+        if made.is_err() {
+            group.remove();
+        }
+        made
+    }
+
+    /// Sets the limits of a sandbox on its groups, and gives them to `owner` as far as
+    /// its guest divides them further.
+    pub(crate) fn limit(&self, group: &Group, spec: &Spec, owner: u32) -> io::Result<()> {
+        let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES).to_string();
+        let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
+        if let Some(dir) = &group.unified {
             if self.controllers.contains("memory") {
                 put(&dir.join("memory.max"), &memory)?;
                 // Absent without swap accounting, where there is nothing to limit.
                 let _ = put(&dir.join("memory.swap.max"), "0");
-                group.events = Some(dir.join("memory.events"));
             }
             if self.controllers.contains("pids") {
                 put(&dir.join("pids.max"), &pids)?;
@@ -228,27 +248,18 @@ impl Groups {
             if self.controllers.contains("cpu") {
                 put(&dir.join("cpu.max"), &format!("{} 100000", quota(spec)))?;
             }
-            own(&dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
+            own(dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
         }
-        for (controller, dir) in &self.legacy {
-            if self.controllers.contains(*controller)
-                || (*controller == "freezer" && self.unified.is_some())
-            {
-                continue;
-            }
-            let dir = dir.join(name);
-            make(&dir)?;
-            group.legacy.insert(controller, dir.clone());
+        for (controller, dir) in &group.legacy {
             match *controller {
                 "memory" => {
                     put(&dir.join("memory.limit_in_bytes"), &memory)?;
                     let _ = put(&dir.join("memory.memsw.limit_in_bytes"), &memory);
-                    group.events = Some(dir.join("memory.oom_control"));
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
                 // The period of a new group is 100 ms.
                 "cpu" => put(&dir.join("cpu.cfs_quota_us"), &quota(spec).to_string())?,
-                _ => own(&dir, owner, &["cgroup.procs", "tasks"])?,
+                _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }
         Ok(())
@@ -366,9 +377,13 @@ impl Group {
         }
     }
 
+    fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.unified.iter().chain(self.legacy.values())
+    }
+
     /// Kills what is left and removes the groups.
     pub(crate) fn remove(&self) {
-        for dir in self.unified.iter().chain(self.legacy.values()) {
+        for dir in self.dirs() {
             remove(dir);
         }
     }

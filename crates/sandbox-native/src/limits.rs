@@ -21,6 +21,14 @@ pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 10_000;
+/// Processes that wait to become a sandbox, whichever is asked for next.
+pub const STOCK_MAX: usize = 3;
+/// What the process that makes them says of one.
+pub const BLANK_BYTES_MAX: usize = 128;
+/// What such a process is told of its sandbox: paths of layers, most of all.
+pub const TOLD_BYTES_MAX: usize = 256 << 10;
+/// Descriptors with one message (`SCM_MAX_FD` of the kernel).
+pub const FDS_MAX: usize = 253;
 /// Times that a guest which dies under a new connection is asked for again.
 pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
 /// Between two of them.

@@ -20,6 +20,7 @@
 
 mod about;
 mod birth;
+mod blank;
 mod change;
 mod cold;
 mod copy;
@@ -43,6 +44,7 @@ mod serve;
 mod setup;
 mod snapshots;
 mod start;
+mod stock;
 mod store;
 mod survey;
 mod sys;

@@ -1,46 +1,48 @@
-//! The spawner's side of a birth: fork, map, wait until the guest serves.
+//! The spawner's side of a birth: a blank is told what to become, its ids are mapped,
+//! and its guest serves.
 //!
-//! Owns the handshake with the new process and its time limit. A birth that fails
-//! leaves no process behind.
+//! Owns the handshake with the new process. A birth that fails leaves no process behind.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use outrigger_sandbox::Generation;
+use outrigger_sandbox::{Generation, Spec};
 use rustix::fs::{Mode, OFlags};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
-use rustix::process::{Signal, pidfd_send_signal};
+use rustix::net::{RecvFlags, SendFlags, recv};
+use serde::{Deserialize, Serialize};
 
+use super::blank::{self, Blank};
 use super::ids::Lease;
-use super::root::Plan;
-use super::setup::{self, Child, GO, MAP, READY};
-use super::sys::{self, Fork};
-use crate::cgroup::{Group, Handles};
-use crate::limits;
-
-/// Namespaces that a process is born into; it takes the others when it is ready for
-/// them, that of the network while the spawner makes its disk.
-const NAMESPACES: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+use super::root::{Packed, Plan, Prepared};
+use super::setup::{GO, MAP, READY};
+use super::stock::Stock;
+use crate::cgroup::Group;
 
 /// What is to be born.
 #[derive(Debug)]
 pub(super) struct Order<'a> {
-    /// The guest program, a sealed memory file.
-    pub(super) program: &'a OwnedFd,
-    pub(super) plan: Plan<'a>,
+    pub(super) plan: Plan,
+    pub(super) prepared: &'a Prepared,
     pub(super) lease: &'a Lease,
-    pub(super) group: &'a Group,
+    pub(super) spec: &'a Spec,
     pub(super) generation: &'a Generation,
+    /// The table of commands of an earlier life, a file open for reading.
+    pub(super) kept: Option<OwnedFd>,
+}
+
+/// What a blank is told, beside descriptors: those of the root, then what is kept.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) generation: Generation,
     /// Processes of the commands together.
     pub(super) pids_max: u32,
     /// Largest file that a command can make, in bytes.
     pub(super) file_bytes_max: u64,
-    /// The table of commands of an earlier life, a file open for reading.
-    pub(super) kept: Option<&'a OwnedFd>,
+    /// The guest's id inside.
+    pub(super) inside: u32,
+    pub(super) root: Option<Packed>,
+    /// Whether there is a table of commands of an earlier life.
+    pub(super) kept: bool,
 }
 
 /// A guest that serves.
@@ -51,76 +53,84 @@ pub(super) struct Born {
     pub(super) control: OwnedFd,
 }
 
-fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    let limit = Duration::from_millis(limits::GUEST_START_MS_MAX);
-    set_socket_timeout(&ours, Timeout::Recv, Some(limit))?;
-    Ok((ours, theirs))
+/// A guest on its way.
+#[derive(Debug)]
+pub(super) struct Unborn {
+    blank: Blank,
+    mapped: bool,
 }
 
-/// Makes a guest.
-pub(super) fn give_birth(order: Order<'_>) -> io::Result<Born> {
-    let Order { program, plan, lease, group, generation, pids_max, file_bytes_max, kept } = order;
-    let root = plan.ready()?;
-    let (control, theirs) = pair()?;
-    let mut handles = group.handles()?;
-    let (pid, pidfd) = match fork(&mut handles)? {
-        Fork::Parent { pid, pidfd } => (pid, pidfd),
-        Fork::Child => setup::run(Child {
-            control: theirs,
-            program: program.as_fd(),
-            handles,
-            root: &root,
-            generation,
-            pids_max,
-            file_bytes_max,
-            kept: kept.map(AsFd::as_fd),
-            inside: lease.inside(),
-        }),
-    };
-    drop((theirs, handles));
-    match root.make_disk().and_then(|()| attend(pid, &control, lease)) {
-        Ok(()) => Ok(Born { pid, pidfd, control }),
+/// Has a guest begin.
+pub(super) fn conceive(order: Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
+    let blank = stock.take(&order.prepared.namespace)?;
+    let owner = order.lease.guest();
+    let limited = stock.mould.groups.limit(&blank.group, order.spec, owner);
+    match limited.and_then(|()| tell(order, &blank)) {
+        Ok(()) => Ok(Unborn { blank, mapped: false }),
         Err(error) => {
-            let _ = pidfd_send_signal(&pidfd, Signal::KILL);
-            sys::wait(pid);
+            blank.discard();
             Err(error)
         }
     }
 }
 
-/// Forks into the group of version 2 where the kernel can, else leaves a door to it.
-fn fork(handles: &mut Handles) -> io::Result<Fork> {
-    if let Some(unified) = &handles.unified {
-        // SAFETY: the spawner has one thread.
-        match unsafe { sys::fork_into(NAMESPACES, unified.as_fd()) } {
-            // Kernels before 5.7 and containers refuse the call itself.
-            Err(error) if UNKNOWN.contains(&error.raw_os_error().unwrap_or(0)) => {
-                handles.knock_on_unified()?;
-            }
-            result => return result,
-        }
+impl Unborn {
+    /// Readable when it has something to say.
+    pub(super) fn control(&self) -> &OwnedFd {
+        &self.blank.control
     }
-    // SAFETY: the spawner has one thread.
-    unsafe { sys::fork(NAMESPACES) }
+
+    /// Hears it, and answers; waits for no more than one word. `true`: it serves.
+    pub(super) fn hear(&mut self, lease: &Lease) -> io::Result<bool> {
+        let Blank { pid, control, .. } = &self.blank;
+        if self.mapped {
+            return expect(control, READY).map(|()| true);
+        }
+        expect(control, MAP)?;
+        let map = lease.map();
+        // Root of a namespace may map many ids; with one, giving up groups stays forbidden.
+        for file in ["uid_map", "gid_map"] {
+            write_map(&format!("/proc/{pid}/{file}"), &map).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot map user ids ({file}): {error}"))
+            })?;
+        }
+        blank::send(control, GO, &[], SendFlags::empty())?;
+        self.mapped = true;
+        Ok(false)
+    }
+
+    /// It serves, and these are its groups.
+    pub(super) fn born(self) -> (Born, Group) {
+        let Blank { pid, pidfd, control, group } = self.blank;
+        (Born { pid, pidfd, control }, group)
+    }
+
+    /// Ends it.
+    pub(super) fn discard(self) {
+        self.blank.discard();
+    }
 }
 
-/// What a kernel says to a call or a flag that it does not have or is not to give.
-const UNKNOWN: [i32; 4] = [libc::ENOSYS, libc::E2BIG, libc::EINVAL, libc::EPERM];
-
-fn attend(pid: i32, control: &OwnedFd, lease: &Lease) -> io::Result<()> {
-    send(control, GO, SendFlags::NOSIGNAL)?;
-    expect(control, MAP)?;
-    let map = lease.map();
-    // Root of a namespace may map many ids; with one, giving up groups stays forbidden.
-    for file in ["uid_map", "gid_map"] {
-        write_map(&format!("/proc/{pid}/{file}"), &map).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot map user ids ({file}): {error}"))
-        })?;
+/// Makes what only the spawner can, and tells the blank of it.
+fn tell(order: Order<'_>, blank: &Blank) -> io::Result<()> {
+    let Order { plan, prepared, lease, spec, generation, kept } = order;
+    let (root, fds) = plan.ready(prepared)?.pack();
+    let told = Told {
+        generation: generation.clone(),
+        pids_max: spec.pids_max,
+        file_bytes_max: spec.disk_bytes_max,
+        inside: lease.inside(),
+        root: Some(root),
+        kept: kept.is_some(),
+    };
+    let told = postcard::to_allocvec(&told).map_err(io::Error::other)?;
+    let fds: Vec<BorrowedFd<'_>> =
+        fds.iter().map(|fd| fd.as_fd()).chain(kept.iter().map(AsFd::as_fd)).collect();
+    match blank::send(&blank.control, &told, &fds, SendFlags::empty()) {
+        // It may have said why it left before it was told.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => expect(&blank.control, GO),
+        sent => sent,
     }
-    send(control, GO, SendFlags::NOSIGNAL)?;
-    expect(control, READY)
 }
 
 fn write_map(path: &str, map: &str) -> io::Result<()> {

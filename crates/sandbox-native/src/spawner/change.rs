@@ -22,6 +22,7 @@ use super::backend;
 use super::layers::Layer;
 use super::live::Said;
 use super::root::Lower;
+use super::sandboxes::Expected;
 use super::serve::Spawner;
 use super::task::Task;
 use super::verify::{self, Check, Measure};
@@ -88,6 +89,8 @@ enum Stage {
     Verifying(Task, Key, Vec<Check>, Then),
     /// A process makes one layer of those that it stands on.
     Flattening(Task, Key, Layer),
+    /// Its guest was told to begin.
+    Beginning(Beginning, Key),
     /// A process deletes its disk.
     Deleting(Task, Key),
 }
@@ -118,6 +121,24 @@ enum Over {
     New,
     /// One that was there before.
     Old,
+}
+
+/// A guest that begins.
+#[derive(Debug)]
+struct Beginning {
+    expected: Expected,
+    over: Over,
+    until: Instant,
+    goal: Goal,
+}
+
+/// What a guest begins for.
+#[derive(Debug)]
+enum Goal {
+    /// Somebody wants to reach it.
+    Attach(Began),
+    /// It goes on after this was done, which holds even if it can't.
+    GoOn(Answer),
 }
 
 /// What comes of a step.
@@ -151,6 +172,7 @@ impl Change {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.stage {
             Stage::HandingOver { until } => Some(until),
+            Stage::Beginning(Beginning { until, .. }, _) => Some(until),
             _ => None,
         }
     }
@@ -265,7 +287,8 @@ impl Spawner {
                     });
                 }
                 Said::Nonsense => {
-                    // Its end is near, or it is broken; it would be heard for ever.
+                    // Its end is near, or it is broken.
+                    living.stop_hearing(&mut self.sandboxes.waits);
                     return self.kill(id);
                 }
             }
@@ -302,15 +325,24 @@ impl Spawner {
             .map(|(id, _)| id.clone())
             .collect();
         for id in late {
-            // What it handed over so far is worth nothing, and it may have stopped to serve.
-            self.go_on(&id, |spawner, _| {
-                spawner.kill(&id);
-                Ok(Next::Wait(Stage::Failing))
+            self.go_on(&id, |spawner, change| {
+                match std::mem::replace(&mut change.stage, Stage::New) {
+                    Stage::Beginning(beginning, key) => {
+                        let late = "the sandbox could not be started: it takes too long";
+                        spawner.stillborn(&id, beginning, key, Error::Backend(late.to_owned()))
+                    }
+                    // What it handed over so far is worth nothing, and it may have
+                    // stopped to serve.
+                    _ => {
+                        spawner.kill(&id);
+                        Ok(Next::Wait(Stage::Failing))
+                    }
+                }
             });
         }
     }
 
-    /// The process of a change ended.
+    /// The process of a change ended, or has something to say.
     pub(super) fn changed(&mut self, id: &SandboxId) {
         self.go_on(id, |spawner, change| match std::mem::replace(&mut change.stage, Stage::New) {
             Stage::Measuring(task, key) => {
@@ -327,6 +359,7 @@ impl Spawner {
                 spawner.sandboxes.waits.remove(key, task.ended());
                 spawner.flattened(id, change, &layer, task.finish())
             }
+            Stage::Beginning(beginning, key) => spawner.beginning(id, beginning, key),
             Stage::Deleting(task, key) => {
                 spawner.finish(task, key).map_err(end::left)?;
                 done(Answer::Done)

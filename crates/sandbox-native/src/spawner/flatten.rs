@@ -45,19 +45,18 @@ impl Sandboxes {
         let (upper, work, tree) = (scratch.upper(), scratch.work(), self.store.tree(&layer));
         let ranges = self.isolation == Isolation::RootRange;
         let plan = Plan {
-            prepared: self.prepared.insert(prepared),
-            staging: &staging,
+            staging,
             base: base_of(&about.template),
-            upper: &upper,
-            work: &work,
-            lowers: &lowers,
+            upper,
+            work,
+            lowers,
             owner,
             agent: if ranges { owner + AGENT } else { owner },
             tty_group: ranges.then_some(owner),
             // No process of a sandbox ever has it.
             shm_bytes: limits::ROOT_BYTES_MAX,
         };
-        let ready = plan.ready()?;
+        let ready = plan.ready(self.prepared.insert(prepared))?;
         let work = |merged: std::path::PathBuf| {
             copy::copy(&merged, &tree)?;
             let dir = fs::File::open(scratch.dir())?;

@@ -125,7 +125,7 @@ impl Living {
     /// What it said since the last time, as far as one turn goes.
     pub(super) fn hear(&self) -> Vec<Said> {
         let mut all = Vec::new();
-        while all.len() < limits::SAID_MAX {
+        while all.len() < limits::SAID_MAX && !all.ends_with(&[Said::Nonsense]) {
             let mut word = [0; 8];
             match recv(&self.born.control, &mut word, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => all.push(match &word[..length] {
@@ -140,6 +140,13 @@ impl Living {
             }
         }
         all
+    }
+
+    /// Has its words waited for no more: there are none, and the end of them is told for ever.
+    pub(super) fn stop_hearing(&self, waits: &mut Waits) {
+        if let Some((_, words)) = self.waits {
+            waits.remove(words, &self.born.control);
+        }
     }
 
     /// When it was idle for as long as it may be.

@@ -5,7 +5,6 @@
 //! keep no spawner alive and end with it.
 
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -112,17 +111,19 @@ impl Spawner {
         let Stack { template, layers } = self.sandboxes.stack_of(&kind.spec.origin)?;
         let (lowers, _) = self.sandboxes.store.stack(&layers)?;
         let generation = Self::fresh()?;
-        let named = |error| backend("cannot name it", &io::Error::other(error));
-        let mut living = self.sandboxes.bear(Birth {
-            place: &self.sandboxes.store.ready(&generation),
-            name: &SandboxId::new(generation.as_str()).map_err(named)?,
-            spec: &kind.spec,
-            read_only: &kind.read_only,
-            template: &template,
-            lowers,
-            generation: generation.clone(),
-            kept: None,
-        })?;
+        let mut living = self
+            .sandboxes
+            .expect(Birth {
+                place: &self.sandboxes.store.ready(&generation),
+                spec: &kind.spec,
+                read_only: &kind.read_only,
+                template: &template,
+                lowers,
+                generation: generation.clone(),
+                kept: None,
+            })?
+            .await_birth()?;
+        self.sandboxes.refill();
         let source = || Source::Ready(generation.clone());
         if let Err(error) = living.await_by(&mut self.sandboxes.waits, source(), source()) {
             living.bury(&mut self.sandboxes.waits);

@@ -19,7 +19,8 @@ use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
 use super::about::{About, now_ms};
 use super::backend;
-use super::birth::{Order, give_birth};
+use super::birth::{Order, Unborn, conceive};
+use super::blank::Mould;
 use super::cold::{self, Cold};
 use super::doom::Doom;
 use super::ids::{self, Lease};
@@ -29,10 +30,10 @@ use super::origin::base_of;
 use super::record::{self, Outlasts};
 use super::root::{Base, Lower, Plan, Prepared};
 use super::snapshots::{self, Kept};
-use super::store::{Place, Store, private};
+use super::stock::Stock;
+use super::store::{self, Place, Store, private};
 use super::survey::Usage;
 use super::waits::Waits;
-use crate::cgroup::Groups;
 use crate::limits;
 
 /// What is known of a disk.
@@ -58,9 +59,8 @@ impl Disk {
 #[derive(Debug)]
 pub(super) struct Sandboxes {
     pub(super) store: Store,
-    program: OwnedFd,
     pub(super) isolation: Isolation,
-    groups: Groups,
+    stock: Stock,
     /// What the last root was made with; a new list of paths takes its place.
     pub(super) prepared: Option<Prepared>,
     /// Which boot of the host this is.
@@ -83,8 +83,6 @@ pub(super) struct Sandboxes {
 #[derive(Debug)]
 pub(super) struct Birth<'a> {
     pub(super) place: &'a Place,
-    /// Names its cgroups.
-    pub(super) name: &'a SandboxId,
     pub(super) spec: &'a Spec,
     /// Paths of the host, seen read-only.
     pub(super) read_only: &'a [PathBuf],
@@ -96,30 +94,88 @@ pub(super) struct Birth<'a> {
     pub(super) kept: Option<OwnedFd>,
 }
 
+/// A guest on its way, and what it is to be.
+#[derive(Debug)]
+pub(super) struct Expected {
+    unborn: Unborn,
+    generation: Generation,
+    spec: Spec,
+    read_only: Vec<PathBuf>,
+    lease: Lease,
+}
+
+fn not_started(error: io::Error) -> Error {
+    Error::Backend(format!("the sandbox could not be started: {error}"))
+}
+
+impl Expected {
+    /// Readable when it has something to say.
+    pub(super) fn control(&self) -> &OwnedFd {
+        self.unborn.control()
+    }
+
+    /// Hears what it has to say. `true`: it serves.
+    pub(super) fn hear(&mut self) -> Result<bool, Error> {
+        self.unborn.hear(&self.lease).map_err(not_started)
+    }
+
+    /// Waits until it serves.
+    pub(super) fn await_birth(mut self) -> Result<Living, Error> {
+        loop {
+            match self.hear() {
+                Ok(true) => return Ok(self.born()),
+                Ok(false) => {}
+                Err(error) => {
+                    self.discard();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// It serves.
+    pub(super) fn born(self) -> Living {
+        let Self { unborn, generation, spec, read_only, lease } = self;
+        let (born, group) = unborn.born();
+        Living {
+            born,
+            generation,
+            group,
+            spec,
+            read_only,
+            active: Instant::now(),
+            usage: Usage::default(),
+            lease,
+            waits: None,
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn discard(self) {
+        self.unborn.discard();
+    }
+}
+
 impl Sandboxes {
     /// Reads what is in a state directory, and brings it in order.
-    pub(super) fn open(
-        state: PathBuf,
-        program: OwnedFd,
-        isolation: Isolation,
-        groups: Groups,
-    ) -> io::Result<Self> {
+    pub(super) fn open(state: PathBuf, isolation: Isolation, mould: Mould) -> io::Result<Self> {
         let store = Store::new(state);
-        for dir in [store.sandboxes(), store.staging(), store.layers()] {
-            private(&dir)?;
-        }
+        private(&store.staging())?;
         // What was kept ready died with its spawner.
         store.discard(&store.pool())?;
         // So did what unpacked layers.
         store.discard(&store.incoming())?;
+        for dir in [store.sandboxes(), store.layers(), store.pool()] {
+            private(&dir)?;
+            store::spread(&dir);
+        }
         let snapshots::Loaded { all, damaged } = snapshots::load(&store)?;
         let mut sandboxes = Self {
             snapshots: all,
             damaged_snapshot: damaged,
             store,
-            program,
             isolation,
-            groups,
+            stock: Stock::new(mould),
             prepared: None,
             boot: cold::boot()?,
             living: BTreeMap::new(),
@@ -230,65 +286,42 @@ impl Sandboxes {
         }
     }
 
-    /// Makes a guest over a disk that was verified.
-    pub(super) fn bear(&mut self, birth: Birth<'_>) -> Result<Living, Error> {
-        let Birth { place, name, spec, read_only, template, lowers, generation, kept } = birth;
+    /// Has a guest begin over a disk that was verified.
+    pub(super) fn expect(&mut self, birth: Birth<'_>) -> Result<Expected, Error> {
+        let Birth { place, spec, read_only, template, lowers, generation, kept } = birth;
         let base = base_of(template);
         let (lease, lowers) = self
             .prepare(place, base, lowers)
             .map_err(|error| backend("cannot prepare the disk", &error))?;
-        let group = self
-            .groups
-            .make(name, spec, lease.guest())
-            .map_err(|error| backend("cannot make the cgroups", &error))?;
         let staging = self.store.staging();
         let prepared = match self.prepared.take().filter(|last| last.serves(read_only)) {
             Some(last) => last,
             None => Prepared::new(&staging, read_only)
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
-        let (upper, work) = (place.upper(), place.work());
         let plan = Plan {
-            prepared: self.prepared.insert(prepared),
-            staging: &staging,
+            staging,
             base,
-            upper: &upper,
-            work: &work,
-            lowers: &lowers,
+            upper: place.upper(),
+            work: place.work(),
+            lowers,
             owner: lease.guest(),
             agent: lease.agent(),
             tty_group: lease.tty_group(),
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
         };
-        let born = give_birth(Order {
-            program: &self.program,
-            plan,
-            lease: &lease,
-            group: &group,
-            generation: &generation,
-            pids_max: spec.pids_max,
-            file_bytes_max: spec.disk_bytes_max,
-            kept: kept.as_ref(),
-        });
-        let born = match born {
-            Ok(born) => born,
-            Err(error) => {
-                group.remove();
-                let reason = format!("the sandbox could not be started: {error}");
-                return Err(Error::Backend(reason));
-            }
-        };
-        Ok(Living {
-            born,
-            generation,
-            group,
-            spec: spec.clone(),
-            read_only: read_only.to_owned(),
-            active: Instant::now(),
-            usage: Usage::default(),
-            lease,
-            waits: None,
-        })
+        let prepared = self.prepared.insert(prepared);
+        let order = Order { plan, prepared, lease: &lease, spec, generation: &generation, kept };
+        let unborn = conceive(order, &mut self.stock).map_err(not_started)?;
+        let (spec, read_only) = (spec.clone(), read_only.to_owned());
+        Ok(Expected { unborn, generation, spec, read_only, lease })
+    }
+
+    /// One more blank is made for the one that was used.
+    pub(super) fn refill(&mut self) {
+        if let Some(prepared) = &self.prepared {
+            self.stock.refill(&prepared.namespace);
+        }
     }
 
     /// Makes the directories of a disk where they are missing, with their owners.
@@ -360,7 +393,8 @@ impl Sandboxes {
         for living in std::mem::take(&mut self.living).into_values() {
             living.bury(&mut self.waits);
         }
-        self.groups.close();
+        self.stock.close();
+        self.stock.mould.groups.close();
     }
 
     /// Whether the state directory is still there; without it nothing can be found again.

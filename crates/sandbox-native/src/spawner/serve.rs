@@ -67,6 +67,7 @@ impl Spawner {
     /// Serves until idle.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut active = Instant::now();
+        let mut looked = active;
         loop {
             let sources = self.sandboxes.waits.wait(self.patience())?;
             let quiet = sources.is_empty();
@@ -90,7 +91,11 @@ impl Spawner {
                 active = now;
             }
             let over = active.elapsed() >= Duration::from_millis(limits::SPAWNER_IDLE_MS);
-            if (idle && over) || !self.sandboxes.has_state() {
+            let look = now.duration_since(looked) >= Duration::from_millis(limits::SPAWNER_TICK_MS);
+            if look {
+                looked = now;
+            }
+            if (idle && over) || (look && !self.sandboxes.has_state()) {
                 // An engine that connects now finds the connection closed and starts another.
                 let _ = std::fs::remove_file(self.sandboxes.store.socket());
                 self.dismiss();

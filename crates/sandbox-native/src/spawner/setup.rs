@@ -1,26 +1,28 @@
 //! What a new process does between its birth and becoming the guest.
 //!
 //! Owns the order in which it takes its namespaces and gives up the host. It starts
-//! as a copy of the spawner, which holds no secret, and ends by executing the guest
-//! program, after which nothing of the spawner's memory or descriptors is left. The
-//! user namespace comes last, so that neither guest nor commands have any rights
-//! over the other namespaces or the mounts.
+//! as a copy of the spawner, which holds no secret, waits as a blank until it is told
+//! whose it is, and ends by executing the guest program, after which nothing of the
+//! spawner's memory or descriptors is left. The user namespace comes last, so that
+//! neither guest nor commands have any rights over the other namespaces or the mounts.
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use outrigger_sandbox::Generation;
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use super::root::Ready;
+use super::birth::Told;
+use super::blank;
+use super::root::{Ready, enter_prepared};
 use super::sys;
 use crate::cgroup::Handles;
+use crate::limits;
 
-/// From spawner to child: the disk is made, and later, the ids are mapped.
+/// From spawner to child: the ids are mapped.
 pub(super) const GO: &[u8] = b"g";
 /// From child to spawner: the user namespace is there, map it.
 pub(super) const MAP: &[u8] = b"m";
@@ -42,22 +44,17 @@ const SCRATCH: i32 = 32;
 /// kill, to set groups and users, and to empty its bounding set.
 const GUEST_CAPABILITIES: [u32; 4] = [5, 6, 7, 8];
 
-/// What the child needs.
+/// What the child needs before it is told anything.
 #[derive(Debug)]
 pub(super) struct Child<'a> {
     /// The guest's control socket, over which the two agree until then.
     pub(super) control: OwnedFd,
     pub(super) program: BorrowedFd<'a>,
     pub(super) handles: Handles,
-    pub(super) root: &'a Ready<'a>,
-    pub(super) generation: &'a Generation,
-    pub(super) pids_max: u32,
-    /// Largest file that a command can make, in bytes.
-    pub(super) file_bytes_max: u64,
-    /// The table of commands of an earlier life.
-    pub(super) kept: Option<BorrowedFd<'a>>,
-    /// The guest's id inside.
-    pub(super) inside: u32,
+    /// A mount namespace with what all roots have in common.
+    pub(super) prepared: BorrowedFd<'a>,
+    /// The spawner's mount namespace.
+    pub(super) home: BorrowedFd<'a>,
 }
 
 /// Becomes the guest, or reports why not and ends.
@@ -103,8 +100,9 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
     forget_segments();
-    await_go(&child.control)?;
-    let output = child.root.enter()?;
+    enter_prepared(child.prepared)?;
+    let (told, root, kept) = listen(&child.control)?;
+    let output = root.enter(child.home)?;
     // The groups that were entered above become the root of the namespace.
     // SAFETY: as above.
     doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
@@ -112,12 +110,25 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;
     send(&child.control, MAP, SendFlags::NOSIGNAL)?;
     await_go(&child.control)?;
-    doing("limit its files", limit_files(child.file_bytes_max))?;
-    doing("take the sandbox's user", sys::become_user(child.inside))?;
-    let capabilities: &[u32] = if child.inside == 0 { &GUEST_CAPABILITIES } else { &[] };
+    doing("limit its files", limit_files(told.file_bytes_max))?;
+    doing("take the sandbox's user", sys::become_user(told.inside))?;
+    let capabilities: &[u32] = if told.inside == 0 { &GUEST_CAPABILITIES } else { &[] };
     doing("give up capabilities", sys::bound_capabilities(capabilities))?;
-    let error = execute(child, &output, report)?;
+    let error = execute(child, &told, kept.as_ref(), &output, report)?;
     doing("execute the guest program", Err(error))
+}
+
+/// Waits until it is told whose it is. It is not, if the spawner has no use for it.
+fn listen(control: &OwnedFd) -> io::Result<(Told, Ready, Option<OwnedFd>)> {
+    let mut bytes = vec![0; limits::TOLD_BYTES_MAX];
+    let (length, fds) = blank::receive(control.as_fd(), &mut bytes, RecvFlags::empty())?;
+    let mut told: Told = postcard::from_bytes(&bytes[..length]).map_err(io::Error::other)?;
+    let mut fds = fds.into_iter();
+    let missing = || io::Error::other("a descriptor got lost");
+    let root = told.root.take().ok_or_else(missing)?;
+    let root = Ready::unpack(root, &mut fds).ok_or_else(missing)?;
+    let kept = if told.kept { Some(fds.next().ok_or_else(missing)?) } else { None };
+    Ok((told, root, kept))
 }
 
 /// Lets segments of shared memory go with the last process that has them, so that a
@@ -129,7 +140,13 @@ fn forget_segments() {
 
 /// Puts every descriptor at its number, closes all others, and executes. A failure of
 /// that is still to be reported.
-fn execute(child: Child<'_>, output: &OwnedFd, report: BorrowedFd<'_>) -> io::Result<io::Error> {
+fn execute(
+    child: Child<'_>,
+    told: &Told,
+    kept: Option<&OwnedFd>,
+    output: &OwnedFd,
+    report: BorrowedFd<'_>,
+) -> io::Result<io::Error> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let Handles { unified, freezer, events, doors: _ } = &child.handles;
     let given = [
@@ -138,12 +155,12 @@ fn execute(child: Child<'_>, output: &OwnedFd, report: BorrowedFd<'_>) -> io::Re
         (unified.as_ref().map(AsFd::as_fd), CGROUP2, "--cgroup2"),
         (freezer.as_ref().map(AsFd::as_fd), FREEZER, "--freezer"),
         (events.as_ref().map(AsFd::as_fd), EVENTS, "--memory-events"),
-        (child.kept, KEPT, "--kept"),
+        (kept.map(AsFd::as_fd), KEPT, "--kept"),
     ];
     let mut args = vec!["outrigger-guest".to_owned()];
-    args.extend(["--generation".to_owned(), child.generation.to_string()]);
-    args.extend(["--pids".to_owned(), child.pids_max.to_string()]);
-    args.extend(["--file-bytes".to_owned(), child.file_bytes_max.to_string()]);
+    args.extend(["--generation".to_owned(), told.generation.to_string()]);
+    args.extend(["--pids".to_owned(), told.pids_max.to_string()]);
+    args.extend(["--file-bytes".to_owned(), told.file_bytes_max.to_string()]);
     let mut moved = Vec::new();
     for (fd, number, name) in given {
         let Some(fd) = fd else { continue };

@@ -16,6 +16,7 @@ use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
 use rustix::mount::{MountPropagationFlags, mount_change};
 
+use super::blank::Mould;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
@@ -104,7 +105,10 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     }
     let isolation = take_tier()?;
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
-    let sandboxes = Sandboxes::open(state.to_owned(), program, isolation, groups)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let home = rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty())?;
+    let mould = Mould { program, groups, home };
+    let sandboxes = Sandboxes::open(state.to_owned(), isolation, mould)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).

@@ -59,7 +59,9 @@ pub(super) unsafe fn fork_into(
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = (namespaces | libc::CLONE_PIDFD) as u64 | CLONE_INTO_CGROUP;
     args.pidfd = (&raw mut pidfd) as u64;
-    args.exit_signal = libc::SIGCHLD as u64;
+    // That of this process, where its parent gets the child.
+    let above = namespaces & libc::CLONE_PARENT != 0;
+    args.exit_signal = if above { 0 } else { libc::SIGCHLD as u64 };
     args.cgroup = cgroup.as_raw_fd() as u64;
     let size = size_of::<libc::clone_args>();
     // SAFETY: as in `fork`; `args` outlives the call.

@@ -6,21 +6,25 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
 use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
 
-use super::{Change, Make, Next, Over, Stage, Start, Step, Then, Want, astray};
+use super::{
+    Beginning, Change, Goal, Make, Next, Over, Stage, Start, Step, Then, Want, astray, done,
+};
+use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
-use crate::spawner::live::unreached;
+use crate::spawner::live::{Living, unreached};
 use crate::spawner::origin::Stack;
 use crate::spawner::record::Outlasts;
-use crate::spawner::sandboxes::Birth;
+use crate::spawner::sandboxes::{Birth, Expected};
 use crate::spawner::serve::Spawner;
 use crate::spawner::verify::{self, Check, Looking, Verdict};
-use crate::spawner::waits::Source;
+use crate::spawner::waits::{Key, Source};
 use crate::spawner::{backend, generation};
 
 impl Spawner {
@@ -130,17 +134,20 @@ impl Spawner {
     ) -> Step {
         let (Then::Begin(start), Some(make)) = (then, make) else { return Err(astray()) };
         let (began, over) = (start.began, start.over);
-        let started = self.as_left(id, verdict).and_then(|()| self.start(id, make, start));
-        if let Err(error) = started {
-            if over == Over::New
-                && let Ok(Some(_)) = self.sandboxes.discard(id)
-            {
-                self.clean();
-            }
-            return Err(error);
+        match self.as_left(id, verdict).and_then(|()| self.expect(id, make, start)) {
+            Ok(expected) => self.await_birth(id, expected, over, Goal::Attach(began)),
+            Err(error) => self.never_began(id, over, error),
         }
-        // From here on it lives, whether this caller reaches it or not.
-        self.attached(id, began, false)
+    }
+
+    /// Nothing ran over the disk: what was made for that goes.
+    fn never_began(&mut self, id: &SandboxId, over: Over, error: Error) -> Step {
+        if over == Over::New
+            && let Ok(Some(_)) = self.sandboxes.discard(id)
+        {
+            self.clean();
+        }
+        Err(error)
     }
 
     /// Refuses what is not as it was left.
@@ -162,8 +169,13 @@ impl Spawner {
         Err(Error::Altered { name: id.to_string(), detail })
     }
 
-    /// Makes its guest, over a disk that was verified.
-    pub(super) fn start(&mut self, id: &SandboxId, make: &Make, start: Start) -> Result<(), Error> {
+    /// Has its guest begin, over a disk that was verified.
+    pub(super) fn expect(
+        &mut self,
+        id: &SandboxId,
+        make: &Make,
+        start: Start,
+    ) -> Result<Expected, Error> {
         let place = self.sandboxes.store.disk(id);
         let kept = match start.began {
             Began::Resumed => Some(
@@ -173,18 +185,77 @@ impl Spawner {
             ),
             Began::Made | Began::Attached | Began::Restarted => None,
         };
-        let mut living = self.sandboxes.bear(Birth {
+        self.sandboxes.expect(Birth {
             place: &place,
-            name: id,
             spec: &make.spec,
             read_only: &make.read_only,
             template: &start.template,
             lowers: start.lowers,
             generation: start.generation,
             kept,
-        })?;
-        // Its guest has nothing to do yet: until it has, the suspended life is as it was.
-        let awake = cold::forget(&place).and_then(|()| {
+        })
+    }
+
+    pub(super) fn await_birth(
+        &mut self,
+        id: &SandboxId,
+        expected: Expected,
+        over: Over,
+        goal: Goal,
+    ) -> Step {
+        let until = Instant::now() + Duration::from_millis(limits::GUEST_START_MS_MAX);
+        let added = self.sandboxes.waits.add(expected.control(), Source::Change(id.clone()));
+        let beginning = Beginning { expected, over, until, goal };
+        match added {
+            Ok(key) => Ok(Next::Wait(Stage::Beginning(beginning, key))),
+            Err(error) => self.unexpected(id, beginning, backend("cannot wait", &error)),
+        }
+    }
+
+    /// Its guest has something to say.
+    pub(super) fn beginning(&mut self, id: &SandboxId, mut beginning: Beginning, key: Key) -> Step {
+        match beginning.expected.hear() {
+            Ok(false) => return Ok(Next::Wait(Stage::Beginning(beginning, key))),
+            Ok(true) => {}
+            Err(error) => return self.stillborn(id, beginning, key, error),
+        }
+        self.sandboxes.waits.remove(key, beginning.expected.control());
+        self.sandboxes.refill();
+        let Beginning { expected, over, goal, until: _ } = beginning;
+        let awake = self.awake(id, expected.born());
+        match (awake, goal) {
+            // From here on it lives, whether this caller reaches it or not.
+            (Ok(()), Goal::Attach(began)) => self.attached(id, began, false),
+            (Err(error), Goal::Attach(_)) => self.never_began(id, over, error),
+            // If it can't go on it is cold, and whoever asks for it learns why.
+            (_, Goal::GoOn(answer)) => done(answer),
+        }
+    }
+
+    /// Its guest will never serve.
+    pub(super) fn stillborn(
+        &mut self,
+        id: &SandboxId,
+        beginning: Beginning,
+        key: Key,
+        error: Error,
+    ) -> Step {
+        self.sandboxes.waits.remove(key, beginning.expected.control());
+        self.unexpected(id, beginning, error)
+    }
+
+    fn unexpected(&mut self, id: &SandboxId, beginning: Beginning, error: Error) -> Step {
+        beginning.expected.discard();
+        match beginning.goal {
+            Goal::Attach(_) => self.never_began(id, beginning.over, error),
+            Goal::GoOn(answer) => done(answer),
+        }
+    }
+
+    /// Its guest serves.
+    fn awake(&mut self, id: &SandboxId, mut living: Living) -> Result<(), Error> {
+        // It has nothing to do yet: until it has, the suspended life is as it was.
+        let awake = cold::forget(&self.sandboxes.store.disk(id)).and_then(|()| {
             let waits = &mut self.sandboxes.waits;
             living.await_by(waits, Source::Ended(id.clone()), Source::Said(id.clone()))
         });

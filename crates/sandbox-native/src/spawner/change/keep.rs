@@ -5,15 +5,16 @@
 
 use std::io;
 
-use outrigger_sandbox::{Began, Error, SandboxId, Snapshot, SnapshotId};
+use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId};
 
-use super::{Change, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
+use super::{Change, Goal, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
 use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::backend;
 use crate::spawner::cold::Cold;
 use crate::spawner::layers::Layer;
+use crate::spawner::sandboxes::Expected;
 use crate::spawner::serve::Spawner;
 use crate::spawner::snapshots::Kept;
 use crate::spawner::verify::{self, Looking, Measure};
@@ -117,18 +118,25 @@ impl Spawner {
             layers: layers.clone(),
             taken_at_ms: now_ms(),
         });
-        let told: Snapshot = kept.describe(name);
-        self.sandboxes
-            .keep(name, kept)
-            .map_err(|error| backend("cannot keep the snapshot", &error))?;
-        if let Some(lived) = lived {
-            let (lowers, _) = self.sandboxes.store.stack(&layers)?;
+        let told = Answer::Snapshot(kept.describe(name));
+        // Its guest begins while the name is written down; nothing reaches it before.
+        let expected = lived.and_then(|lived| {
+            let (lowers, _) = self.sandboxes.store.stack(&layers).ok()?;
             let generation = lived.generation.clone();
             let (began, over) = (Began::Resumed, Over::Old);
             let start = Start { began, generation, lowers, template, over };
             // If it can't go on it is cold, and whoever asks for it learns why.
-            let _ = self.start(id, &lived.make, start);
+            self.expect(id, &lived.make, start).ok()
+        });
+        let named = self.sandboxes.keep(name, kept);
+        let named = named.map_err(|error| backend("cannot keep the snapshot", &error));
+        match (named, expected) {
+            (Ok(()), Some(expected)) => self.await_birth(id, expected, Over::Old, Goal::GoOn(told)),
+            (Ok(()), None) => done(told),
+            (Err(error), expected) => {
+                expected.into_iter().for_each(Expected::discard);
+                Err(error)
+            }
         }
-        done(Answer::Snapshot(told))
     }
 }

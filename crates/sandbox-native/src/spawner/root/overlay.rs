@@ -22,14 +22,14 @@ use crate::spawner::sys;
 const OPTIONS: &str = "redirect_dir=nofollow,metacopy=off,index=off,xino=off";
 
 /// Lays the tree of a plan over its lowers, each with its map. Gives where it is.
-pub(super) fn lay(plan: &Plan<'_>, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathBuf> {
-    let staging = plan.staging;
+pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathBuf> {
+    let staging = &plan.staging;
     mounts::make("tmpfs", staging, MountFlags::NOSUID | MountFlags::NODEV, "size=64k,mode=700")?;
     doing("enter", staging, rustix::process::chdir(staging))?;
     let place = |name: &str| doing("make", name, mkdirat(CWD, name, Mode::RWXU));
     place("tree")?;
     if plan.lowers.is_empty() {
-        let tree = mounts::copy_with(CWD, plan.upper, mounts::NOSUID | mounts::NODEV)?;
+        let tree = mounts::copy_with(CWD, &plan.upper, mounts::NOSUID | mounts::NODEV)?;
         mounts::attach(&tree, CWD, "tree")?;
         return Ok(staging.join("tree"));
     }
@@ -39,7 +39,7 @@ pub(super) fn lay(plan: &Plan<'_>, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<P
         mounts::attach(&as_ours(lower, map.as_deref())?, CWD, name)?;
     }
     // Both in one mount, because files are moved between them.
-    let (upper, work) = match (split(plan.upper), split(plan.work)) {
+    let (upper, work) = match (split(&plan.upper), split(&plan.work)) {
         (Some((above, upper)), Some((other, work))) if above == other => {
             place("disk")?;
             mounts::attach(&mounts::copy(CWD, above)?, CWD, "disk")?;
@@ -49,7 +49,7 @@ pub(super) fn lay(plan: &Plan<'_>, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<P
     };
     match mkdirat(CWD, format!("disk/{work}"), Mode::RWXU) {
         Err(rustix::io::Errno::EXIST) => {}
-        made => doing("make", plan.work, made)?,
+        made => doing("make", &plan.work, made)?,
     }
     let names: Vec<String> = (0..plan.lowers.len()).map(|number| number.to_string()).collect();
     let xattr = if plan.tty_group.is_some() { "" } else { ",userxattr" };

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -36,7 +37,7 @@ type Found = Option<(u64, u64, Option<SystemTime>)>;
 pub(crate) struct Prepared {
     read_only: Vec<PathBuf>,
     /// The mount namespace whose root is the skeleton.
-    pub(super) namespace: OwnedFd,
+    pub(crate) namespace: Rc<OwnedFd>,
     /// What the skeleton was made from.
     found: Vec<(PathBuf, Found)>,
     looked: std::cell::Cell<Instant>,
@@ -53,7 +54,7 @@ impl Prepared {
             shown.map(|path| (look(&path), path)).map(|(found, path)| (path, found)).collect();
         Ok(Self {
             read_only: read_only.to_owned(),
-            namespace: namespace(staging, read_only)?,
+            namespace: Rc::new(namespace(staging, read_only)?),
             found,
             looked: std::cell::Cell::new(Instant::now()),
             maps: Maps::default(),

@@ -52,20 +52,22 @@ impl World {
             let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let prepared = Prepared::new(&staging, &[])?;
                 let plan = Plan {
-                    prepared: &prepared,
-                    staging: &staging,
+                    staging,
                     base,
-                    upper: &upper,
-                    work: &work,
-                    lowers: &self.lowers,
+                    upper,
+                    work,
+                    lowers: self.lowers.clone(),
                     owner: FIRST,
                     agent: FIRST + AGENT,
                     tty_group: Some(FIRST + 5),
                     shm_bytes: 1 << 20,
                 };
-                let ready = plan.ready()?;
-                ready.make_disk()?;
-                ready.enter().map(|_| look())
+                let (packed, fds) = plan.ready(&prepared)?.pack();
+                let home = fs::File::open("/proc/self/ns/mnt")?;
+                enter_prepared(prepared.namespace.as_fd())?;
+                let mut fds = fds.into_iter().map(|fd| fd.try_clone().unwrap());
+                let ready = Ready::unpack(packed, &mut fds).expect("all descriptors");
+                ready.enter(home.as_fd()).map(|_| look())
             }));
             let said = match seen {
                 Ok(Ok(said)) => said,

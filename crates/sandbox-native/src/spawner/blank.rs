@@ -1,0 +1,173 @@
+//! A process in namespaces of its own that is nobody's sandbox yet.
+//!
+//! Owns how one is made: its groups, the fork, and the socket over which it is told
+//! what to become. It holds nothing of any sandbox and has all that sandboxes have in
+//! common, which is most of what a birth takes; see [`setup`] for its own side.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::setup::{self, Child};
+use super::sys::{self, Fork};
+use crate::cgroup::{Group, Groups, Handles};
+use crate::limits;
+
+/// Namespaces that a process is born into; it takes the others when it is ready for them.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// Whose child a blank is. It is always waited for by the spawner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// That of the process which makes it.
+    This,
+    /// The spawner, whose child this process is too.
+    Above,
+}
+
+/// What all blanks are made from.
+#[derive(Debug)]
+pub(super) struct Mould {
+    /// The guest program, a sealed memory file.
+    pub(super) program: OwnedFd,
+    pub(super) groups: Groups,
+    /// The mount namespace of the spawner.
+    pub(super) home: OwnedFd,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Blank {
+    pub(super) pid: i32,
+    pub(super) pidfd: OwnedFd,
+    /// Over which it is told, and over which its guest is spoken to later.
+    pub(super) control: OwnedFd,
+    pub(super) group: Group,
+}
+
+impl Mould {
+    /// Makes a blank whose root is to be a copy of a prepared one, in groups of this
+    /// name. To be called by a process with one thread.
+    pub(super) fn cast(
+        &self,
+        prepared: &Rc<OwnedFd>,
+        name: &str,
+        parent: Parent,
+    ) -> io::Result<Blank> {
+        let group = self.groups.at(name);
+        self.groups.make(&group)?;
+        let made = self.fork(prepared, &group, parent);
+        if made.is_err() {
+            group.remove();
+        }
+        let (pid, pidfd, control) = made?;
+        Ok(Blank { pid, pidfd, control, group })
+    }
+
+    fn fork(
+        &self,
+        prepared: &Rc<OwnedFd>,
+        group: &Group,
+        parent: Parent,
+    ) -> io::Result<(i32, OwnedFd, OwnedFd)> {
+        let (control, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let limit = Duration::from_millis(limits::GUEST_START_MS_MAX);
+        set_socket_timeout(&control, Timeout::Recv, Some(limit))?;
+        let mut handles = group.handles()?;
+        let flags = match parent {
+            Parent::This => NAMESPACES,
+            Parent::Above => NAMESPACES | libc::CLONE_PARENT,
+        };
+        match fork(flags, &mut handles)? {
+            Fork::Parent { pid, pidfd } => Ok((pid, pidfd, control)),
+            Fork::Child => {
+                drop(control);
+                let (program, home) = (self.program.as_fd(), self.home.as_fd());
+                setup::run(Child {
+                    control: theirs,
+                    program,
+                    handles,
+                    prepared: prepared.as_fd(),
+                    home,
+                })
+            }
+        }
+    }
+}
+
+/// Forks into the group of version 2 where the kernel can, else leaves a door to it.
+fn fork(flags: libc::c_int, handles: &mut Handles) -> io::Result<Fork> {
+    if let Some(unified) = &handles.unified {
+        // SAFETY: the caller has one thread.
+        match unsafe { sys::fork_into(flags, unified.as_fd()) } {
+            // Kernels before 5.7 and containers refuse the call itself.
+            Err(error) if UNKNOWN.contains(&error.raw_os_error().unwrap_or(0)) => {
+                handles.knock_on_unified()?;
+            }
+            result => return result,
+        }
+    }
+    // SAFETY: the caller has one thread.
+    unsafe { sys::fork(flags) }
+}
+
+/// What a kernel says to a call or a flag that it does not have or is not to give.
+const UNKNOWN: [i32; 4] = [libc::ENOSYS, libc::E2BIG, libc::EINVAL, libc::EPERM];
+
+impl Blank {
+    /// Whether it ended, which it does only if something is wrong.
+    pub(super) fn has_ended(&self) -> bool {
+        let mut fds = [sys::pollfd(&self.pidfd)];
+        sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+    }
+
+    /// Ends it. To be called by the spawner.
+    pub(super) fn discard(self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        sys::wait(self.pid);
+        self.group.remove();
+    }
+}
+
+/// Takes descriptors that come with a message of at most `bytes.len()` bytes.
+pub(super) fn receive(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+    flags: rustix::net::RecvFlags,
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+    let mut space =
+        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::FDS_MAX))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [io::IoSliceMut::new(bytes)];
+    let got = recvmsg(socket, &mut parts, &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let fds = ancillary.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
+        _ => Vec::new(),
+    });
+    Ok((got, fds.collect()))
+}
+
+/// Sends descriptors with a message.
+pub(super) fn send(
+    socket: &OwnedFd,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+    flags: rustix::net::SendFlags,
+) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let mut space =
+        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::FDS_MAX))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::other("too many descriptors for one message"));
+    }
+    sendmsg(socket, &[io::IoSlice::new(bytes)], &mut ancillary, flags | SendFlags::NOSIGNAL)?;
+    Ok(())
+}

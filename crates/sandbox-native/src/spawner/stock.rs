@@ -1,0 +1,150 @@
+//! Blanks that are made ahead.
+//!
+//! Owns the process that makes them while the spawner does other things, and the
+//! pipe of those that wait to be taken. Where it has none, or is gone, the spawner
+//! makes one itself: the stock saves time and nothing else.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::blank::{self, Blank, Mould, Parent};
+use super::random_name;
+use super::sys::{self, Fork};
+use crate::limits;
+
+/// From spawner to maker: one is wanted.
+const WANTED: &[u8] = b"w";
+
+/// The blanks of a spawner.
+#[derive(Debug)]
+pub(super) struct Stock {
+    pub(super) mould: Mould,
+    maker: Option<Maker>,
+}
+
+/// The process that makes them.
+#[derive(Debug)]
+struct Maker {
+    pid: i32,
+    pidfd: OwnedFd,
+    socket: OwnedFd,
+    /// The root that they stand in.
+    prepared: Rc<OwnedFd>,
+}
+
+impl Stock {
+    pub(super) fn new(mould: Mould) -> Self {
+        Self { mould, maker: None }
+    }
+
+    /// A blank that stands in a prepared root. To be called by a process with one thread.
+    pub(super) fn take(&mut self, prepared: &Rc<OwnedFd>) -> io::Result<Blank> {
+        if let Some(maker) = self.maker.take_if(|maker| !Rc::ptr_eq(&maker.prepared, prepared)) {
+            maker.dismiss(&self.mould);
+        }
+        while let Some(maker) = &self.maker {
+            match maker.take(&self.mould) {
+                Ok(Some(blank)) if blank.has_ended() => blank.discard(),
+                Ok(Some(blank)) => return Ok(blank),
+                Ok(None) => break,
+                Err(_) => {
+                    if let Some(maker) = self.maker.take() {
+                        maker.dismiss(&self.mould);
+                    }
+                }
+            }
+        }
+        self.mould.cast(prepared, &name()?, Parent::This)
+    }
+
+    /// Has what was taken made up for.
+    pub(super) fn refill(&mut self, prepared: &Rc<OwnedFd>) {
+        let wanted = match &self.maker {
+            Some(_) => 1,
+            None => {
+                // Without one there is no stock, which is slower and no failure.
+                self.maker = Maker::start(&self.mould, prepared).ok();
+                limits::STOCK_MAX
+            }
+        };
+        let Some(maker) = &self.maker else { return };
+        for _ in 0..wanted {
+            let _ = send(&maker.socket, WANTED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+    }
+
+    /// Ends all that wait.
+    pub(super) fn close(&mut self) {
+        if let Some(maker) = self.maker.take() {
+            maker.dismiss(&self.mould);
+        }
+    }
+}
+
+fn name() -> io::Result<String> {
+    Ok(format!("s-{}", random_name()?))
+}
+
+impl Maker {
+    fn start(mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<Self> {
+        let spawner = rustix::process::getpid().as_raw_nonzero().get();
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // SAFETY: the caller has one thread.
+        match unsafe { sys::fork(0) }? {
+            Fork::Parent { pid, pidfd } => {
+                Ok(Self { pid, pidfd, socket, prepared: Rc::clone(prepared) })
+            }
+            Fork::Child => {
+                let kept =
+                    [theirs.as_fd(), prepared.as_fd(), mould.program.as_fd(), mould.home.as_fd()];
+                let ready = sys::die_with(spawner).and_then(|()| sys::keep_only(&kept));
+                let done = ready.and_then(|()| serve(&theirs, mould, prepared));
+                sys::leave(i32::from(done.is_err()))
+            }
+        }
+    }
+
+    /// One that is there already.
+    fn take(&self, mould: &Mould) -> io::Result<Option<Blank>> {
+        let mut said = [0; limits::BLANK_BYTES_MAX];
+        let (length, fds) =
+            match blank::receive(self.socket.as_fd(), &mut said, RecvFlags::DONTWAIT) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                got => got?,
+            };
+        let nonsense = || io::Error::other("the maker of blanks is broken");
+        let (pid, name) =
+            postcard::from_bytes::<(i32, String)>(&said[..length]).map_err(|_| nonsense())?;
+        let [pidfd, control] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| nonsense())?;
+        Ok(Some(Blank { pid, pidfd, control, group: mould.groups.at(&name) }))
+    }
+
+    /// Ends it, and those of its blanks that nobody took.
+    fn dismiss(self, mould: &Mould) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        sys::wait(self.pid);
+        while let Ok(Some(blank)) = self.take(mould) {
+            blank.discard();
+        }
+    }
+}
+
+/// Makes one for each word, until the spawner is gone.
+fn serve(socket: &OwnedFd, mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<()> {
+    let mut word = [0; 1];
+    while recv(socket, &mut word, RecvFlags::empty())?.1 == 1 {
+        let name = name()?;
+        let blank = mould.cast(prepared, &name, Parent::Above)?;
+        let said = postcard::to_allocvec(&(blank.pid, name)).map_err(io::Error::other)?;
+        let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
+        blank::send(socket, &said, &fds, SendFlags::empty())?;
+    }
+    Ok(())
+}
