@@ -82,3 +82,6 @@ pub const GUEST_SLACK_MS: u64 = 10_000;
 pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
 /// Idle time and age that a sandbox can be given: ten years.
 pub const LIFETIME_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
+
+/// What is held at once of bytes that are only summed up.
+pub const PIECE_BYTES: usize = 16 << 10;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use outrigger_sandbox::each_piece;
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use sha2::{Digest, Sha256};
 
@@ -51,21 +52,8 @@ fn digest(path: &Path, bytes_max: u64) -> io::Result<Option<[u8; 32]>> {
         return Ok(None);
     }
     let mut hash = Sha256::new();
-    io::copy(&mut file, &mut HashWriter(&mut hash))?;
+    each_piece(&mut file, |piece| hash.update(piece))?;
     Ok(Some(hash.finalize().into()))
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Check {
