@@ -501,6 +501,7 @@ mod tests {
         group.remove();
         remove(&top);
         assert!(ended && !top.exists());
+        sleep.wait().unwrap();
     }
 
     #[test]
