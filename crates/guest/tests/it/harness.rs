@@ -327,6 +327,7 @@ impl Guest {
             match recv(&self.control, &mut byte, RecvFlags::empty()) {
                 Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => return None,
                 Ok(_) if byte[0] == b'a' => {}
+                Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Some(byte[0]),
                 Err(error) => panic!("nothing is heard from the guest: {error}"),
             }
