@@ -51,6 +51,9 @@ pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
 pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
 /// From one look at processes that are being stopped to the next.
 pub(crate) const FREEZE_POLL_MS: u64 = 1;
+/// Time that they have to stop before they are let go on for a moment; twice as much
+/// each time after that.
+pub(crate) const NUDGE_MS_MIN: u64 = 4;
 /// What stopping them may take. One that the kernel can't stop (it waits for a disk)
 /// must not hold the caller.
 pub(crate) const FREEZE_MS_MAX: u64 = 2_000;

@@ -516,6 +516,7 @@ mod tests {
         group.remove();
         remove(&top);
         assert!(ended && !top.exists());
+        sleep.wait().unwrap();
     }
 
     #[test]

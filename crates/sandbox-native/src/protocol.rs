@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use outrigger_sandbox::{
     Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
 };
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -97,7 +98,11 @@ pub(crate) fn send<T: Serialize>(
     if !fds.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     }
-    let sent = sendmsg(stream, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    // With a time limit a call is cut short even by a stop that the kernel goes on from
+    // by itself otherwise (signal(7)).
+    let sent = retry_on_intr(|| {
+        sendmsg(stream, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)
+    })?;
     (&*stream).write_all(&frame[sent..])
 }
 
@@ -109,7 +114,8 @@ pub(crate) fn receive<T: DeserializeOwned>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut header)];
-    let got = recvmsg(stream.as_fd(), &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let got = retry_on_intr(|| recvmsg(stream.as_fd(), &mut parts, &mut ancillary, flags))?.bytes;
     let mut received = None;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(mut fds) = message {
@@ -170,6 +176,32 @@ mod tests {
         let (message, fd) = receive::<Request>(&theirs).unwrap();
         assert!(matches!(message, Request::Find(found) if found == id));
         assert!(fd.is_some());
+    }
+
+    #[test]
+    fn a_signal_cuts_no_message_short() {
+        extern "C" fn nothing(_: libc::c_int) {}
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(libc::SIGUSR1, nothing as *const () as libc::sighandler_t) };
+        let (told, heard) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            // SAFETY: no memory is passed.
+            told.send(unsafe { libc::pthread_self() }).unwrap();
+            receive::<Request>(&theirs).map(|(message, _)| message)
+        });
+        let thread = heard.recv().unwrap();
+        for _ in 0..100 {
+            if reader.is_finished() {
+                break;
+            }
+            // SAFETY: the thread was not joined, so this is its own handle.
+            unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+            std::thread::sleep(std::time::Duration::from_millis(1)); // poll: between signals it waits again
+        }
+        send(&ours, &Request::List, None).unwrap();
+        assert!(matches!(reader.join().unwrap(), Ok(Request::List)));
     }
 
     #[test]

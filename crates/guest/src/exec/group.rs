@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
@@ -42,6 +43,8 @@ pub(crate) struct Cgroups {
     stopped: BTreeSet<i32>,
     /// Whether the last look found nothing that goes on.
     still: bool,
+    /// When those that do not stop are let go on for a moment, and how long they then have.
+    nudge: (Instant, Duration),
     /// Empty groups for the next commands, since making one costs as much as a command.
     stock: Vec<Group>,
     made: u64,
@@ -94,7 +97,8 @@ fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
 impl Cgroups {
     pub(crate) fn new(given: Given) -> Self {
         let (run, stopped, stock) = (None, BTreeSet::new(), Vec::new());
-        Self { given, run, frozen: false, stopped, still: false, stock, made: 0 }
+        let nudge = (Instant::now(), Duration::ZERO);
+        Self { given, run, frozen: false, stopped, still: false, nudge, stock, made: 0 }
     }
 
     /// The group of all commands. `None`: the kernel gives none.
@@ -166,6 +170,8 @@ impl Cgroups {
         let Some(run) = self.run() else { return Ok(false) };
         write(run, file, text)?;
         self.frozen = true;
+        let pause = Duration::from_millis(limits::NUDGE_MS_MIN);
+        self.nudge = (Instant::now() + pause, pause);
         Ok(true)
     }
 
@@ -188,11 +194,14 @@ impl Cgroups {
             Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
             Given::Freezer(_) => {
                 let frozen = read(run, "freezer.state")?.trim() == "FROZEN";
-                if !frozen {
+                let (at, pause) = self.nudge;
+                if !frozen && Instant::now() >= at {
                     // Who waits in vfork(2) for a child that stopped never stops itself:
-                    // the child goes on for a moment.
+                    // the child goes on for a moment. Each has longer to stop than the
+                    // last time, because on a busy host all of them take long.
                     write(run, "freezer.state", "THAWED")?;
                     write(run, "freezer.state", "FROZEN")?;
+                    self.nudge = (Instant::now() + 2 * pause, 2 * pause);
                 }
                 frozen
             }

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -152,14 +153,56 @@ pub(crate) fn give(command: &mut Command, given: Vec<(OwnedFd, RawFd)>) {
     unsafe { command.pre_exec(act) };
 }
 
+/// Makes `command` end with this test, however that ends.
+fn end_with_this(command: &mut Command) {
+    let act = || {
+        // SAFETY: no memory is passed.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes a system call alone.
+    unsafe { command.pre_exec(act) };
+}
+
+/// A program in a process group of its own, which ends with this value.
+#[derive(Debug)]
+pub(crate) struct Program(Child);
+
+impl Deref for Program {
+    type Target = Child;
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Until it is waited for here, or was, nothing else has its number.
+        if let Ok(None) = self.0.try_wait() {
+            let group = rustix::process::Pid::from_child(&self.0);
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = self.0.wait();
+        }
+    }
+}
+
 /// A copy above the numbers that are given away.
 fn above(fd: impl AsFd) -> OwnedFd {
     rustix::io::fcntl_dupfd_cloexec(fd, 64).unwrap()
 }
 
 /// What makes of a program one of a container's: the user of commands, no rights.
+/// And that it ends with whoever started it, which a change of user would make it forget.
 const UNPRIVILEGED: &str = "setpriv --reuid=1000 --regid=1000 --clear-groups \
-    --bounding-set=-all --inh-caps=-all";
+    --bounding-set=-all --inh-caps=-all --pdeathsig KILL";
 
 /// A guest that listens at this path, as process 1 of what is like a container.
 pub(crate) const LISTENS_AT: &str = "/var/outrigger/socket";
@@ -179,7 +222,7 @@ impl Contained {
     }
 
     /// Runs something in it from outside, as an attached exec does.
-    pub(crate) fn exec(&self, line: &str) -> Child {
+    pub(crate) fn exec(&self, line: &str) -> Program {
         let outer = self.child.id();
         // poll: `unshare` has its one child at once.
         let inner = (0..2_000).find_map(|_| {
@@ -197,14 +240,16 @@ impl Contained {
         });
         let target = inner.expect("a guest").to_string();
         let script = format!("exec {UNPRIVILEGED} {line}");
-        Command::new("nsenter")
+        let mut command = Command::new("nsenter");
+        end_with_this(&mut command);
+        let started = command
             .args(["--target", &target, "--all", "--root", "--wd", "sh", "-c", &script])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // It and the program that it starts are ended together.
             .process_group(0)
-            .spawn()
-            .expect("nsenter of util-linux")
+            .spawn();
+        Program(started.expect("nsenter of util-linux"))
     }
 }
 
@@ -234,6 +279,7 @@ fn launch(root: &Path, wrap: &str, args: &[String], given: Vec<(OwnedFd, RawFd)>
         .args(args)
         .stdin(Stdio::null());
     give(&mut command, given);
+    end_with_this(&mut command);
     command.spawn().expect("unshare of util-linux")
 }
 
@@ -281,6 +327,7 @@ impl Guest {
             match recv(&self.control, &mut byte, RecvFlags::empty()) {
                 Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) => return None,
                 Ok(_) if byte[0] == b'a' => {}
+                Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Some(byte[0]),
                 Err(error) => panic!("nothing is heard from the guest: {error}"),
             }

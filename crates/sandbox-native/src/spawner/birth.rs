@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use outrigger_sandbox::{Generation, Spec};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, recv};
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +143,7 @@ fn write_map(path: &str, map: &str) -> io::Result<()> {
 /// Waits for a word of the new process; any other is why there is none.
 fn expect(control: &OwnedFd, wanted: &[u8]) -> io::Result<()> {
     let mut report = [0; 512];
-    let (_, length) = recv(control, &mut report, RecvFlags::empty())?;
+    let (_, length) = retry_on_intr(|| recv(control, &mut report[..], RecvFlags::empty()))?;
     match &report[..length] {
         [] => Err(io::Error::other("the new process ended before it served")),
         message if message == wanted => Ok(()),

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -146,7 +147,8 @@ pub(super) fn receive(
         [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::FDS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [io::IoSliceMut::new(bytes)];
-    let got = recvmsg(socket, &mut parts, &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC)?.bytes;
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let got = retry_on_intr(|| recvmsg(socket, &mut parts, &mut ancillary, flags))?.bytes;
     let fds = ancillary.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
         _ => Vec::new(),

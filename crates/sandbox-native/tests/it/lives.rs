@@ -1,8 +1,10 @@
 //! Engines, spawners and guests that end at the wrong moment.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::support::*;
 use outrigger_sandbox::{Backend, End, Error, ExecId};
@@ -172,10 +174,9 @@ fn with_freezer(config: &mut Config) -> bool {
     true
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_guest_that_is_stopped_again_and_again_is_destroyed_all_the_same() {
-    let mut freezer = false;
-    let world = world_with(|config| freezer = with_freezer(config)).await;
+/// Does something while the guest of a sandbox, and all of its own, is stopped again and
+/// again, as it could do itself if it turned against its spawner. Gives its group.
+async fn trapped(world: &World, freezer: bool, act: impl Future<Output = ()>) -> PathBuf {
     let sandbox = world.sandbox("one").await;
     assert_eq!(says(&*sandbox, "(sleep 1000 > /dev/null 2>&1 &); echo left").await, "left\n");
     let guest = guest_of(world.state.path()).as_raw_nonzero().get();
@@ -192,14 +193,39 @@ async fn a_guest_that_is_stopped_again_and_again_is_destroyed_all_the_same() {
                 let _ = std::fs::write(trap.join(file), text);
             }
         });
-        let gone = tokio::task::block_in_place(|| {
-            tokio::runtime::Handle::current().block_on(async {
-                let limit = std::time::Duration::from_secs(60);
-                tokio::time::timeout(limit, world.native.destroy(&sandbox_id("one"))).await
-            })
+        let limit = Duration::from_secs(60);
+        let done = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(tokio::time::timeout(limit, act))
         });
         over.store(true, Ordering::Relaxed);
-        gone.expect("it is not waited for for ever").unwrap();
+        done.expect("it is not waited for for ever");
     });
+    group
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_is_stopped_again_and_again_is_destroyed_all_the_same() {
+    let mut freezer = false;
+    let world = world_with(|config| freezer = with_freezer(config)).await;
+    let destroyed = async { world.native.destroy(&sandbox_id("one")).await.unwrap() };
+    let group = trapped(&world, freezer, destroyed).await;
+    assert!(!group.exists(), "{} is there", group.display());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_is_stopped_again_and_again_does_not_keep_its_spawner() {
+    let mut freezer = false;
+    let world = world_with(|config| freezer = with_freezer(config)).await;
+    let state = world.state.path().join("state");
+    let ended = async {
+        // Without its socket a spawner ends.
+        std::fs::remove_file(state.join("spawner.sock")).unwrap();
+        let lock = std::fs::File::open(state.join("spawner.lock")).unwrap();
+        while lock.try_lock().is_err() {
+            // poll: the spawner looks now and then
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let group = trapped(&world, freezer, ended).await;
     assert!(!group.exists(), "{} is there", group.display());
 }
