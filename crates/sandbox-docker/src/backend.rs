@@ -79,7 +79,9 @@ impl Docker {
         let engine = Engine::connect(&socket, &config.owner).await?;
         let info = engine.info().await?;
         let runtime = config.runtime.as_deref();
-        let capabilities = probe::capabilities(&info, &engine.version(), runtime)?;
+        let runc = engine.runc().await?;
+        let said = probe::Said { info, api: engine.version(), runc };
+        let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
         let inner = Inner { engine, config, capabilities, used, dues, news, turns };
         inner.learn_dues().await?;

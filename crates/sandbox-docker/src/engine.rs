@@ -91,6 +91,15 @@ impl Engine {
         self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
     }
 
+    /// The version of the runtime that starts containers where none is named, by the
+    /// name that the daemon gives it.
+    pub(crate) async fn runc(&self) -> Result<Option<String>, Error> {
+        let asked = self.client.version().await;
+        let version = asked.map_err(|failure| self.failed("asking the daemon", &failure))?;
+        let parts = version.components.into_iter().flatten();
+        Ok(parts.into_iter().find(|part| part.name == "runc").map(|part| part.version))
+    }
+
     /// Makes a container and does not start it.
     pub(crate) async fn make(&self, name: &str, body: ContainerCreateBody) -> Result<Made, Error> {
         let image = body.image.clone().unwrap_or_default();

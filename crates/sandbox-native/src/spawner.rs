@@ -43,18 +43,21 @@ mod setup;
 mod snapshots;
 mod start;
 mod store;
+mod subordinate;
 mod survey;
 mod sys;
 mod task;
 mod template;
+mod tier;
 mod unpack;
 mod verify;
 mod waits;
 mod walk;
 
 use std::io;
+use std::path::Path;
 
-use outrigger_sandbox::{Error, Generation};
+use outrigger_sandbox::{Error, Generation, Isolation};
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -81,9 +84,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Whether this process owns every id that sandboxes can have.
-pub(crate) fn all_ids_mapped() -> bool {
-    ids::all_mapped()
+/// Which tier the spawner of a state directory, or of a new one, takes, and why it is
+/// no better one.
+pub(crate) fn tier(state: Option<&Path>) -> Result<(Isolation, Option<String>), String> {
+    tier::choose(state).map(|tier| (tier.isolation, tier.why))
 }
 
 fn backend(what: &str, error: &io::Error) -> Error {

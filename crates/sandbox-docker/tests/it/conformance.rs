@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::*;
+use expect_test::expect;
 use outrigger_sandbox::conformance;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -11,6 +12,7 @@ async fn the_suite_passes() {
     let report = conformance::run(Arc::new(world.again().await), None).await;
     println!("{report}");
     report.assert_passed();
+    expect![[r#""#]].assert_eq(&report.let_off());
     assert_eq!(world.owned("container").len(), 0, "containers are left");
     // The guest program and its record.
     assert_eq!(world.owned("volume").len(), 2, "volumes are left");
