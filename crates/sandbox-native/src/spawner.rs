@@ -26,6 +26,8 @@ mod copy;
 mod expiry;
 mod fingerprint;
 mod flatten;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod ids;
 mod images;
 mod layer;
