@@ -9,6 +9,9 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
+mod docker;
+mod hostile;
 pub mod limits;
 mod native;
 mod outside;
@@ -16,8 +19,11 @@ mod report;
 mod run;
 mod stage;
 pub mod table;
+mod target;
 
+pub use docker::DockerWorld;
 pub use native::NativeWorld;
 pub use report::{Judged, Report, Verdict};
 pub use run::run;
 pub use stage::{Scale, Stage};
+pub use target::{Images, TEMPLATE, Target};

@@ -18,5 +18,9 @@ pub const KILL_MS_MAX: u64 = 2_000;
 pub const ATTACK_MS_MAX: u64 = 120_000;
 /// What the process that holds the connection may grow by while output floods it.
 pub const GROWTH_BYTES_MAX: u64 = 96 << 20;
+/// Times that is looked whether an image is gone.
+pub const LEFT_LOOKS_MAX: u32 = 100;
+/// Between two looks.
+pub const LEFT_PAUSE_MS: u64 = 50;
 /// A neighbour's p99 under attack, as hundredths of its idle one.
 pub const NEIGHBOUR_PERCENT: u64 = 200;

@@ -3,11 +3,15 @@
 //! Owns the directory and its end. The program that opens it must be one that becomes
 //! a spawner when its first argument is [`NativeWorld::SPAWNER`].
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use outrigger_sandbox::{Backend, Error};
-use outrigger_sandbox_native::{Config, Launch, Native};
+use outrigger_sandbox_native::{Archive, Config, Launch, Native};
+
+use crate::target::{Images, TEMPLATE, Target};
 
 /// A native backend whose sandboxes go away at the end.
 #[derive(Debug)]
@@ -15,6 +19,13 @@ pub struct NativeWorld {
     backend: Arc<Native>,
     // Held for its end: with the directory the spawner goes.
     state: tempfile::TempDir,
+}
+
+/// Its images.
+#[derive(Debug)]
+struct Imported {
+    backend: Arc<Native>,
+    state: PathBuf,
 }
 
 impl NativeWorld {
@@ -39,10 +50,12 @@ impl NativeWorld {
         Ok(Self { backend: Arc::new(Native::open(config).await?), state })
     }
 
-    /// The backend.
+    /// What of it is attacked.
     #[must_use]
-    pub fn backend(&self) -> Arc<Native> {
-        Arc::clone(&self.backend)
+    pub fn target(&self) -> Target {
+        let (backend, state) = (Arc::clone(&self.backend), self.state.path().join("state"));
+        let images = Arc::new(Imported { backend: Arc::clone(&backend), state });
+        Target { backend, images }
     }
 
     /// Destroys every sandbox that is left, and the directory with them.
@@ -54,5 +67,33 @@ impl NativeWorld {
             self.backend.destroy(&listed.id).await?;
         }
         self.state.close().map_err(|error| Error::Backend(format!("the state stays: {error}")))
+    }
+}
+
+#[async_trait]
+impl Images for Imported {
+    fn foreign_reader(&self) -> Option<&'static str> {
+        None
+    }
+
+    async fn import(&self, archive: File) -> Result<(), String> {
+        match self.backend.import(TEMPLATE, Archive::new(archive), &|_| ()).await {
+            Ok(_) => Ok(()),
+            Err(Error::Invalid(reason)) => Err(reason),
+            Err(error) => Err(format!("failed: {error}")),
+        }
+    }
+
+    async fn forget(&self) -> Result<(), String> {
+        self.backend.remove_template(TEMPLATE).await.map_err(|error| error.to_string())
+    }
+
+    async fn left(&self) -> Result<Vec<String>, String> {
+        let mut left = Vec::new();
+        for part in ["templates", "layers", "incoming"] {
+            let entries = std::fs::read_dir(self.state.join(part)).into_iter().flatten().flatten();
+            left.extend(entries.map(|entry| format!("{part}/{}", entry.file_name().display())));
+        }
+        Ok(left)
     }
 }

@@ -4,6 +4,7 @@
 //! what it saw in the words of the table.
 
 pub(crate) mod bombs;
+pub(crate) mod images;
 pub(crate) mod limits_asked;
 pub(crate) mod lives;
 pub(crate) mod neighbours;

@@ -7,24 +7,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::Backend;
-
 use crate::limits;
 use crate::report::{Judged, Report, Verdict};
 use crate::stage::{Scale, Stage};
 use crate::table::{By, How, Probe, Row, Seen, rows};
+use crate::target::Target;
 
 /// Runs all attacks, or one of them, on a backend. Says each row when it is done.
 pub async fn run(
-    backend: Arc<dyn Backend>,
+    target: Target,
     scale: Scale,
     only: Option<u8>,
     progress: &(dyn Fn(&Row) + Sync),
 ) -> Report {
     let begun = Instant::now();
-    let capabilities = backend.capabilities();
+    let capabilities = target.backend.capabilities();
     let name = format!("{} ({})", capabilities.backend, capabilities.isolation);
-    let stage = Arc::new(Stage::new(backend, scale));
+    let stage = Arc::new(Stage::new(target, scale));
     let mut attempts = Vec::new();
     let wanted = || rows().filter(|row| only.is_none_or(|only| row.number == only));
     let inside = tried_inside(&stage, wanted()).await;

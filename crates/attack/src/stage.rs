@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::limits;
 use crate::table::Seen;
+use crate::target::{Images, Target};
 
 /// Where the evil program is put.
 pub(crate) const EVIL: &str = "/workspace/evil";
@@ -31,7 +32,7 @@ pub enum Scale {
 /// A backend under attack.
 #[derive(Debug)]
 pub struct Stage {
-    backend: Arc<dyn Backend>,
+    target: Target,
     scale: Scale,
     made: Mutex<BTreeSet<SandboxId>>,
     next: AtomicU64,
@@ -65,13 +66,18 @@ struct Line {
 impl Stage {
     /// A stage on a backend.
     #[must_use]
-    pub fn new(backend: Arc<dyn Backend>, scale: Scale) -> Self {
-        Self { backend, scale, made: Mutex::default(), next: AtomicU64::new(0) }
+    pub fn new(target: Target, scale: Scale) -> Self {
+        Self { target, scale, made: Mutex::default(), next: AtomicU64::new(0) }
     }
 
     /// The backend itself.
     pub(crate) fn backend(&self) -> &dyn Backend {
-        &*self.backend
+        &*self.target.backend
+    }
+
+    /// Where it takes images.
+    pub(crate) fn images(&self) -> &dyn Images {
+        &*self.target.images
     }
 
     /// The one or the other.
@@ -118,7 +124,7 @@ impl Stage {
         spec: Spec,
     ) -> Result<Room, String> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-        let made = self.backend.create(&id, &spec).await;
+        let made = self.backend().create(&id, &spec).await;
         let sandbox = made.map_err(|error| format!("create: {error}"))?;
         let room = Room { stage: Arc::clone(self), id, spec, sandbox };
         room.arm().await?;
@@ -130,7 +136,7 @@ impl Stage {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         for id in made {
             // It was attacked: that it does not go is told by the row that made it.
-            drop(self.backend.destroy(&id).await);
+            drop(self.backend().destroy(&id).await);
         }
     }
 }
@@ -193,7 +199,7 @@ impl Room {
         if self.evil(&["bomb", "nothing"], |_| {}).await.is_ok_and(|said| said.end == "ended") {
             return "alive";
         }
-        let Ok(sandbox) = self.stage.backend.create(&self.id, &self.spec).await else {
+        let Ok(sandbox) = self.stage.backend().create(&self.id, &self.spec).await else {
             return "lost";
         };
         let again = Room { sandbox, ..self.clone() };
@@ -206,11 +212,12 @@ impl Room {
     /// Destroys it.
     pub(crate) async fn end(self) -> Result<(), String> {
         self.stage.made.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-        self.stage.backend.destroy(&self.id).await.map_err(|error| format!("destroy: {error}"))
+        self.stage.backend().destroy(&self.id).await.map_err(|error| format!("destroy: {error}"))
     }
 }
 
-fn lines(stdout: &[u8]) -> BTreeMap<String, String> {
+/// What the evil program printed.
+pub(crate) fn lines(stdout: &[u8]) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(stdout);
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     lines.map(|line| (line.probe, line.saw)).collect()

@@ -35,6 +35,8 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         Some("look") => look(mark),
         Some("count") => Report.say("spy/count", &others()),
         Some("random") => Report.say("spy/random", &random()),
+        Some("image") => image(),
+        Some("open") => Report.say("spy/open", &outcome_of(File::open(mark))),
         Some("id") => {
             // SAFETY: neither call takes anything or fails.
             let (real, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
@@ -126,6 +128,25 @@ fn look(mark: &str) {
     });
     report.attempt("spy/watch", watch);
     report.attempt("spy/processes", others);
+}
+
+/// What an image came to have a say in.
+fn image() {
+    let directory = std::env::current_dir();
+    let directory = directory.map_or_else(
+        |error| outcome_of::<()>(Err(error)),
+        |directory| directory.display().to_string(),
+    );
+    Report.say("spy/directory", &directory);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+    let volumes: Vec<&str> =
+        points.filter(|point| ["/image/volume", "/usr"].contains(point)).collect();
+    let volumes = if volumes.is_empty() { "none".to_owned() } else { volumes.join(" ") };
+    Report.say("spy/volumes", &volumes);
+    // SAFETY: neither call takes anything or fails.
+    let (real, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
+    Report.say("spy/user", &format!("{real} {effective}"));
 }
 
 fn find(top: &Path, mark: &str) -> String {

@@ -6,7 +6,12 @@
 // For fuzz targets alone the program's own modules are here too.
 #![cfg_attr(
     fuzzing,
-    expect(unsafe_code, dead_code, unused_imports, reason = "as in the program, of which one part is called")
+    expect(
+        unsafe_code,
+        dead_code,
+        unused_imports,
+        reason = "as in the program, of which one part is called"
+    )
 )]
 
 #[cfg(fuzzing)]

@@ -29,6 +29,11 @@ pub const INPUT_BYTES_MAX: usize = 64 << 10;
 pub const FINISHED_EXECS_MAX: usize = 4_096;
 /// Kept output of all finished commands together; beyond it the oldest output is dropped first.
 pub const KEPT_OUTPUT_BYTES_MAX: usize = 32 << 20;
+/// What one life of a sandbox hands over to the next, all together. The guest writes
+/// no more, and neither side reads more.
+pub const HANDED_OVER_BYTES_MAX: u64 = 256 << 20;
+/// One text of an error that a guest remembers as an outcome; the rest is cut off.
+pub const OUTCOME_TEXT_BYTES_MAX: usize = PATH_BYTES_MAX;
 /// Commands running at once in one sandbox.
 pub const RUNNING_EXECS_MAX: usize = 128;
 

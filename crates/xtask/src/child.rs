@@ -36,6 +36,11 @@ pub(crate) struct Child {
     variables: Vec<(String, String)>,
 }
 
+/// Whether the arguments of the attacks name a backend that needs a Docker engine.
+pub(crate) fn wants_docker(args: &[String]) -> bool {
+    args.iter().any(|arg| matches!(arg.trim_start_matches("--backend="), "docker" | "all"))
+}
+
 impl Child {
     /// From words, the first being the program.
     pub(crate) fn new<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {

@@ -81,7 +81,8 @@ enum Task {
         /// Only this one.
         target: Option<String>,
     },
-    /// The numbered attacks on sandboxes: `attack [--backend B] [--json] [--only N]`.
+    /// The numbered attacks on sandboxes: `attack [--backend native|docker|all]
+    /// [--json] [--only N] [--fast]` or `attack --qemu`.
     #[command(disable_help_flag = true)]
     Attack {
         /// In a virtual machine with a kernel of Debian's.
@@ -115,6 +116,8 @@ enum Error {
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
     Page(#[source] std::io::Error),
+    #[error("`--qemu` stands alone, and does not go with `{0}`: there, everything is attacked")]
+    Alone(String),
     #[error("cannot write the output")]
     Write(#[from] std::io::Error),
     #[error("cannot write the report as JSON")]
@@ -180,10 +183,15 @@ fn run(task: Task) -> Result<u8, Error> {
             Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
         }
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
+        Task::Attack { qemu: true, args } if !args.is_empty() => Err(Error::Alone(args.join(" "))),
         Task::Attack { qemu: true, .. } => {
             drop(out);
             let workspace = Workspace::load()?;
             Ok(qemu::run(&workspace.target)?)
+        }
+        Task::Attack { args, .. } if child::wants_docker(&args) => {
+            drop(out);
+            Ok(docker::run(&Child::attack(args), &mut std::io::stderr())?)
         }
         Task::Attack { args, .. } => Ok(child::code(Child::attack(args).run()?)),
         Task::Docker { command } => {

@@ -3,17 +3,19 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use clap::{Parser, ValueEnum};
-use outrigger_attack::{NativeWorld, Report, Scale, run};
-use outrigger_sandbox::Backend;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, ValueEnum};
+use outrigger_attack::{DockerWorld, NativeWorld, Report, Scale, Target, run};
 
 /// Attacks sandboxes in every numbered way and compares with what must come of it.
 ///
 /// Exits with 1 if something unexpected came of one, with 2 if they could not be made.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask attack")]
+#[command(
+    name = "cargo xtask attack",
+    after_help = "`--qemu` stands alone: everything native in a virtual machine with a kernel of Debian's."
+)]
 struct Args {
     /// Whose sandboxes are attacked.
     #[arg(long, value_enum, default_value_t = Which::Native)]
@@ -22,7 +24,7 @@ struct Args {
     #[arg(long)]
     json: bool,
     /// The attack with this number alone.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=58))]
     only: Option<u8>,
     /// Rare races are given less time.
     #[arg(long)]
@@ -31,8 +33,18 @@ struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
+    /// Namespaces of this host.
     Native,
+    /// Containers of the engine that answers.
+    Docker,
+    /// One after the other.
     All,
+}
+
+impl Which {
+    fn has(self, one: Self) -> bool {
+        self == one || self == Self::All
+    }
 }
 
 fn main() -> ExitCode {
@@ -41,10 +53,14 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == NativeWorld::SPAWNER) {
         return outrigger_sandbox_native::spawner::main(words);
     }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return explained(&error),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime
         .map_err(|error| error.to_string())
-        .and_then(|runtime| runtime.block_on(attack(&Args::parse())))
+        .and_then(|runtime| runtime.block_on(attack(&args)))
     {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -56,13 +72,31 @@ fn main() -> ExitCode {
     }
 }
 
+/// What was asked for, or what is wrong with it and all that can be.
+fn explained(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let what = text.split("\n\n").next().unwrap_or(&text);
+    // There is nowhere left to report a closed stderr.
+    let _ = writeln!(std::io::stderr(), "{}\n\n{}", what.trim_end(), Args::command().render_help());
+    ExitCode::from(2)
+}
+
 /// Whether everything came as expected.
 async fn attack(args: &Args) -> Result<bool, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    // Every backend that is named; `all` names each that is built in.
-    let reports = [native(args, program).await?];
     let mut fine = true;
-    for report in reports {
+    for which in [Which::Native, Which::Docker] {
+        if !args.backend.has(which) {
+            continue;
+        }
+        let report = match which {
+            Which::Docker => docker(args).await?,
+            Which::Native | Which::All => native(args, program.clone()).await?,
+        };
         fine &= report.unexpected().next().is_none() && !report.attempts.is_empty();
         let text = if args.json {
             serde_json::to_string(&report).map_err(|error| error.to_string())? + "\n"
@@ -76,12 +110,19 @@ async fn attack(args: &Args) -> Result<bool, String> {
 
 async fn native(args: &Args, program: PathBuf) -> Result<Report, String> {
     let world = NativeWorld::open(program).await.map_err(|error| error.to_string())?;
-    let report = against(args, world.backend()).await;
+    let report = against(args, world.target()).await;
     world.close().await.map_err(|error| error.to_string())?;
     Ok(report)
 }
 
-async fn against(args: &Args, backend: Arc<dyn Backend>) -> Report {
+async fn docker(args: &Args) -> Result<Report, String> {
+    let world = DockerWorld::open().await.map_err(|error| error.to_string())?;
+    let report = against(args, world.target()).await;
+    world.close().await.map_err(|error| error.to_string())?;
+    Ok(report)
+}
+
+async fn against(args: &Args, target: Target) -> Report {
     let scale = if args.fast { Scale::Fast } else { Scale::Whole };
     let (only, json) = (args.only, args.json);
     let progress = move |row: &outrigger_attack::table::Row| {
@@ -90,5 +131,5 @@ async fn against(args: &Args, backend: Arc<dyn Backend>) -> Report {
             let _ = writeln!(std::io::stderr(), "{:>3} {}", row.number, row.name);
         }
     };
-    run(backend, scale, only, &progress).await
+    run(target, scale, only, &progress).await
 }

@@ -1,7 +1,10 @@
 //! Attacks 40 to 58: against whoever reads and writes a sandbox's files from outside.
 
 use super::{Row, act, but, held, inside, not_applicable, outside, row};
-use crate::outside::{paths, races, searches};
+use crate::outside::{images, paths, races, searches};
+
+/// What reading of what is no file answers.
+const READ: &[&str] = &["invalid_path", "file_not_found", "permission_denied"];
 
 pub(super) const ROWS: &[Row] = &[
     row(40, "read a FIFO", &[outside("fifo", act!(paths::fifo), &["invalid_path"])]),
@@ -79,20 +82,42 @@ pub(super) const ROWS: &[Row] = &[
             ],
         )],
     ),
-    not_applicable(
+    row(
         48,
-        "an archive with entries that leave",
-        "the port takes no archives; layers of images are read by a reader with tests of its own",
+        "an image whose entries leave it: absolute, climbing, by links, devices",
+        &[
+            but(
+                outside("entries of layers", act!(images::entries), &["refused", "inside"]),
+                &[("left", held(&["nothing"]))],
+            ),
+            but(
+                outside("special files of layers", act!(images::special), &[]),
+                &[
+                    ("open the block", held(&["ENOENT", "EACCES", "EPERM", "ENXIO"])),
+                    ("open the device", held(&["ENOENT", "EACCES", "EPERM", "ENXIO"])),
+                    ("read the block", held(READ)),
+                    ("read the device", held(READ)),
+                    ("read the fifo", held(READ)),
+                    ("a setuid program", held(&["1000 1000 0000000000000000"])),
+                ],
+            ),
+        ],
     ),
-    not_applicable(
+    row(
         49,
         "archives that two readers read differently (CVE-2025-4517, CVE-2025-62518)",
-        "the port takes no archives; layers of images are read by a reader with tests of its own",
+        &[
+            outside("an overlong chain", act!(images::overlong), &["refused", "inside"]),
+            outside("ambiguous layers", act!(images::ambiguous), &["as GNU tar", "refused"]),
+        ],
     ),
-    not_applicable(
+    row(
         50,
         "archives that are much larger unpacked",
-        "the port takes no archives; layers of images are read by a reader with tests of its own",
+        &[but(
+            outside("bombs", act!(images::grown), &["refused, memory flat"]),
+            &[("left", held(&["nothing"]))],
+        )],
     ),
     row(
         51,

@@ -1,7 +1,7 @@
 //! Attacks 1 to 22: out of the sandbox, or into another.
 
-use super::{Probe, Row, act, but, held, inside, known, not_applicable, outside, row};
-use crate::outside::{lives, neighbours, requests};
+use super::{Expect, Probe, Row, act, but, held, inside, known, outside, row};
+use crate::outside::{images, lives, neighbours, requests};
 
 /// What refuses without having done anything: by the filter, by rights, by absence.
 const REFUSED: &[&str] = &["EPERM", "ENOSYS", "EACCES"];
@@ -9,6 +9,16 @@ const REFUSED: &[&str] = &["EPERM", "ENOSYS", "EACCES"];
 const NOT_THERE: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENXIO", "ENODEV", "ENOTDIR"];
 /// Not writable.
 const PROTECTED: &[&str] = &["ENOENT", "EACCES", "EPERM", "EROFS", "ENOTDIR", "EIO"];
+
+/// What is in a masked place.
+const MASKED: &[&str] = &["null device", "absent", "0 entries", "refused"];
+/// What is not masked, and not to be changed.
+const UNMASKED: &[(&str, Expect)] = &[
+    ("proc-is-proc", held(&["yes"])),
+    ("mask/replace/dev/null", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
+    ("mask/replace/dev/zero", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
+    ("mask/replace/dev/urandom", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
+];
 
 pub(super) const ROWS: &[Row] = &[
     row(1, "make or enter a namespace, mount anything", &[inside("namespace/", REFUSED)]),
@@ -153,15 +163,8 @@ pub(super) const ROWS: &[Row] = &[
         9,
         "an image that redirects masks (CVE-2025-31133)",
         &[
-            but(
-                inside("mask/", &["null device", "absent", "0 entries"]),
-                &[
-                    ("proc-is-proc", held(&["yes"])),
-                    ("mask/replace/dev/null", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
-                    ("mask/replace/dev/zero", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
-                    ("mask/replace/dev/urandom", held(&["EROFS", "EACCES", "EPERM", "EBUSY"])),
-                ],
-            ),
+            but(inside("mask/", MASKED), UNMASKED),
+            but(outside("masks of an image", act!(images::masks), MASKED), UNMASKED),
             outside("again after restarts", act!(lives::masks_after_restarts), &["same"]),
         ],
     ),
@@ -171,6 +174,10 @@ pub(super) const ROWS: &[Row] = &[
         &[
             inside("mask/proc-is-proc", &["yes"]),
             inside("device/console", &["ENOENT", "EACCES", "EPERM", "ENXIO", "EIO"]),
+            but(
+                outside("devices of an image", act!(images::console), NOT_THERE),
+                &[("console", held(&["ENOENT", "EACCES", "EPERM", "ENXIO", "EIO"]))],
+            ),
         ],
     ),
     row(
@@ -250,10 +257,25 @@ pub(super) const ROWS: &[Row] = &[
             outside("escapes come as bytes", act!(requests::escapes), &["as they are"]),
         ],
     ),
-    not_applicable(
+    row(
         17,
-        "an image's ENTRYPOINT, ONBUILD, VOLUME, HEALTHCHECK, labels",
-        "no image is imported through the port; an imported image gives environment and working directory alone",
+        "an image's ENTRYPOINT, USER, ONBUILD, VOLUME, HEALTHCHECK, labels, working directory",
+        &[
+            but(
+                outside("wishes of an image", act!(images::wishes), &["ignored"]),
+                &[
+                    ("spy/directory", held(&["/workspace"])),
+                    ("spy/user", held(&["1000 1000"])),
+                    ("spy/volumes", held(&["none"])),
+                    ("left", held(&["nothing"])),
+                ],
+            ),
+            outside(
+                "working directories of an image",
+                act!(images::directories),
+                &["/workspace", "refused"],
+            ),
+        ],
     ),
     row(
         18,
@@ -272,11 +294,17 @@ pub(super) const ROWS: &[Row] = &[
     row(
         19,
         "a template that is not what was asked for",
-        &[outside(
-            "unknown templates",
-            act!(requests::templates),
-            &["absent", "invalid", "unsupported"],
-        )],
+        &[
+            outside(
+                "unknown templates",
+                act!(requests::templates),
+                &["absent", "invalid", "unsupported"],
+            ),
+            but(
+                outside("layers under another digest", act!(images::forged), &["refused"]),
+                &[("left", held(&["nothing"]))],
+            ),
+        ],
     ),
     row(
         20,

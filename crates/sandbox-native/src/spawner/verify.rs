@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::each_piece;
+use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{self, Fingerprint};
@@ -42,7 +43,7 @@ struct Budget {
 
 const INLINE: Budget =
     Budget { entries: limits::INLINE_ENTRIES_MAX, bytes: limits::INLINE_BYTES_MAX };
-const WHOLE: Budget = Budget { entries: u64::MAX, bytes: limits::KEPT_BYTES_MAX };
+const WHOLE: Budget = Budget { entries: u64::MAX, bytes: HANDED_OVER_BYTES_MAX };
 
 /// SHA-256 of a file. `None`: it is longer than that.
 fn digest(path: &Path, bytes_max: u64) -> io::Result<Option<[u8; 32]>> {

@@ -135,7 +135,8 @@ async fn passes_the_suite_as_far_as_it_claims_to() {
           disk/what_fits_is_left_alone
           disk/others_go_on
           disk/forks_are_bounded_too
-    "#]].assert_eq(&report.let_off());
+    "#]]
+    .assert_eq(&report.let_off());
     let last = report.to_string().lines().last().unwrap().to_owned();
     expect!["fake: 222 passed, 0 failed, 100 not applicable"].assert_eq(&last);
 }
