@@ -111,6 +111,75 @@ fn write<T: Serialize>(before: &[u8], messages: &[T]) {
     }
 }
 
+/// Writes one file for each input.
+fn write_bytes(inputs: &[Vec<u8>]) {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    for (number, input) in inputs.iter().enumerate() {
+        let file = Path::new(&directory).join(format!("seed-{number:02}"));
+        std::fs::write(file, input).expect("the seeds can be written");
+    }
+}
+
+/// For the target that unpacks layers: an archive with an entry of each kind, and with
+/// long names, each once as it is and once with checksums that are mended.
+pub fn layers() {
+    use tar::{Builder, EntryType, Header};
+    let entry = |kind: EntryType, size: usize| {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(0o755);
+        header.set_size(size as u64);
+        header
+    };
+    let fits = "a small archive fits into memory";
+    let mut plain = Builder::new(Vec::new());
+    let names = [("d/", EntryType::Directory), ("d/f", EntryType::Regular), ("p", EntryType::Fifo)];
+    for (name, kind) in names {
+        let data: &[u8] = if kind == EntryType::Regular { b"text" } else { b"" };
+        plain.append_data(&mut entry(kind, data.len()), name, data).expect(fits);
+    }
+    for (name, kind, target) in [
+        ("d/s", EntryType::Symlink, "/d"),
+        ("out", EntryType::Symlink, "../.."),
+        ("out/h", EntryType::Link, "d/f"),
+    ] {
+        plain.append_link(&mut entry(kind, 0), name, target).expect(fits);
+    }
+    for name in ["d/.wh.f", "d/.wh..wh..opq"] {
+        plain.append_data(&mut entry(EntryType::Regular, 0), name, &b""[..]).expect(fits);
+    }
+    let mut long = Builder::new(Vec::new());
+    let name = format!("{}/x", "n".repeat(200));
+    long.append_data(&mut entry(EntryType::Regular, 1), &name, &b"x"[..]).expect(fits);
+    let record = b"20 path=d/../../x12\n30 mtime=1.5 SCHILY.xattr.u=v\n";
+    long.append_data(&mut entry(EntryType::XHeader, record.len()), "p", &record[..]).expect(fits);
+    long.append_data(&mut entry(EntryType::Regular, 0), "short", &b""[..]).expect(fits);
+    let archives = [plain, long].map(|archive| archive.into_inner().expect(fits));
+    let modes = archives.iter().flat_map(|archive| [0, 1].map(|mode| [&[mode], &archive[..]].concat()));
+    write_bytes(&modes.collect::<Vec<_>>());
+}
+
+/// For the target that reads the documents of images.
+pub fn documents() {
+    let digest = format!("sha256:{}", "a".repeat(64));
+    let part = format!(
+        r#"{{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"{digest}","size":9}}"#
+    );
+    let manifest = format!(r#"{{"schemaVersion":2,"config":{part},"layers":[{part}]}}"#);
+    let platform = r#""platform":{"architecture":"amd64","os":"linux"}"#;
+    let index = format!(r#"{{"manifests":[{{"digest":"{digest}","size":9,{platform}}},{part}]}}"#);
+    let config = format!(
+        r#"{{"architecture":"amd64","os":"linux","rootfs":{{"diff_ids":["{digest}"]}},"config":{{"Env":["A=b"],"WorkingDir":"/w"}}}}"#
+    );
+    let with = |document: &str| [document.as_bytes(), b"\0", config.as_bytes()].concat();
+    write_bytes(&[with(&manifest), with(&index)]);
+}
+
+/// For the target that reads what an earlier life handed over.
+pub fn kept() {
+    write_bytes(&[outrigger_guest::fuzz::seed()]);
+}
+
 /// For a target that reads what a host says, in pieces.
 pub fn to_guest() {
     let all: Vec<_> = asks().into_iter().map(|ask| ToGuest { request: 1, ask }).collect();

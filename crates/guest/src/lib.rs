@@ -3,6 +3,42 @@
 //! Owns nothing but the bytes: the program itself is this package's binary, which
 //! the build script compiles statically. This library must never do anything.
 
+// For fuzz targets alone the program's own modules are here too.
+#![cfg_attr(
+    fuzzing,
+    expect(
+        unsafe_code,
+        dead_code,
+        unused_imports,
+        reason = "as in the program, of which one part is called"
+    )
+)]
+
+#[cfg(fuzzing)]
+mod bridge;
+#[cfg(fuzzing)]
+mod connection;
+#[cfg(fuzzing)]
+mod control;
+#[cfg(fuzzing)]
+mod exec;
+#[cfg(fuzzing)]
+mod files;
+#[cfg(fuzzing)]
+pub mod fuzz;
+#[cfg(fuzzing)]
+mod limits;
+#[cfg(fuzzing)]
+mod listen;
+#[cfg(fuzzing)]
+mod options;
+#[cfg(fuzzing)]
+mod seccomp;
+#[cfg(fuzzing)]
+mod serve;
+#[cfg(fuzzing)]
+mod sys;
+
 /// The static program that runs as process 1 of a sandbox: an ELF executable with
 /// no interpreter and no libraries of its own to find.
 #[cfg(not(outrigger_guest_inner))]

@@ -79,7 +79,10 @@ impl Docker {
         let engine = Engine::connect(&socket, &config.owner).await?;
         let info = engine.info().await?;
         let runtime = config.runtime.as_deref();
-        let capabilities = probe::capabilities(&info, &engine.version(), runtime)?;
+        let (api, podman) = (engine.version(), engine.is_podman());
+        let runc = engine.runc().map(str::to_owned);
+        let said = probe::Said { info, api, runc, podman };
+        let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
         let inner = Inner { engine, config, capabilities, used, dues, news, turns };
         inner.learn_dues().await?;

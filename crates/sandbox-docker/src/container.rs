@@ -73,7 +73,7 @@ impl Plan<'_> {
             attach_stdin: Some(false),
             attach_stdout: Some(false),
             attach_stderr: Some(false),
-            host_config: Some(self.host(&engine.owner)),
+            host_config: Some(self.host(engine)),
             ..Default::default()
         })
     }
@@ -126,7 +126,7 @@ impl Plan<'_> {
         parts.chain([guest]).collect()
     }
 
-    fn host(&self, owner: &str) -> HostConfig {
+    fn host(&self, engine: &Engine) -> HostConfig {
         let spec = self.spec;
         let memory = signed(spec.memory_bytes_max);
         let quota = i64::from(spec.cpu_millis_max) * limits::CPU_PERIOD_US / 1000;
@@ -134,6 +134,11 @@ impl Plan<'_> {
             "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
             limits::SOCKET_TMPFS_BYTES
         );
+        let mut options = vec!["no-new-privileges".to_owned()];
+        if !engine.is_podman() {
+            // Podman takes the path of a file of its host here, and has a filter of its own.
+            options.push(format!("seccomp={SECCOMP}"));
+        }
         HostConfig {
             memory: Some(memory),
             // Memory and swap together: no swap.
@@ -144,7 +149,7 @@ impl Plan<'_> {
             oom_score_adj: Some(limits::OOM_SCORE),
             ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
             cap_drop: Some(vec!["ALL".to_owned()]),
-            security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={SECCOMP}")]),
+            security_opt: Some(options),
             privileged: Some(false),
             readonly_rootfs: Some(true),
             network_mode: Some("none".to_owned()),
@@ -152,7 +157,7 @@ impl Plan<'_> {
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             shm_size: Some(limits::SHM_BYTES),
             tmpfs: Some([(SOCKET_DIR.to_owned(), tmpfs)].into()),
-            mounts: Some(self.mounts(owner).into_iter().map(Mounted::mount).collect()),
+            mounts: Some(self.mounts(&engine.owner).into_iter().map(Mounted::mount).collect()),
             init: Some(false),
             auto_remove: Some(false),
             // The guest says nothing, and what it would say is nobody's to keep.

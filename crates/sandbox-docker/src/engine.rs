@@ -40,6 +40,8 @@ pub(crate) struct Engine {
     client: Client,
     socket: String,
     pub(crate) owner: String,
+    /// What it says of the programs that it is made of, by name.
+    parts: HashMap<String, String>,
 }
 
 fn seconds(ms: u64) -> u64 {
@@ -63,7 +65,9 @@ impl Engine {
                 advice: format!("upgrade it to one that speaks at least {major}.{minor} (20.10)"),
             });
         }
-        Ok(Self { client, socket, owner: owner.to_owned() })
+        let said = client.version().await.map_err(|failure| failed(&failure))?;
+        let parts = said.components.into_iter().flatten().map(|part| (part.name, part.version));
+        Ok(Self { client, socket, owner: owner.to_owned(), parts: parts.collect() })
     }
 
     /// The version of the API that is spoken.
@@ -89,6 +93,16 @@ impl Engine {
 
     pub(crate) async fn info(&self) -> Result<SystemInfo, Error> {
         self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
+    }
+
+    /// The version of the runtime `runc`, where it has that.
+    pub(crate) fn runc(&self) -> Option<&str> {
+        self.parts.get("runc").map(String::as_str)
+    }
+
+    /// Whether it is Podman, which differs from Docker in what its API means.
+    pub(crate) fn is_podman(&self) -> bool {
+        self.parts.contains_key("Podman Engine")
     }
 
     /// Makes a container and does not start it.
@@ -168,6 +182,15 @@ impl Engine {
         }
     }
 
+    /// Whether something is the owner's and has all these labels. Podman lists what has
+    /// any of those that it is asked for.
+    fn is_meant(&self, found: Option<&Labels>, wanted: &[(&str, &str)]) -> bool {
+        let has = |name: &str, value: &str| {
+            found.and_then(|found| found.get(name)).is_some_and(|found| found == value)
+        };
+        has(names::OWNER, &self.owner) && wanted.iter().all(|(name, value)| has(name, value))
+    }
+
     fn filters(&self, labels: &[(&str, &str)]) -> HashMap<String, Vec<String>> {
         let owner = format!("{}={}", names::OWNER, self.owner);
         let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
@@ -182,7 +205,9 @@ impl Engine {
         let filters = Some(self.filters(labels));
         let options = ListContainersOptions { all: true, filters, ..Default::default() };
         let listed = self.client.list_containers(Some(options)).await;
-        listed.map_err(|failure| self.failed("listing containers", &failure))
+        let mut listed = listed.map_err(|failure| self.failed("listing containers", &failure))?;
+        listed.retain(|container| self.is_meant(container.labels.as_ref(), labels));
+        Ok(listed)
     }
 
     /// All volumes of the owner with these labels.
@@ -190,7 +215,9 @@ impl Engine {
         let options = ListVolumesOptions { filters: Some(self.filters(labels)) };
         let listed = self.client.list_volumes(Some(options)).await;
         let listed = listed.map_err(|failure| self.failed("listing volumes", &failure))?;
-        Ok(listed.volumes.unwrap_or_default())
+        let mut listed = listed.volumes.unwrap_or_default();
+        listed.retain(|volume| self.is_meant(Some(&volume.labels), labels));
+        Ok(listed)
     }
 
     /// The volume of this name: a new one with these labels, or the one that is

@@ -29,6 +29,7 @@ mod live;
 mod maker;
 mod names;
 mod probe;
+mod runc;
 mod sandbox;
 mod snapshots;
 mod store;

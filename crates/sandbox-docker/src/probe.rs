@@ -3,14 +3,31 @@
 //! Owns the honest answer: a container shares the host's kernel and, unless the
 //! daemon says otherwise, its user ids; a runtime is named only if the daemon has it.
 
+use crate::runc;
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
 use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, NetworkMode, Suspend};
 
 /// The name of gVisor's runtime.
 const GVISOR: &str = "runsc";
+/// The name of the usual runtime.
+const RUNC: &str = "runc";
+/// The same by the name that containerd has for it.
+const RUNC_SHIM: &str = "io.containerd.runc.v2";
 
 fn layer(name: &str, active: bool, detail: &str) -> Layer {
     Layer { name: name.to_owned(), active, detail: detail.to_owned() }
+}
+
+/// What a daemon says of itself.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) info: SystemInfo,
+    /// The version of the API that is spoken with it.
+    pub(crate) api: String,
+    /// The version of runc, if it has that.
+    pub(crate) runc: Option<String>,
+    /// Whether it is Podman.
+    pub(crate) podman: bool,
 }
 
 /// Refuses a runtime that the daemon does not have.
@@ -34,11 +51,8 @@ fn check_runtime(info: &SystemInfo, runtime: &str) -> Result<(), Error> {
 }
 
 /// What sandboxes of this daemon with this runtime are.
-pub(crate) fn capabilities(
-    info: &SystemInfo,
-    version: &str,
-    runtime: Option<&str>,
-) -> Result<Capabilities, Error> {
+pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabilities, Error> {
+    let Said { info, api, runc, podman } = said;
     if let Some(runtime) = runtime {
         check_runtime(info, runtime)?;
     }
@@ -54,6 +68,7 @@ pub(crate) fn capabilities(
     // Without a cgroup of its own there is nothing that could stop it.
     let freezes = !(rootless && v1);
     let daemon = info.server_version.as_deref().unwrap_or("of unknown version");
+    let name = if *podman { "Podman" } else { "Docker" };
     let kernel = if gvisor {
         layer("kernel", true, "a kernel of its own in user space (gVisor)")
     } else {
@@ -70,9 +85,30 @@ pub(crate) fn capabilities(
         ),
     };
     let seccomp = match has("name=seccomp") || rootless {
+        true if *podman => layer("seccomp", true, "Podman's own filter below the guest's two"),
         true => layer("seccomp", true, "the daemon's filter below the guest's own two"),
         false => layer("seccomp", false, "the daemon has none; the guest's own two remain"),
     };
+    let used = runtime.or(info.default_runtime.as_deref()).unwrap_or(RUNC);
+    let runc_version = runc.as_deref().filter(|_| used == RUNC || used == RUNC_SHIM);
+    let layers = [
+        layer("daemon", true, &format!("{name} {daemon}, API {api}")),
+        kernel,
+        users,
+        seccomp,
+        layer("capabilities", true, "none, and none to be gained"),
+        layer("root", true, "the image, read-only"),
+        layer("network", true, "an unconnected loopback"),
+        match limited {
+            true => layer("limits", true, "memory, processes and processors, by cgroup"),
+            false => layer("limits", false, "the daemon can't set all of them"),
+        },
+        layer(
+            "outputs",
+            false,
+            "files with whole outputs can be changed by commands, whose user the guest has",
+        ),
+    ];
     Ok(Capabilities {
         backend: "docker".to_owned(),
         isolation: if gvisor { Isolation::Gvisor } else { Isolation::Container },
@@ -83,24 +119,7 @@ pub(crate) fn capabilities(
         snapshots: true,
         disk_limit: DiskLimit::None,
         terminal: true,
-        layers: vec![
-            layer("daemon", true, &format!("Docker {daemon}, API {version}")),
-            kernel,
-            users,
-            seccomp,
-            layer("capabilities", true, "none, and none to be gained"),
-            layer("root", true, "the image, read-only"),
-            layer("network", true, "an unconnected loopback"),
-            match limited {
-                true => layer("limits", true, "memory, processes and processors, by cgroup"),
-                false => layer("limits", false, "the daemon can't set all of them"),
-            },
-            layer(
-                "outputs",
-                false,
-                "files with whole outputs can be changed by commands, whose user the guest has",
-            ),
-        ],
+        layers: layers.into_iter().chain(runc_version.map(runc::layer)).collect(),
     })
 }
 
@@ -121,30 +140,38 @@ mod tests {
         }
     }
 
+    fn said(info: &SystemInfo) -> Said {
+        let runc = Some("1.1.5+ds1".to_owned());
+        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false }
+    }
+
     fn active(capabilities: &Capabilities, name: &str) -> bool {
         capabilities.layers.iter().find(|layer| layer.name == name).unwrap().active
     }
 
     #[test]
     fn an_ordinary_daemon_gives_containers_and_says_what_they_lack() {
-        let found = capabilities(&info(), "1.41", None).unwrap();
+        let found = capabilities(&said(&info()), None).unwrap();
         assert_eq!(found.isolation, Isolation::Container);
         assert!(found.resource_limits && active(&found, "seccomp"));
         assert!(!active(&found, "kernel") && !active(&found, "users"));
         assert_eq!(found.suspend, [Suspend::Frozen]);
+        assert!(!active(&found, "runc"));
     }
 
     #[test]
     fn gvisor_is_only_claimed_where_the_daemon_has_it() {
-        let refused = capabilities(&info(), "1.41", Some("runsc")).unwrap_err();
+        let refused = capabilities(&said(&info()), Some("runsc")).unwrap_err();
         assert!(refused.to_string().contains("no runtime `runsc`; it has runc"), "{refused}");
         let mut info = info();
         info.runtimes = Some([("runsc".to_owned(), Runtime::default())].into());
-        let found = capabilities(&info, "1.41", Some("runsc")).unwrap();
+        let found = capabilities(&said(&info), Some("runsc")).unwrap();
         assert_eq!(found.isolation, Isolation::Gvisor);
         assert!(active(&found, "kernel"));
+        // Then it does not matter how old the other one is.
+        assert!(found.layers.iter().all(|layer| layer.name != "runc"));
         // It being there does not make it used.
-        assert_eq!(capabilities(&info, "1.41", None).unwrap().isolation, Isolation::Container);
+        assert_eq!(capabilities(&said(&info), None).unwrap().isolation, Isolation::Container);
     }
 
     #[test]
@@ -152,7 +179,7 @@ mod tests {
         let mut info = info();
         info.security_options = Some(vec!["name=rootless".to_owned()]);
         info.pids_limit = Some(false);
-        let found = capabilities(&info, "1.41", None).unwrap();
+        let found = capabilities(&said(&info), None).unwrap();
         assert!(!found.resource_limits && found.suspend.is_empty() && active(&found, "users"));
     }
 }

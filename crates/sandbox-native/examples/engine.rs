@@ -40,6 +40,7 @@ async fn main() -> ExitCode {
         "conformance" => {
             println!("{:?}", native.capabilities().isolation);
             let report = conformance::run(Arc::new(native), None).await;
+            print!("{}", report.let_off());
             println!("{report}");
             ExitCode::from(u8::from(report.failed().count() > 0))
         }

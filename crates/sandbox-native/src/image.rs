@@ -11,6 +11,8 @@
 mod archive;
 pub(crate) mod ask;
 mod digest;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod install;
 mod manifest;
 mod registry;

@@ -29,7 +29,9 @@ pub mod spawner;
 /// Doors for fuzz targets to what is private here. Compiled for them alone.
 #[cfg(fuzzing)]
 pub mod fuzz {
+    pub use crate::image::fuzz::document;
     pub use crate::protocol::fuzz as message;
+    pub use crate::spawner::fuzz::layer;
 }
 
 pub use backend::{Config, Launch, Native};

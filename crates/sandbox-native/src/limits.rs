@@ -58,6 +58,11 @@ pub const ID_FIRST: u32 = 1_879_048_192;
 pub const IDS_PER_SANDBOX: u32 = 65_536;
 /// Ranges between [`ID_FIRST`] and the next ids that systemd uses.
 pub const ID_RANGES: u32 = 4_094;
+/// Subordinate ids that an ordinary user's sandboxes have, all of them the same: those
+/// of the usual range but the last, because the spawner's own comes before them.
+pub const SHARED_IDS: u32 = 65_535;
+/// The first of them, as the spawner sees it.
+pub const SHARED_ID_FIRST: u32 = 1;
 /// Times that a cgroup is tried to be removed while its last processes fade.
 pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
 /// Between two of them.

@@ -6,13 +6,14 @@
 
 mod layers;
 
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::Path;
 
 use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, NetworkMode, Suspend};
 
 use crate::cgroup;
-use crate::spawner::all_ids_mapped;
+use crate::spawner;
 
 /// Stack of the trial process, in words of 16 bytes for its alignment.
 const STACK_WORDS: usize = 1 << 12;
@@ -23,18 +24,22 @@ enum Trial {
     Fine,
     Namespaces(i32),
     Mount,
+    /// Only trees that stand on others, which snapshots and images need.
+    Overlay,
 }
 
-/// Probes the host.
+/// Probes the host, for a state directory that may be there already: what is in it
+/// keeps the tier that it was made on.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where no sandbox can be made, with what would fix it.
-pub fn probe() -> Result<Capabilities, Error> {
-    let root = rustix::process::geteuid().is_root();
-    let isolation =
-        if root && all_ids_mapped() { Isolation::RootRange } else { Isolation::RootlessSingle };
+pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
+    let (isolation, why) = spawner::tier(Some(state_dir)).map_err(|reason| Error::Unavailable {
+        reason,
+        advice: "give them back, or use another state directory".to_owned(),
+    })?;
     let trial = attempt(isolation);
-    if trial != Trial::Fine {
+    if !matches!(trial, Trial::Fine | Trial::Overlay) {
         let reason = match trial {
             Trial::Namespaces(errno) => {
                 format!(
@@ -42,7 +47,7 @@ pub fn probe() -> Result<Capabilities, Error> {
                     std::io::Error::from_raw_os_error(errno)
                 )
             }
-            Trial::Mount | Trial::Fine => {
+            Trial::Mount | Trial::Overlay | Trial::Fine => {
                 "user namespaces are allowed but have no power over mounts".to_owned()
             }
         };
@@ -68,10 +73,10 @@ pub fn probe() -> Result<Capabilities, Error> {
         } else {
             vec![Suspend::Cold]
         },
-        snapshots: true,
+        snapshots: trial == Trial::Fine,
         disk_limit: DiskLimit::Watched,
         terminal: true,
-        layers: layers::layers(isolation, &places),
+        layers: layers::layers(isolation, why, trial == Trial::Fine, &places),
     })
 }
 
@@ -104,8 +109,15 @@ pub(crate) fn advice() -> String {
     found.join("; ")
 }
 
-/// Makes a process in the namespaces that the spawner would use, which makes one
-/// mount private and ends.
+/// What the trial writes of itself, where it makes a user namespace: with no owner that
+/// is mapped, it could make no file.
+struct Maps {
+    users: CString,
+    groups: CString,
+}
+
+/// Makes a process in the namespaces that the spawner would use, which makes its mounts
+/// private, lays a tree over another, and ends.
 fn attempt(isolation: Isolation) -> Trial {
     let namespaces =
         libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWUSER;
@@ -114,14 +126,19 @@ fn attempt(isolation: Isolation) -> Trial {
     } else {
         namespaces
     };
+    let own = |id: u32| CString::new(format!("0 {id} 1")).expect("digits hold no NUL");
+    let maps = (namespaces & libc::CLONE_NEWUSER != 0).then(|| Maps {
+        users: own(rustix::process::geteuid().as_raw()),
+        groups: own(rustix::process::getegid().as_raw()),
+    });
     let mut stack = vec![0_u128; STACK_WORDS];
     // SAFETY: the stack is live until the call returns, because CLONE_VFORK holds
-    // this thread until the child has ended; the child runs `trial`, which makes two
-    // system calls and touches no memory but its stack.
+    // this thread until the child has ended; the child runs `trial`, which makes a few
+    // system calls and writes to no memory but its stack. `maps` lives as long.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(STACK_WORDS).cast();
         let flags = namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(trial, top, flags, std::ptr::null_mut())
+        libc::clone(trial, top, flags, (&raw const maps).cast_mut().cast())
     };
     if pid < 0 {
         return Trial::Namespaces(
@@ -131,17 +148,62 @@ fn attempt(isolation: Isolation) -> Trial {
     let mut status = 0;
     // SAFETY: the pointer is to a live local, and the child is this call's own.
     unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-        Trial::Fine
-    } else {
-        Trial::Mount
+    match (libc::WIFEXITED(status), libc::WEXITSTATUS(status)) {
+        (true, 0) => Trial::Fine,
+        (true, NO_OVERLAY) => Trial::Overlay,
+        _ => Trial::Mount,
     }
 }
 
-extern "C" fn trial(_: *mut libc::c_void) -> libc::c_int {
-    let flags = libc::MS_REC | libc::MS_PRIVATE;
-    // SAFETY: the strings are constants; null is allowed for the other three.
+/// What the trial ends with if all that it lacks is the overlay.
+const NO_OVERLAY: libc::c_int = 2;
+
+/// Where the trial has a file system of its own, in its own mount namespace: a
+/// directory that every host has.
+const PLACE: &CStr = c"/proc";
+
+extern "C" fn trial(maps: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the caller passes this, and waits for the end of this process.
+    let maps = unsafe { &*maps.cast::<Option<Maps>>() };
+    let options = match maps {
+        None => c"lowerdir=/proc/l,upperdir=/proc/u,workdir=/proc/w",
+        Some(maps) => {
+            let written = say(c"/proc/self/setgroups", c"deny")
+                && say(c"/proc/self/uid_map", &maps.users)
+                && say(c"/proc/self/gid_map", &maps.groups);
+            if !written {
+                return 1;
+            }
+            c"lowerdir=/proc/l,upperdir=/proc/u,workdir=/proc/w,userxattr"
+        }
+    };
+    // SAFETY: the strings are constants; null is allowed for the others.
     unsafe {
-        libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null())
+        let none = std::ptr::null();
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        if libc::mount(none, c"/".as_ptr(), none, private, none.cast()) != 0 {
+            return 1;
+        }
+        if libc::mount(c"tmpfs".as_ptr(), PLACE.as_ptr(), c"tmpfs".as_ptr(), 0, none.cast()) != 0 {
+            return 1;
+        }
+        for dir in [c"/proc/l", c"/proc/u", c"/proc/w", c"/proc/m"] {
+            libc::mkdir(dir.as_ptr(), 0o755);
+        }
+        let (kind, target) = (c"overlay".as_ptr(), c"/proc/m".as_ptr());
+        match libc::mount(kind, target, kind, 0, options.as_ptr().cast()) {
+            0 => 0,
+            _ => NO_OVERLAY,
+        }
+    }
+}
+
+/// Writes a file that is there.
+fn say(path: &CStr, text: &CStr) -> bool {
+    let bytes = text.to_bytes();
+    // SAFETY: the path is a C string and the bytes are live; the descriptor is this call's own.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        fd >= 0 && libc::write(fd, bytes.as_ptr().cast(), bytes.len()) == bytes.len().cast_signed()
     }
 }

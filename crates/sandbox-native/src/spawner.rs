@@ -28,6 +28,8 @@ mod doom;
 mod expiry;
 mod fingerprint;
 mod flatten;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
 mod ids;
 mod images;
 mod layer;
@@ -46,18 +48,21 @@ mod snapshots;
 mod start;
 mod stock;
 mod store;
+mod subordinate;
 mod survey;
 mod sys;
 mod task;
 mod template;
+mod tier;
 mod unpack;
 mod verify;
 mod waits;
 mod walk;
 
 use std::io;
+use std::path::Path;
 
-use outrigger_sandbox::{Error, Generation};
+use outrigger_sandbox::{Error, Generation, Isolation};
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -84,9 +89,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Whether this process owns every id that sandboxes can have.
-pub(crate) fn all_ids_mapped() -> bool {
-    ids::all_mapped()
+/// Which tier the spawner of a state directory, or of a new one, takes, and why it is
+/// no better one.
+pub(crate) fn tier(state: Option<&Path>) -> Result<(Isolation, Option<String>), String> {
+    tier::choose(state).map(|tier| (tier.isolation, tier.why))
 }
 
 fn backend(what: &str, error: &io::Error) -> Error {

@@ -138,6 +138,22 @@ impl Report {
         self.cases.iter().filter(|case| matches!(case.verdict, Verdict::NotApplicable(_)))
     }
 
+    /// What this backend was let off, a line for each reason with the names of the
+    /// cases, for a test that pins them: a declaration that says less than it did is
+    /// seen, and so is a case that nothing runs any more.
+    pub fn let_off(&self) -> String {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for case in self.not_applicable() {
+            let Verdict::NotApplicable(why) = &case.verdict else { continue };
+            match reasons.iter_mut().find(|(reason, _)| reason == why) {
+                Some((_, names)) => names.push(case.name),
+                None => reasons.push((why, vec![case.name])),
+            }
+        }
+        let text = |(why, names): &(&str, Vec<&str>)| format!("{why}:\n  {}\n", names.join("\n  "));
+        reasons.iter().map(text).collect()
+    }
+
     /// For tests.
     ///
     /// # Panics

@@ -11,7 +11,15 @@ use std::path::Path;
 use crate::child::{self, Child};
 
 /// The programs of `fuzz/`, each one parser.
-const TARGETS: [&str; 4] = ["wire_to_guest", "wire_from_guest", "hostile_guest", "spawner_message"];
+const TARGETS: [&str; 7] = [
+    "wire_to_guest",
+    "wire_from_guest",
+    "hostile_guest",
+    "spawner_message",
+    "layer_tar",
+    "image_document",
+    "kept_table",
+];
 
 /// What makes the compiler count which branches an input took and what it compared.
 const COVERAGE: [&str; 7] = [

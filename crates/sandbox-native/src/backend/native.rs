@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outrigger_sandbox::client::{Link, Remote};
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Listed, Sandbox, SandboxId, Snapshots, Spec,
-    Suspend,
+    Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
+    Spec, Suspend,
 };
 use tokio::net::UnixStream;
 
@@ -58,7 +58,7 @@ impl Native {
     /// [`Error::Backend`] if the state directory can't be used.
     pub async fn open(config: Config) -> Result<Self, Error> {
         let prepare = move || {
-            let capabilities = crate::probe::probe()?;
+            let capabilities = crate::probe::probe(&config.state_dir)?;
             prepare(&config.state_dir)?;
             Ok((config, capabilities))
         };
@@ -71,6 +71,16 @@ impl Native {
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
         let spawner = Arc::clone(&self.spawner);
         blocking(move || spawner.ask(&request)).await
+    }
+
+    /// Refuses what needs one tree over another where this host has no such thing.
+    fn stands_on_others(&self) -> Result<(), Error> {
+        if self.capabilities.snapshots {
+            return Ok(());
+        }
+        let overlay = self.capabilities.layers.iter().find(|layer| layer.name == "overlay");
+        let reason = overlay.map(|layer| layer.detail.clone()).unwrap_or_default();
+        Err(Error::Unsupported { what: "a snapshot".to_owned(), reason })
     }
 
     /// Where everything is.
@@ -283,6 +293,9 @@ impl Backend for Native {
     }
 
     async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+        if matches!(spec.origin, Origin::Snapshot(_)) {
+            self.stands_on_others()?;
+        }
         for _ in 1..limits::ATTACH_ATTEMPTS_MAX {
             match self.try_create(id, spec).await {
                 Err(Error::Lost { .. }) => pause().await,
@@ -315,6 +328,7 @@ impl Backend for Native {
     }
 
     fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
+        self.stands_on_others()?;
         Ok(self)
     }
 

@@ -4,7 +4,6 @@
 //! what would make it so. A layer that is missing is never left out.
 
 use std::fs;
-use std::path::Path;
 
 use outrigger_sandbox::{Isolation, Layer};
 
@@ -14,63 +13,46 @@ use crate::cgroup::Places;
 #[derive(Debug)]
 struct Host {
     root: bool,
-    /// Ids that `/etc/subuid` gives this user.
-    subordinate_ids: u64,
+    /// Why sandboxes have no range of ids.
+    why: Option<String>,
+    /// Whether a tree could be laid over another.
     overlay: bool,
     landlock: bool,
 }
 
 impl Host {
-    fn look() -> Self {
-        let uid = rustix::process::geteuid();
+    fn look(why: Option<String>, overlay: bool) -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let passwd = text("/etc/passwd");
-        let name = passwd.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            let name = fields.next()?;
-            (fields.nth(1)? == uid.as_raw().to_string()).then_some(name)
-        });
         Self {
-            root: uid.is_root(),
-            subordinate_ids: subordinate(
-                &text("/etc/subuid"),
-                name.unwrap_or_default(),
-                uid.as_raw(),
-            ),
-            overlay: text("/proc/filesystems").lines().any(|line| line.ends_with("\toverlay"))
-                || Path::new("/sys/module/overlay").exists(),
+            root: rustix::process::geteuid().is_root(),
+            why,
+            overlay,
             landlock: text("/sys/kernel/security/lsm").contains("landlock"),
         }
     }
 }
 
-/// The ids of a user in the form of subuid(5).
-fn subordinate(text: &str, name: &str, uid: u32) -> u64 {
-    let uid = uid.to_string();
-    let counts = text.lines().filter_map(|line| {
-        let mut fields = line.split(':');
-        let owner = fields.next()?;
-        let count = fields.nth(1)?.trim().parse::<u64>().ok()?;
-        (owner == uid || owner == name).then_some(count)
-    });
-    counts.fold(0, u64::saturating_add)
-}
-
 /// All layers.
-pub(super) fn layers(isolation: Isolation, places: &Places) -> Vec<Layer> {
-    described(isolation, places, &Host::look())
+pub(super) fn layers(
+    isolation: Isolation,
+    why: Option<String>,
+    overlay: bool,
+    places: &Places,
+) -> Vec<Layer> {
+    described(isolation, places, &Host::look(why, overlay))
 }
 
 fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
-    let range = isolation == Isolation::RootRange;
+    let idmapped = isolation == Isolation::RootRange;
+    let range = idmapped || isolation == Isolation::RootlessRange;
     let freezer = places.legacy.contains_key("freezer");
     let always = |name, detail: &str| layer(name, true, detail.to_owned());
     vec![
         always("namespaces", "user, pid, mount, network, ipc, uts, cgroup"),
-        layer("user_ids", range, user_ids(range, host)),
+        layer("user_ids", range, user_ids(isolation, host)),
         always("root", "a private root; host programs read-only through an allow-list"),
         layer("overlay", host.overlay, overlay(host)),
-        layer("idmapped_mounts", range, idmapped(range)),
+        layer("idmapped_mounts", idmapped, idmapped_mounts(isolation)),
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
         always("seccomp", "an allow-list of system calls"),
@@ -86,38 +68,38 @@ fn layer(name: &str, active: bool, detail: String) -> Layer {
     Layer { name: name.to_owned(), active, detail }
 }
 
-fn user_ids(range: bool, host: &Host) -> String {
-    if range {
-        return "a range of 65536 user ids for each sandbox".to_owned();
+fn user_ids(isolation: Isolation, host: &Host) -> String {
+    match isolation {
+        Isolation::RootRange => "a range of 65536 user ids for each sandbox".to_owned(),
+        Isolation::RootlessRange => {
+            "this user's subordinate ids, which all its sandboxes share".to_owned()
+        }
+        _ => {
+            let why = host.why.as_deref().unwrap_or("run as root for a range of ids for each");
+            format!("one user id, the caller's, whose other groups stay; {why}")
+        }
     }
-    let single = "one user id, the caller's, whose other groups stay";
-    if host.root {
-        return format!(
-            "{single}; this root owns only a part of the host's ids, as in a container: \
-             run as root on the host for a range of ids for each sandbox"
-        );
-    }
-    let subordinate = match host.subordinate_ids {
-        0 => "this user has no subordinate ids (/etc/subuid)".to_owned(),
-        count => format!("the {count} subordinate ids of this user (/etc/subuid) are not used"),
-    };
-    format!("{single}; {subordinate}: run as root for a range of ids for each sandbox")
 }
 
 fn overlay(host: &Host) -> String {
     if host.overlay {
         return "snapshots, forks and images share their layers".to_owned();
     }
-    "the kernel shows no overlay file system, which snapshots, forks and images need: \
-     `modprobe overlay`"
+    "no tree can be laid over another, which snapshots, forks and images need: \
+     `modprobe overlay`, or Linux 5.11 where this is not root"
         .to_owned()
 }
 
-fn idmapped(range: bool) -> String {
-    let text = if range {
-        "shared layers are seen as the sandbox's own; host files show `nobody` as owner"
-    } else {
-        "layers have one owner, the caller: run as root to share them between ranges of ids"
+fn idmapped_mounts(isolation: Isolation) -> String {
+    let text = match isolation {
+        Isolation::RootRange => {
+            "shared layers are seen as the sandbox's own; host files show `nobody` as owner"
+        }
+        Isolation::RootlessRange => {
+            "layers belong to the subordinate ids that all sandboxes share: run as root for \
+             ranges apart"
+        }
+        _ => "layers have one owner, the caller: run as root to share them between ranges of ids",
     };
     text.to_owned()
 }
@@ -171,15 +153,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subordinate_ids_are_those_of_the_user_by_name_or_number() {
-        let text = "me:100000:65536\nother:165536:65536\n1000:231072:10\nbad\nme:x:y\n";
-        assert_eq!(subordinate(text, "me", 1000), 65_546);
-        assert_eq!(subordinate(text, "nobody", 65_534), 0);
-    }
-
-    #[test]
     fn what_is_missing_says_what_would_fix_it() {
-        let host = Host { root: false, subordinate_ids: 0, overlay: false, landlock: false };
+        let why = Some("no ids: get some".to_owned());
+        let host = Host { root: false, why, overlay: false, landlock: false };
         let missing = described(Isolation::RootlessSingle, &Places::default(), &host);
         let missing: Vec<_> = missing.into_iter().filter(|layer| !layer.active).collect();
         let names: Vec<&str> = missing.iter().map(|layer| layer.name.as_str()).collect();

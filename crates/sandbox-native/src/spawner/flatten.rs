@@ -43,7 +43,7 @@ impl Sandboxes {
             None => Prepared::new(&staging, &[])?,
         };
         let (upper, work, tree) = (scratch.upper(), scratch.work(), self.store.tree(&layer));
-        let ranges = self.isolation == Isolation::RootRange;
+        let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);
         let plan = Plan {
             staging,
             base: base_of(&about.template),

@@ -23,6 +23,8 @@ const LOCKS: &str = "/run/outrigger/ids";
 pub(crate) enum Lease {
     /// A range of its own: 0 and up inside.
     Range { first: u32, _lock: OwnedFd },
+    /// The subordinate ids of an ordinary user, which its sandboxes share: 0 and up inside.
+    Shared,
     /// One id: the sandbox's user inside, the spawner's own outside.
     Single,
 }
@@ -32,6 +34,7 @@ impl Lease {
     pub(crate) fn guest(&self) -> u32 {
         match self {
             Self::Range { first, .. } => *first,
+            Self::Shared => limits::SHARED_ID_FIRST,
             Self::Single => 0,
         }
     }
@@ -40,6 +43,7 @@ impl Lease {
     pub(crate) fn agent(&self) -> u32 {
         match self {
             Self::Range { first, .. } => first + 1000,
+            Self::Shared => limits::SHARED_ID_FIRST + 1000,
             Self::Single => 0,
         }
     }
@@ -55,7 +59,7 @@ impl Lease {
     /// The id inside of the guest's user.
     pub(crate) fn inside(&self) -> u32 {
         match self {
-            Self::Range { .. } => 0,
+            Self::Range { .. } | Self::Shared => 0,
             Self::Single => 1000,
         }
     }
@@ -64,6 +68,7 @@ impl Lease {
     pub(crate) fn tty_group(&self) -> Option<u32> {
         match self {
             Self::Range { first, .. } => Some(first + 5),
+            Self::Shared => Some(limits::SHARED_ID_FIRST + 5),
             Self::Single => None,
         }
     }
@@ -72,6 +77,7 @@ impl Lease {
     pub(crate) fn map(&self) -> String {
         match self {
             Self::Range { first, .. } => format!("0 {first} {}", limits::IDS_PER_SANDBOX),
+            Self::Shared => format!("0 {} {}", limits::SHARED_ID_FIRST, limits::SHARED_IDS),
             Self::Single => "1000 0 1".to_owned(),
         }
     }
@@ -80,7 +86,7 @@ impl Lease {
     pub(crate) fn number(&self) -> Option<u32> {
         match self {
             Self::Range { first, .. } => Some((first - limits::ID_FIRST) / limits::IDS_PER_SANDBOX),
-            Self::Single => None,
+            Self::Shared | Self::Single => None,
         }
     }
 
@@ -129,6 +135,12 @@ impl Lease {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether an id is one that the host's own root gave, so that the right over all of
+/// the host's file systems comes with it.
+pub(crate) fn is_of_root(id: u32) -> bool {
+    id >= limits::ID_FIRST
 }
 
 /// The range that a disk has, if it has one.

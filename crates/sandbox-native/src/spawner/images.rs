@@ -100,6 +100,7 @@ impl Spawner {
     fn owners(&self) -> Owners {
         match self.sandboxes.isolation {
             Isolation::RootRange => Owners::Layer,
+            Isolation::RootlessRange => Owners::Shifted,
             _ => Owners::Caller,
         }
     }

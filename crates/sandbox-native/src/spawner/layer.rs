@@ -42,6 +42,8 @@ pub(super) enum Error {
 pub(super) enum Owners {
     /// Those of the layer, as they are.
     Layer,
+    /// Those of the layer, as the subordinate ids that stand for them.
+    Shifted,
     /// This process, which can be no other.
     Caller,
 }
@@ -279,10 +281,13 @@ impl Tree {
         let (Some(uid), Some(gid)) = (id(entry.uid), id(entry.gid)) else {
             return refused(&entry.path, "its owner is above 65535");
         };
-        if self.owners == Owners::Caller {
-            return Ok(());
-        }
-        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        let first = match self.owners {
+            Owners::Layer => 0,
+            Owners::Shifted if uid.max(gid) < limits::SHARED_IDS => limits::SHARED_ID_FIRST,
+            Owners::Shifted => return refused(&entry.path, "its owner is above 65534"),
+            Owners::Caller => return Ok(()),
+        };
+        let (uid, gid) = (Some(Uid::from_raw(first + uid)), Some(Gid::from_raw(first + gid)));
         write(&entry.path, rustix::fs::chownat(dir, name, uid, gid, flags))
     }
 

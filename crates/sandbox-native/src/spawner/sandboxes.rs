@@ -334,6 +334,7 @@ impl Sandboxes {
         private(place.dir())?;
         let lease = match self.isolation {
             Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
+            Isolation::RootlessRange => Lease::Shared,
             _ => Lease::Single,
         };
         self.ranges.extend(lease.number());

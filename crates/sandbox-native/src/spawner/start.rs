@@ -20,7 +20,8 @@ use super::blank::Mould;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
-use super::{BUSY, READY, ids};
+use super::tier::{self, Tier};
+use super::{BUSY, READY};
 use crate::cgroup;
 
 /// Numbers that what is kept is moved above while the rest is closed.
@@ -103,7 +104,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    let isolation = take_tier()?;
+    let isolation = take_tier(state)?;
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let home = rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty())?;
@@ -131,22 +132,28 @@ fn name(state: &fs::Metadata) -> String {
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root
 /// already: from there on both are the same.
-fn take_tier() -> io::Result<Isolation> {
+fn take_tier(state: &Path) -> io::Result<Isolation> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    if uid.is_root() && ids::all_mapped() {
+    let Tier { isolation, .. } = tier::choose(Some(state)).map_err(io::Error::other)?;
+    if isolation == Isolation::RootRange {
         // SAFETY: this process has one thread.
         unsafe { sys::unshare(libc::CLONE_NEWNS) }?;
         // What is mounted here stays here, and what the host unmounts is not kept.
         let flags = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         mount_change("/", flags)?;
-        return Ok(Isolation::RootRange);
+        return Ok(isolation);
     }
+    if isolation == Isolation::RootlessRange {
+        tier::take_subordinate(state)?;
+        return Ok(isolation);
+    }
+    tier::forget_subordinate(state)?;
     // SAFETY: this process has one thread.
     unsafe { sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {} 1", uid.as_raw()))?;
     fs::write("/proc/self/gid_map", format!("0 {} 1", gid.as_raw()))?;
-    Ok(Isolation::RootlessSingle)
+    Ok(isolation)
 }
 
 #[cfg(test)]

@@ -250,6 +250,16 @@ pub(super) unsafe fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     check(libc::c_long::from(unsafe { libc::unshare(namespaces) })).map(|_| ())
 }
 
+/// Makes files belong to an id from now on. Takes the rights over others' files away.
+pub(super) fn write_files_as(id: u32) {
+    // SAFETY: no memory is passed. The calls say nothing of a failure, after which files
+    // are this process's own.
+    unsafe {
+        libc::setfsgid(id);
+        libc::setfsuid(id);
+    }
+}
+
 /// Becomes a user and group of its own user namespace, with no other groups where
 /// the namespace allows to give those up.
 pub(super) fn become_user(id: u32) -> io::Result<()> {

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::Error;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags};
+use rustix::fs::{CWD, Gid, Mode, OFlags, ResolveFlags, Uid, XattrFlags};
 use rustix::mount::{
     MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_change, move_mount,
     open_tree, unmount,
@@ -32,7 +32,7 @@ use super::{random_name, remove};
 use crate::image::ask::{ImageAnswer, Unpack};
 use crate::image::stream::{Bounded, Decoded, Slice};
 use crate::image::{Digest, Hashing, tar};
-use crate::limits;
+use crate::limits::{self, SHARED_ID_FIRST};
 
 /// What the unpacking process says at its end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,7 +75,14 @@ fn unpack_in(
 ) -> Result<u64, Error> {
     let tree = dir.join("tree");
     let made = private(dir).and_then(|()| fs::DirBuilder::new().mode(0o755).create(&tree));
-    made.map_err(|error| backend("make the directory of the layer", error))?;
+    let owned = made.and_then(|()| match owners {
+        Owners::Shifted => {
+            let (uid, gid) = (Uid::from_raw(SHARED_ID_FIRST), Gid::from_raw(SHARED_ID_FIRST));
+            Ok(rustix::fs::chown(&tree, Some(uid), Some(gid))?)
+        }
+        Owners::Layer | Owners::Caller => Ok(()),
+    });
+    owned.map_err(|error| backend("make the directory of the layer", error))?;
     let report = apart(&store.staging(), &tree, owners, request, blob)?;
     mark_opaque(&tree, owners, &report.opaque)
         .map_err(|error| backend("mark what a layer hides", error))?;
@@ -157,6 +164,11 @@ fn confined(
     let prepared = sys::settle()
         .and_then(|()| sys::keep_only(&[blob.as_fd(), writes.as_fd()]))
         .and_then(|()| enter(staging, tree))
+        .map(|()| match owners {
+            // What no entry of the layer is for belongs to its root.
+            Owners::Shifted => sys::write_files_as(SHARED_ID_FIRST),
+            Owners::Layer | Owners::Caller => {}
+        })
         .and_then(|()| give_up());
     let report = match prepared {
         Ok(()) => read(owners, request, blob.as_fd()),
@@ -256,7 +268,7 @@ fn mark_opaque(tree: &Path, owners: Owners, paths: &[Vec<u8>]) -> io::Result<()>
     let root = fs::File::open(tree)?;
     let name = match owners {
         Owners::Layer => "trusted.overlay.opaque",
-        Owners::Caller => "user.overlay.opaque",
+        Owners::Shifted | Owners::Caller => "user.overlay.opaque",
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
@@ -275,7 +287,7 @@ fn mark_opaque(tree: &Path, owners: Owners, paths: &[Vec<u8>]) -> io::Result<()>
 fn publish(store: &Store, dir: &Path, owners: Owners, diff: &Digest) -> io::Result<()> {
     let first_id = match owners {
         Owners::Layer => Some(0),
-        Owners::Caller => None,
+        Owners::Shifted | Owners::Caller => None,
     };
     let about = LayerAbout { first_id, fingerprint: None };
     record::write(&dir.join("about"), &about, Outlasts::Power)?;

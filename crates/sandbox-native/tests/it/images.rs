@@ -92,9 +92,13 @@ pub(crate) fn architecture() -> &'static str {
 }
 
 pub(crate) fn image(layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>) -> Parts {
+    image_for(architecture(), layers, pack)
+}
+
+fn image_for(architecture: &str, layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>) -> Parts {
     let blobs: Vec<Vec<u8>> = layers.iter().map(|layer| pack(layer)).collect();
     let config = serde_json::json!({
-        "architecture": architecture(), "os": "linux",
+        "architecture": architecture, "os": "linux",
         "rootfs": { "type": "layers", "diff_ids": layers.iter().map(|layer| Digest::of(layer)).collect::<Vec<_>>() },
         "config": { "Env": ["PATH=/usr/bin", "IMAGE=yes"], "WorkingDir": "/opt",
                     "Entrypoint": ["/bin/evil"], "User": "0" },
@@ -283,8 +287,9 @@ async fn hostile_images_are_refused_and_leave_nothing() {
     };
     let regular = EntryType::Regular;
     let bomb = layer(&[("zeros", regular, &vec![0; 80 << 20], 0o644)]);
-    let mut wrong = image(std::slice::from_ref(&good), gzip);
-    wrong.config = String::from_utf8(wrong.config).unwrap().replace("amd64", "sparc").into_bytes();
+    let mut forged = image(std::slice::from_ref(&good), gzip);
+    forged.config = [&forged.config[..], b" "].concat();
+    let elsewhere = image_for("sparc", std::slice::from_ref(&good), gzip);
     let other = image(&[layer(&[file("b", "b")])], gzip);
     let swapped = Parts { blobs: other.blobs, ..image(std::slice::from_ref(&good), gzip) };
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
@@ -294,7 +299,8 @@ async fn hostile_images_are_refused_and_leave_nothing() {
         ("sparse claim", raw(b"a", regular, b"", 10 << 30), "cut"),
         ("old sparse", raw(b"a", EntryType::GNUSparse, b"", 0), "sparse"),
         ("bomb", layout(&image(&[bomb], gzip)), "too many"),
-        ("another platform", layout(&wrong), "does not hold"),
+        ("another platform", layout(&elsewhere), "this is linux on"),
+        ("another configuration", layout(&forged), "does not hold"),
         ("another blob", layout(&swapped), "does not hold"),
         ("cut", busybox()[..900_000].to_vec(), "cut"),
         ("no archive", b"hello".repeat(1000), "malformed"),

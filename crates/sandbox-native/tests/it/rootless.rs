@@ -1,7 +1,6 @@
 //! The same backend for an ordinary user.
 
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -12,55 +11,144 @@ use expect_test::expect;
 /// A user of most systems that owns nothing.
 const NOBODY: u32 = 65_534;
 
+/// Which ids the user has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// Its own.
+    One,
+    /// Subordinate ones beside it.
+    Subordinate,
+}
+
+/// The first of ids that belong to nobody on most hosts.
+const FIRST: u32 = 2_130_706_432;
+
 /// An engine of an ordinary user, with a directory of its own.
-fn engine(dir: &Path) -> Command {
+fn engine(dir: &Path, ids: Ids) -> Command {
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut engine = Command::new(dir.join("engine"));
     // Copies, because what cargo built may lie where only its owner can go.
     for name in ["engine", "spawner"] {
         std::fs::copy(example(name), dir.join(name)).unwrap();
     }
     let home = dir.join("home");
-    std::fs::create_dir(&home).unwrap();
-    if rustix::process::geteuid().is_root() {
+    if !home.exists() {
+        std::fs::create_dir(&home).unwrap();
+        assert!(rustix::process::geteuid().is_root(), "this needs root, to be somebody else");
         chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
-        engine.uid(NOBODY).gid(NOBODY);
     }
+    let table = match ids {
+        Ids::One => String::new(),
+        Ids::Subordinate => format!("nobody:{FIRST}:65536\n"),
+    };
+    let path = dir.join("subordinate");
+    std::fs::write(&path, table).unwrap();
+    // In mounts of its own the user's ids are as the test wants them.
+    let script = "mount --bind \"$1\" /etc/subuid && mount --bind \"$1\" /etc/subgid && \
+                  shift && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+    let mut engine = Command::new("unshare");
+    engine.args(["--mount", "--propagation=private", "sh", "-ec", script, "sh"]);
+    engine.arg(path).arg(dir.join("engine"));
     engine
+}
+
+fn suite(ids: Ids) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let mut engine = engine(dir.path(), ids);
+    engine.arg("conformance").arg(dir.path().join("home/state")).arg(dir.path().join("spawner"));
+    let done = engine.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    let (before, _) = said.split_once("\nexec/").expect("the table of cases follows");
+    before.to_owned()
 }
 
 #[test]
 fn the_suite_passes_for_an_ordinary_user() {
-    let dir = tempfile::tempdir().unwrap();
-    let done = engine(dir.path())
-        .arg("conformance")
-        .arg(dir.path().join("home/state"))
-        .arg(dir.path().join("spawner"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(said.starts_with("RootlessSingle"), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{said}");
+    expect![[r#"
+        RootlessSingle
+        it declares no frozen suspension:
+          frozen/found_and_listed
+          frozen/a_command_thaws_it
+          frozen/create_thaws_it
+          frozen/repeated_is_fine
+          frozen/files_are_at_hand
+          frozen/outcomes_are_kept
+          frozen/busy_while_a_command_runs
+          frozen/unknown_is_absent
+          frozen/destroyed_while_frozen
+          frozen/again_and_again
+          frozen/then_cold
+          frozen/processes_stop_and_go_on
+          frozen/destroyed_with_its_processes
+          snapshot/of_a_frozen_one
+          lifetime/idle_and_frozen_goes_cold
+        it declares no resource limits:
+          resources/memory_of_one_process
+          resources/memory_of_many_processes
+          resources/memory_of_a_child_is_the_childs
+          resources/peak_memory_is_told
+          resources/processes_are_bounded
+          resources/fork_bomb_ends_at_its_deadline
+          resources/cpu_is_bounded
+          resources/others_go_on"#]]
+    .assert_eq(&suite(Ids::One));
 }
 
 #[test]
-fn an_image_runs_for_an_ordinary_user() {
+fn the_suite_passes_for_an_ordinary_user_with_subordinate_ids() {
+    expect![[r#"
+        RootlessRange
+        it declares no frozen suspension:
+          frozen/found_and_listed
+          frozen/a_command_thaws_it
+          frozen/create_thaws_it
+          frozen/repeated_is_fine
+          frozen/files_are_at_hand
+          frozen/outcomes_are_kept
+          frozen/busy_while_a_command_runs
+          frozen/unknown_is_absent
+          frozen/destroyed_while_frozen
+          frozen/again_and_again
+          frozen/then_cold
+          frozen/processes_stop_and_go_on
+          frozen/destroyed_with_its_processes
+          snapshot/of_a_frozen_one
+          lifetime/idle_and_frozen_goes_cold
+        it declares no resource limits:
+          resources/memory_of_one_process
+          resources/memory_of_many_processes
+          resources/memory_of_a_child_is_the_childs
+          resources/peak_memory_is_told
+          resources/processes_are_bounded
+          resources/fork_bomb_ends_at_its_deadline
+          resources/cpu_is_bounded
+          resources/others_go_on"#]]
+    .assert_eq(&suite(Ids::Subordinate));
+}
+
+fn image_runs(ids: Ids) -> String {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("image.tar");
     std::fs::write(&archive, layout(&image(&layers(), gzip))).unwrap();
-    let done = engine(dir.path())
+    let done = engine(dir.path(), ids)
         .arg("run")
         .arg(dir.path().join("home/state"))
         .arg(dir.path().join("spawner"))
         .args([
             "one",
             "e1",
-            "cat /etc/motd; ls /opt/old /etc; id -u; echo x > /opt/own && cat /opt/own",
+            "cat /etc/motd; ls /opt/old /etc; id -u; stat -c %u:%g /opt /etc/motd; \
+             sh -c 'echo x > /opt/own && cat /opt/own' 2>/dev/null || echo denied",
         ])
         .arg(archive)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    said + &String::from_utf8_lossy(&done.stderr)
+}
+
+#[test]
+fn an_image_runs_for_an_ordinary_user() {
     expect![[r#"
         from above
         /etc:
@@ -69,8 +157,86 @@ fn an_image_runs_for_an_ordinary_user() {
         /opt/old:
         new
         1000
+        1000:1000
+        1000:1000
         x
         Exited(0)
     "#]]
-    .assert_eq(&(said + &String::from_utf8_lossy(&done.stderr)));
+    .assert_eq(&image_runs(Ids::One));
+}
+
+#[test]
+fn an_image_runs_for_an_ordinary_user_with_subordinate_ids() {
+    expect![[r#"
+        from above
+        /etc:
+        motd
+
+        /opt/old:
+        new
+        1000
+        0:0
+        0:0
+        denied
+        Exited(0)
+    "#]]
+    .assert_eq(&image_runs(Ids::Subordinate));
+}
+
+/// A line in a sandbox of a directory that stays.
+fn says(dir: &Path, ids: Ids, exec: &str, line: &str) -> String {
+    let mut engine = engine(dir, ids);
+    engine.arg("run").arg(dir.join("home/state")).arg(dir.join("spawner"));
+    let done = engine.args(["one", exec, line]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    said + &String::from_utf8_lossy(&done.stderr)
+}
+
+/// Ends the spawner of a state directory, and with it its guests.
+fn end_spawner(dir: &Path) {
+    let pid = rustix::process::Pid::from_raw(spawner_of(&dir.join("home"))).unwrap();
+    let fd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let mut fds = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut fds, None).unwrap();
+}
+
+#[test]
+fn a_disk_keeps_the_ids_that_it_was_made_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let look = "echo x >> f && wc -l < f; cat /proc/self/uid_map";
+    let mut said = says(dir, Ids::One, "e1", look);
+    end_spawner(dir);
+    // Its owner has subordinate ids now, and what is there is still of one id.
+    said += &says(dir, Ids::Subordinate, "e2", look);
+    end_spawner(dir);
+    std::fs::remove_dir_all(dir.join("home")).unwrap();
+    said += &says(dir, Ids::Subordinate, "e3", look);
+    end_spawner(dir);
+    said += &says(dir, Ids::Subordinate, "e4", look);
+    end_spawner(dir);
+    // On the host its files are those of the subordinate ids.
+    let disk = dir.join("home/state/sandboxes/one/upper");
+    let owner = |path: &str| std::fs::metadata(disk.join(path)).unwrap().uid() - FIRST;
+    assert_eq!((owner("."), owner("workspace"), owner("workspace/f")), (0, 1000, 1000));
+    // Without them, it is nobody's: refused, and not taken for less.
+    let refused = says(dir, Ids::One, "e5", look);
+    assert!(refused.contains("belongs to subordinate ids, which are gone"), "{refused}");
+    assert!(refused.contains("usermod --add-subuids"), "{refused}");
+    expect![[r#"
+        1
+              1000          0          1
+        Exited(0)
+        2
+              1000          0          1
+        Exited(0)
+        1
+                 0          1      65535
+        Exited(0)
+        2
+                 0          1      65535
+        Exited(0)
+    "#]]
+    .assert_eq(&said);
 }

@@ -15,7 +15,7 @@ use rustix::mount::MountFlags;
 
 use super::mounts::{self, doing};
 use super::{Lower, Plan};
-use crate::spawner::sys;
+use crate::spawner::{ids, sys};
 
 /// What is not wanted of overlays: links between layers that a layer's author could
 /// have forged, and bookkeeping that forbids to stack a layer twice.
@@ -52,7 +52,7 @@ pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathB
         made => doing("make", &plan.work, made)?,
     }
     let names: Vec<String> = (0..plan.lowers.len()).map(|number| number.to_string()).collect();
-    let xattr = if plan.tty_group.is_some() { "" } else { ",userxattr" };
+    let xattr = if ids::is_of_root(plan.owner) { "" } else { ",userxattr" };
     let options = format!(
         "lowerdir={},upperdir=disk/{upper},workdir=disk/{work},{OPTIONS}{xattr}",
         names.join(":")
