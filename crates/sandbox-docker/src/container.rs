@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
     ResourcesUlimits,
 };
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
@@ -35,6 +35,27 @@ const SOCKET_DIR: &str = "/run/outrigger";
 /// by argument can't say "anything but these two"), and which limit of its own a
 /// process changes. `clone3` is allowed, because the guest starts commands by it.
 pub(crate) const SECCOMP: &str = include_str!("seccomp.json");
+
+/// What is covered by nothing: what daemons cover by default (`DefaultLinuxSpec` of
+/// moby's `oci/defaults.go`), and what else tells of the host.
+const MASKED: [&str; 14] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+/// What can't be written whoever asks, as daemons have it by default.
+const READ_ONLY: [&str; 4] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
 
 /// What a container is made from.
 #[derive(Debug)]
@@ -69,6 +90,11 @@ impl Plan<'_> {
             working_dir: Some("/".to_owned()),
             entrypoint: Some(vec![guest::PATH.to_owned()]),
             cmd: Some(self.arguments()),
+            // What an image has to be run again and again is not.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..Default::default()
+            }),
             labels: Some(self.labels(&engine.owner)?),
             attach_stdin: Some(false),
             attach_stdout: Some(false),
@@ -142,6 +168,8 @@ impl Plan<'_> {
             ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(vec!["no-new-privileges".to_owned(), format!("seccomp={SECCOMP}")]),
+            masked_paths: Some(MASKED.map(str::to_owned).into()),
+            readonly_paths: Some(READ_ONLY.map(str::to_owned).into()),
             privileged: Some(false),
             readonly_rootfs: Some(true),
             network_mode: Some("none".to_owned()),
