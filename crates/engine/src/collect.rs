@@ -20,6 +20,8 @@ pub struct Collected {
     pub sandboxes: Vec<SandboxId>,
     /// Names of snapshots that were removed.
     pub snapshots: Vec<String>,
+    /// How many things beside these went that calls left behind which were cut short.
+    pub swept: usize,
     /// What went wrong. It is tried again the next time.
     pub troubles: Vec<Trouble>,
 }
@@ -76,6 +78,10 @@ impl Engine {
         for backend in backends {
             self.sandboxes_of(&**backend, before_ms, &mut folded, &mut collected).await;
             self.snapshots_of(&**backend, before_ms, &mut folded, &mut collected).await;
+            match backend.sweep().await {
+                Ok(swept) => collected.swept += swept,
+                Err(source) => collected.troubles.push(trouble(&**backend, source)),
+            }
         }
         collected
     }

@@ -18,7 +18,7 @@ use outrigger_sandbox::wire::Reply;
 use outrigger_sandbox::{Error, ExecId, FileOp, FileReply};
 
 use crate::connection::Connections;
-use crate::exec::table::{Caller, FileEntry, Known, Slot, Table};
+use crate::exec::table::{Caller, FileEntry, Known, Slot, Table, brief};
 use pool::Pool;
 
 /// Whom a finished operation concerns.
@@ -88,6 +88,7 @@ impl Files {
             match ticket {
                 Ticket::Caller(caller) => out.reply(caller, Reply::Files(answer)),
                 Ticket::Id(id) => {
+                    let answer = answer.map_err(brief);
                     let done = Slot::File(FileEntry::Done(answer.clone()));
                     if let Known::Slot(slot) = table.look(&id)
                         && let Slot::File(FileEntry::Pending(callers)) =

@@ -17,6 +17,10 @@ pub(crate) const DRAINS_MAX: usize = 256;
 pub(crate) const FORGOTTEN_IDS_MAX: usize = 1 << 20;
 /// Files with the full output of commands, all together; the oldest are removed first.
 pub(crate) const SPILL_TOTAL_BYTES_MAX: u64 = 1 << 30;
+/// The same by their number.
+pub(crate) const SPILLS_MAX: usize = 16_384;
+/// Name of a program in the reason why it does not run.
+pub(crate) const PROGRAM_BYTES_MAX: usize = 1_024;
 /// Threads that perform file operations.
 pub(crate) const FILE_THREADS_MAX: usize = 4;
 /// File operations that wait for a thread.
@@ -43,8 +47,6 @@ pub(crate) const REMOVE_NAMES_MAX: u64 = 1 << 24;
 pub(crate) const REMOVE_DEPTH_MAX: usize = 64;
 /// From one word to the spawner that something was asked for to the next.
 pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
-/// What one life hands over to the next, all together.
-pub(crate) const KEPT_TABLE_BYTES_MAX: usize = 256 << 20;
 /// Kept output, or names that are forgotten, in one record of it.
 pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
 /// From one look at processes that are being stopped to the next.

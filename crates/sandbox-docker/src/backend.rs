@@ -11,34 +11,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use outrigger_sandbox::client::{Link, Remote};
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
-    Spec, Suspend,
+    Backend, Began, Capabilities, Error, Generation, Listed, Sandbox, SandboxId, Snapshots, Spec,
+    Suspend,
 };
 use tokio::sync::{Mutex as Turn, Notify};
 
-use crate::collect::Collected;
+use crate::attach::Used;
 use crate::config::Config;
-use crate::container::{self, Plan};
+use crate::container::Plan;
 use crate::engine::{Engine, Made};
-use crate::keeper::{self, Due, Dues};
+use crate::keeper::{self, Dues};
 use crate::live::{self, Doing, Seen};
-use crate::names::{self, Part, Store};
-use crate::sandbox::{Docked, Gate};
-use crate::store::{self, Disk, Found, Kept};
-use crate::{copy, guest, limits, maker, probe};
+use crate::names::{self, Store};
+use crate::sandbox::Docked;
+use crate::store::{self, Disk};
+use crate::{guest, held, limits, maker, probe};
 
 /// The daemon's socket where none is named.
 const SOCKET: &str = "/var/run/docker.sock";
-
-/// What this process knows of a sandbox that it used.
-#[derive(Debug)]
-struct Used {
-    generation: Generation,
-    link: Weak<Link>,
-    gate: Arc<Gate>,
-}
 
 /// Sandboxes of one owner with one Docker daemon.
 ///
@@ -53,8 +44,8 @@ pub struct Docker(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) config: Config,
-    capabilities: Capabilities,
-    used: Mutex<HashMap<SandboxId, Used>>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) used: Mutex<HashMap<SandboxId, Used>>,
     dues: Mutex<Dues>,
     /// That something new is due, or that the backend is gone.
     pub(crate) news: Arc<Notify>,
@@ -63,7 +54,7 @@ pub(crate) struct Inner {
     turns: Mutex<HashMap<SandboxId, Weak<Turn<()>>>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -96,16 +87,6 @@ impl Docker {
         keeper::start(&inner);
         Ok(Self(inner))
     }
-
-    /// Removes what is not needed: sandboxes that `keep` does not name or that are past
-    /// their [`outrigger_sandbox::Lifetime::age_ms_max`], and what crashes left behind.
-    /// Snapshots stay. Harmless while others make sandboxes, if `keep` names those.
-    ///
-    /// # Errors
-    /// [`Error::Backend`] if the daemon refuses; what was removed is removed.
-    pub async fn collect(&self, keep: impl Fn(&SandboxId) -> bool) -> Result<Collected, Error> {
-        self.0.collect(keep).await
-    }
 }
 
 impl Drop for Docker {
@@ -117,60 +98,6 @@ impl Drop for Docker {
 impl Inner {
     pub(crate) fn dues(&self) -> MutexGuard<'_, Dues> {
         locked(&self.dues)
-    }
-
-    /// The gate of a sandbox that this process used.
-    pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
-        locked(&self.used).get(id).map(|used| Arc::clone(&used.gate))
-    }
-
-    /// Notes that somebody else may be using a sandbox.
-    pub(crate) fn seen_now(&self, id: &SandboxId) {
-        if let Some(due) = self.dues().get_mut(id) {
-            due.since_ms = now_ms();
-        }
-    }
-
-    /// Learns the lifetimes of what is there.
-    async fn learn_dues(&self) -> Result<(), Error> {
-        let kind = (names::KIND, "disk");
-        let part = |part: Part| (names::PART, part.as_str());
-        let records = self.engine.volumes(&[kind, part(Part::Record)]).await?;
-        let containers = self.engine.containers(&[kind, part(Part::Container)]).await?;
-        let containers = containers.into_iter().filter_map(|container| container.labels);
-        let mut dues = self.dues();
-        for labels in records.into_iter().map(|record| record.labels).chain(containers) {
-            let id = labels.get(names::ID).cloned().map(SandboxId::new);
-            let Some(Ok(id)) = id else { continue };
-            let disk: Option<Disk> = live::said(&labels, names::RECORD);
-            let spec: Option<Spec> = live::said(&labels, names::SPEC);
-            let due = Due {
-                old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
-                idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
-                since_ms: now_ms(),
-            };
-            if due.is_any() {
-                dues.insert(id, due);
-            }
-        }
-        Ok(())
-    }
-
-    fn note_due(&self, id: &SandboxId, seen: &Seen) {
-        let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
-        let due = Due { old_at_ms, idle_ms_max, since_ms: now_ms() };
-        if due.is_any() {
-            self.dues().insert(id.clone(), due);
-            self.news.notify_one();
-        }
-    }
-
-    /// Suspends one that is idle.
-    pub(crate) async fn suspend_as_deep_as_it_goes(&self, id: &SandboxId) -> Result<(), Error> {
-        match self.capabilities.suspend.iter().max() {
-            Some(how) => self.suspend(id, *how).await,
-            None => Ok(()),
-        }
     }
 
     /// The turn of this call at a sandbox, among those of this value.
@@ -185,72 +112,6 @@ impl Inner {
         turn
     }
 
-    /// The link that is in use, if there is one.
-    fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
-        locked(&self.used)
-            .get(id)
-            .filter(|used| used.generation == seen.generation)
-            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
-            .filter(|(link, _)| link.is_open())
-    }
-
-    /// The handle of a sandbox that runs.
-    pub(crate) async fn attach(
-        &self,
-        id: &SandboxId,
-        seen: &Seen,
-        began: Began,
-    ) -> Result<Arc<Docked>, Error> {
-        let (link, gate) = match self.link(id, seen) {
-            Some(known) => known,
-            None => {
-                let link = Arc::new(live::connect(&self.engine, id, seen).await?);
-                (link, Arc::new(Gate::new(self.engine.clone(), seen.container.clone())))
-            }
-        };
-        gate.touch();
-        let used = Used {
-            generation: seen.generation.clone(),
-            link: Arc::downgrade(&link),
-            gate: Arc::clone(&gate),
-        };
-        locked(&self.used).insert(id.clone(), used);
-        self.note_due(id, seen);
-        Ok(Arc::new(Docked { remote: Remote::new(id.clone(), began, link), gate }))
-    }
-
-    /// The handle of a sandbox that rests, which goes on resting.
-    async fn attach_resting(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        if self.link(id, seen).is_some() {
-            let docked = self.attach(id, seen, Began::Attached).await?;
-            docked.gate.rests(true);
-            return Ok(docked);
-        }
-        // A new link needs the guest, for as long as it takes to greet.
-        if !self.engine.unpause(&seen.container).await? {
-            return Err(live::lost("its container is gone"));
-        }
-        let docked = self.attach(id, &running(seen), Began::Attached).await?;
-        docked.gate.rests(true);
-        match docked.gate.rest(&docked.remote).await {
-            // Somebody runs something in it.
-            Err(Error::Busy { .. }) => docked.gate.rests(false),
-            rested => rested?,
-        }
-        Ok(docked)
-    }
-
-    /// Lets a paused sandbox go on, whoever paused it, and gives its handle.
-    async fn thaw(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        if !self.engine.unpause(&seen.container).await? {
-            return Err(live::lost("its container is gone"));
-        }
-        let docked = self.attach(id, &running(seen), Began::Attached).await?;
-        docked.gate.open().await?;
-        docked.remote.thaw().await?;
-        Ok(docked)
-    }
-
     /// Makes or attaches. `None`: somebody else got in between; it is to be tried again.
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Option<Arc<Docked>>, Error> {
         let seen = live::look(&self.engine, id).await?;
@@ -259,6 +120,7 @@ impl Inner {
                 Doing::Running => return self.attach(id, seen, Began::Attached).await.map(Some),
                 Doing::Paused => return self.thaw(id, seen).await.map(Some),
                 Doing::Waiting => {
+                    held::released(&self.engine, id).await?;
                     if !self.engine.start(&seen.container).await? {
                         return Ok(None);
                     }
@@ -270,7 +132,10 @@ impl Inner {
         }
         let store = Store::Disk(id.clone());
         let (disk, began) = match store::find::<Disk>(&self.engine, &store).await? {
-            Some(disk) => (disk, Began::Restarted),
+            Some(disk) => {
+                held::released(&self.engine, id).await?;
+                (disk, Began::Restarted)
+            }
             None => (Box::pin(self.make_disk(&store, spec)).await?, Began::Made),
         };
         let image = self.config.image(&disk.record.template)?;
@@ -305,58 +170,6 @@ impl Inner {
         self.attach(id, &seen, began).await.map(Some)
     }
 
-    /// Makes the disk of a sandbox from its origin.
-    async fn make_disk(&self, store: &Store, spec: &Spec) -> Result<Found<Disk>, Error> {
-        let engine = &self.engine;
-        let record = |template: &str| Disk {
-            origin: spec.origin.clone(),
-            template: template.to_owned(),
-            made_at_ms: now_ms(),
-            age_ms_max: spec.lifetime.age_ms_max,
-        };
-        match &spec.origin {
-            Origin::Template(template) => {
-                let image = self.config.image(template)?;
-                let archive = copy::fresh_disk(container::USER)
-                    .map_err(|error| Error::Backend(format!("no empty disk: {error}")))?;
-                let making = store::begin(engine, store, image).await?;
-                engine.put(&making.maker.container, maker::ABOVE, archive).await?;
-                Ok(making.seal(&record(template)).await?.0)
-            }
-            Origin::Snapshot(name) => {
-                let from = Store::Snapshot(name.clone());
-                let kept = store::find::<Kept>(engine, &from).await?;
-                let kept = kept.ok_or_else(|| Error::Absent {
-                    what: "snapshot".to_owned(),
-                    name: name.to_string(),
-                })?;
-                let image = self.config.image(&kept.record.template)?;
-                let (reader, making) =
-                    Box::pin(store::read_and_begin(engine, (&from, &kept.making), store, image))
-                        .await?;
-                let copied =
-                    copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
-                reader.remove(engine).await?;
-                let digest = match copied {
-                    Ok(digest) if digest == kept.record.digest => None,
-                    Ok(digest) => Some(Ok(digest)),
-                    Err(error) => Some(Err(error)),
-                };
-                let Some(wrong) = digest else {
-                    return Ok(making.seal(&record(&kept.record.template)).await?.0);
-                };
-                making.abandon().await?;
-                Err(Error::Altered {
-                    name: name.to_string(),
-                    detail: format!(
-                        "its digest is {}, and was {} when it was taken; remove it",
-                        wrong?, kept.record.digest
-                    ),
-                })
-            }
-        }
-    }
-
     /// Ends a sandbox and deletes its disk.
     pub(crate) async fn end(&self, id: &SandboxId) -> Result<(), Error> {
         let turn = self.turn(id);
@@ -385,11 +198,6 @@ impl Inner {
             advice: "ask for less, use the runtime `runsc`, or use another backend".to_owned(),
         })
     }
-}
-
-/// A container as it is once it goes on.
-fn running(seen: &Seen) -> Seen {
-    Seen { doing: Doing::Running, ..seen.clone() }
 }
 
 /// From one attempt to the next, while others work on the same sandbox.
@@ -437,7 +245,7 @@ impl Inner {
         Err(last)
     }
 
-    async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
+    pub(crate) async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
         if !self.capabilities.suspend.contains(&how) {
             return Err(Error::Unsupported {
                 what: format!("{how} suspension"),
@@ -457,13 +265,6 @@ impl Inner {
             Doing::Waiting | Doing::Ended => Err(absent()),
             Doing::Running => self.rest(id, &seen).await.map(drop),
         }
-    }
-
-    /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
-    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        let docked = self.attach(id, seen, Began::Attached).await?;
-        docked.gate.rest(&docked.remote).await?;
-        Ok(docked)
     }
 }
 
@@ -495,5 +296,9 @@ impl Backend for Docker {
 
     fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
         Ok(&*self.0)
+    }
+
+    async fn sweep(&self) -> Result<usize, Error> {
+        self.0.sweep().await
     }
 }

@@ -14,7 +14,7 @@ use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 use crate::engine::Engine;
 use crate::maker::{Access, Mounted};
 use crate::names::{self, Part, Store};
-use crate::store::{Disk, Found};
+use crate::store::{self, Disk, Found};
 use crate::{guest, limits};
 
 /// The user and group of the guest and of commands.
@@ -69,7 +69,7 @@ pub(crate) struct Plan<'a> {
     /// Its disk.
     pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
-    pub(crate) guest: String,
+    pub(crate) guest: guest::Volume,
 }
 
 fn limit(name: &str, value: i64) -> ResourcesUlimits {
@@ -136,15 +136,18 @@ impl Plan<'_> {
 
     fn mounts(&self, owner: &str) -> Vec<Mounted> {
         let disk = Store::Disk(self.id.clone());
+        let labels = store::labels(owner, &disk, &self.disk.making);
         let parts = names::DISK.iter().map(|(part, target, _)| Mounted {
             volume: disk.volume(owner, part, &self.disk.making),
             target: (*target).to_owned(),
             access: Access::Write,
+            labels: labels.clone(),
         });
         let guest = Mounted {
-            volume: self.guest.clone(),
+            volume: self.guest.volume.clone(),
             target: guest::DIR.to_owned(),
             access: Access::Read,
+            labels: self.guest.labels.clone(),
         };
         parts.chain([guest]).collect()
     }
@@ -177,7 +180,7 @@ impl Plan<'_> {
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             shm_size: Some(limits::SHM_BYTES),
             tmpfs: Some([(SOCKET_DIR.to_owned(), tmpfs)].into()),
-            mounts: Some(self.mounts(owner).into_iter().map(|part| part.mount(owner)).collect()),
+            mounts: Some(self.mounts(owner).into_iter().map(Mounted::mount).collect()),
             init: Some(false),
             auto_remove: Some(false),
             // The guest says nothing, and what it would say is nobody's to keep.

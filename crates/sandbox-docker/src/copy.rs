@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bollard::query_parameters::{DownloadFromContainerOptions, UploadToContainerOptions};
 use futures_util::{StreamExt, TryStreamExt};
-use outrigger_sandbox::Error;
+use outrigger_sandbox::{Error, each_piece};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
@@ -77,7 +77,7 @@ fn digest(archive: impl Read) -> io::Result<String> {
         {
             add(&number.to_le_bytes());
         }
-        io::copy(&mut entry, &mut HashWriter(&mut sum))?;
+        each_piece(&mut entry, |piece| sum.update(piece))?;
         entries.push(sum.finalize());
     }
     // The end of the archive may be padded; the daemon waits until all of it is read.
@@ -86,19 +86,6 @@ fn digest(archive: impl Read) -> io::Result<String> {
     let mut sum = Sha256::new();
     entries.iter().for_each(|entry| sum.update(entry));
     Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Reads the disk that one maker sees, and writes it to the one that another sees.

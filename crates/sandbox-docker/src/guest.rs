@@ -6,7 +6,7 @@ use outrigger_sandbox::Error;
 use sha2::{Digest as _, Sha256};
 
 use crate::copy;
-use crate::engine::Engine;
+use crate::engine::{Engine, Labels};
 use crate::names::Store;
 use crate::store::{self, Program};
 
@@ -23,8 +23,16 @@ pub(crate) fn store(program: &[u8]) -> Store {
     Store::Guest(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// A volume with the program.
+#[derive(Debug)]
+pub(crate) struct Volume {
+    pub(crate) volume: String,
+    /// What it is labelled with.
+    pub(crate) labels: Labels,
+}
+
 /// The volume with the program, made if it is not there.
-pub(crate) async fn volume(engine: &Engine, program: &[u8], image: &str) -> Result<String, Error> {
+pub(crate) async fn volume(engine: &Engine, program: &[u8], image: &str) -> Result<Volume, Error> {
     let store = store(program);
     let making = match store::find::<Program>(engine, &store).await? {
         Some(found) => found.making,
@@ -37,5 +45,6 @@ pub(crate) async fn volume(engine: &Engine, program: &[u8], image: &str) -> Resu
         }
     };
     let (part, _) = store.parts()[0];
-    Ok(store.volume(&engine.owner, part, &making))
+    let labels = store::labels(&engine.owner, &store, &making);
+    Ok(Volume { volume: store.volume(&engine.owner, part, &making), labels })
 }

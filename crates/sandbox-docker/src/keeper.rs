@@ -8,11 +8,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use outrigger_sandbox::SandboxId;
+use outrigger_sandbox::{Error, SandboxId, Spec};
 use tokio::sync::Notify;
 
 use crate::backend::{Inner, now_ms};
 use crate::limits;
+use crate::live::{self, Seen};
+use crate::names::{self, Part};
+use crate::store::Disk;
 
 /// When something is due for a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +74,55 @@ async fn keep(inner: Weak<Inner>, news: Arc<Notify>) {
 }
 
 impl Inner {
+    /// Learns the lifetimes of what is there.
+    pub(crate) async fn learn_dues(&self) -> Result<(), Error> {
+        let kind = (names::KIND, "disk");
+        let part = |part: Part| (names::PART, part.as_str());
+        let records = self.engine.volumes(&[kind, part(Part::Record)]).await?;
+        let containers = self.engine.containers(&[kind, part(Part::Container)]).await?;
+        let containers = containers.into_iter().filter_map(|container| container.labels);
+        let mut dues = self.dues();
+        for labels in records.into_iter().map(|record| record.labels).chain(containers) {
+            let id = labels.get(names::ID).cloned().map(SandboxId::new);
+            let Some(Ok(id)) = id else { continue };
+            let disk: Option<Disk> = live::said(&labels, names::RECORD);
+            let spec: Option<Spec> = live::said(&labels, names::SPEC);
+            let due = Due {
+                old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
+                idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+                since_ms: now_ms(),
+            };
+            if due.is_any() {
+                dues.insert(id, due);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note_due(&self, id: &SandboxId, seen: &Seen) {
+        let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
+        let due = Due { old_at_ms, idle_ms_max, since_ms: now_ms() };
+        if due.is_any() {
+            self.dues().insert(id.clone(), due);
+            self.news.notify_one();
+        }
+    }
+
+    /// Notes that somebody else may be using a sandbox.
+    pub(crate) fn seen_now(&self, id: &SandboxId) {
+        if let Some(due) = self.dues().get_mut(id) {
+            due.since_ms = now_ms();
+        }
+    }
+
+    /// Suspends one that is idle.
+    pub(crate) async fn suspend_as_deep_as_it_goes(&self, id: &SandboxId) -> Result<(), Error> {
+        match self.capabilities.suspend.iter().max() {
+            Some(how) => self.suspend(id, *how).await,
+            None => Ok(()),
+        }
+    }
+
     /// Does what is due; says how many milliseconds there are until the next.
     async fn tend(&self) -> u64 {
         let dues: Vec<(SandboxId, Due)> =

@@ -11,14 +11,17 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod backend;
 mod collect;
 mod config;
 mod container;
 mod copy;
+mod disk;
 mod engine;
 mod explain;
 mod guest;
+mod held;
 mod keeper;
 mod limits;
 mod list;
@@ -32,5 +35,4 @@ mod store;
 mod stream;
 
 pub use backend::Docker;
-pub use collect::Collected;
 pub use config::Config;

@@ -15,6 +15,8 @@ pub(crate) const GREET_PAUSE_MS: u64 = 20;
 pub(crate) const CREATE_ATTEMPTS_MAX: u32 = 40;
 /// From one such attempt to the next.
 pub(crate) const CREATE_PAUSE_MS: u64 = 50;
+/// From one look whether a disk is still being copied to the next.
+pub(crate) const HELD_LOOK_MS: u64 = 50;
 /// From a request to a guest until it is looked at whether somebody suspended it.
 /// Doubles from look to look.
 pub(crate) const FROZEN_LOOK_MS: u64 = 200;

@@ -7,10 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, MountVolumeOptions};
+use bollard::models::{
+    ContainerCreateBody, ContainerSummary, HostConfig, Mount, MountType, MountVolumeOptions,
+};
 use outrigger_sandbox::Error;
 
-use crate::engine::{Engine, Made};
+use crate::backend::now_ms;
+use crate::engine::{Engine, Labels, Made};
 use crate::limits;
 use crate::names::{self, Part, Store};
 
@@ -36,12 +39,15 @@ pub(crate) struct Mounted {
     pub(crate) volume: String,
     pub(crate) target: String,
     pub(crate) access: Access,
+    /// What the volume is labelled with, should it not be there.
+    pub(crate) labels: Labels,
 }
 
 impl Mounted {
-    /// As the daemon wants it. Nothing of the image is copied into it, and should the
-    /// volume be gone, the daemon makes one that the collector knows for ours.
-    pub(crate) fn mount(self, owner: &str) -> Mount {
+    /// As the daemon wants it. Nothing of the image is copied into it. A volume that is
+    /// not there is made by the daemon, and used from the first moment on, so that
+    /// nobody can take it for left in between.
+    pub(crate) fn mount(self) -> Mount {
         Mount {
             typ: Some(MountType::VOLUME),
             source: Some(self.volume),
@@ -49,7 +55,7 @@ impl Mounted {
             read_only: Some(self.access == Access::Read),
             volume_options: Some(MountVolumeOptions {
                 no_copy: Some(true),
-                labels: Some([(names::OWNER.to_owned(), owner.to_owned())].into()),
+                labels: Some(self.labels),
                 ..Default::default()
             }),
             ..Default::default()
@@ -74,15 +80,14 @@ impl Maker {
     /// Makes one that sees these volumes.
     pub(crate) async fn make(
         engine: &Engine,
-        store: &Store,
+        (store, part): (&Store, Part),
         image: &str,
         making: &str,
         volumes: Vec<Mounted>,
     ) -> Result<Self, Error> {
         let alive = Alive::new(making);
-        let mut labels = store.labels(&engine.owner, Part::Maker);
-        labels.insert(names::MAKING.to_owned(), making.to_owned());
-        labels.insert(names::PROCESS.to_owned(), process().to_owned());
+        let mut labels = store.labels(&engine.owner, part);
+        labels.extend(made_here(making));
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
             // An image need not have a command, a container must.
@@ -91,9 +96,7 @@ impl Maker {
             labels: Some(labels),
             host_config: Some(HostConfig {
                 network_mode: Some("none".to_owned()),
-                mounts: Some(
-                    volumes.into_iter().map(|volume| volume.mount(&engine.owner)).collect(),
-                ),
+                mounts: Some(volumes.into_iter().map(Mounted::mount).collect()),
                 ..Default::default()
             }),
             ..Default::default()
@@ -160,6 +163,22 @@ fn started(pid: u32) -> Option<String> {
     // The name of the program, in parentheses, may hold anything.
     let fields = &stat[stat.rfind(')')? + 1..];
     fields.split_ascii_whitespace().nth(19).map(str::to_owned)
+}
+
+/// Labels of what this process makes for a while, or of what it makes.
+pub(crate) fn made_here(making: &str) -> [(String, String); 2] {
+    let labels = [(names::MAKING, making), (names::PROCESS, process())];
+    labels.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// Whether a container of this kind was left behind.
+pub(crate) fn is_left_behind(container: &ContainerSummary) -> bool {
+    let label = |name: &str| {
+        container.labels.as_ref().and_then(|labels| labels.get(name)).map_or("", String::as_str)
+    };
+    let made_ms = u64::try_from(container.created.unwrap_or(0)).unwrap_or(0) * 1000;
+    let age_ms = now_ms().saturating_sub(made_ms);
+    is_left(label(names::PROCESS), label(names::MAKING), age_ms)
 }
 
 /// Whether a making was left behind: the process of its label is gone, or is this

@@ -25,8 +25,12 @@ pub(crate) const GENERATION: &str = "outrigger.generation";
 pub(crate) const SPEC: &str = "outrigger.spec";
 /// Label of a sandbox's container: what its life began as, see [`crate::live`].
 pub(crate) const BEGAN: &str = "outrigger.began";
-/// Label of a container that makes volumes: the process that made it.
+/// Label of a container that makes or reads volumes, and of what it makes: the process
+/// that does it.
 pub(crate) const PROCESS: &str = "outrigger.process";
+
+/// Label of a volume: when it was made, in milliseconds since 1970.
+pub(crate) const MADE_AT: &str = "outrigger.made-at";
 
 /// What a thing is, beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +41,10 @@ pub(crate) enum Part {
     Record,
     /// A volume of a store.
     Volume,
-    /// A container that is never started, for its view of volumes.
+    /// A container that is never started, for its view of volumes that are being made.
     Maker,
+    /// The same for volumes that are there, which nothing may write to meanwhile.
+    Reader,
 }
 
 impl Part {
@@ -48,6 +54,7 @@ impl Part {
             Self::Record => "record",
             Self::Volume => "volume",
             Self::Maker => "maker",
+            Self::Reader => "reader",
         }
     }
 }
@@ -115,6 +122,13 @@ impl Store {
         let labels = [(OWNER, owner), (KIND, self.kind()), (ID, self.id()), (PART, part.as_str())];
         labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
+}
+
+/// Which making a volume of a store belongs to, by its name: labels are lost if the
+/// daemon has to make a volume again, names are not. `None`: it is none of ours.
+pub(crate) fn making<'a>(owner: &str, volume: &'a str) -> Option<&'a str> {
+    let (_, making) = volume.strip_prefix("outrigger.")?.strip_prefix(owner)?.rsplit_once('.')?;
+    Some(making)
 }
 
 /// The name of a sandbox's container.

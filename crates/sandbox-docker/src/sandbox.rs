@@ -20,12 +20,13 @@ use tokio::sync::Mutex as Turn;
 
 use crate::backend::now_ms;
 use crate::engine::Engine;
-use crate::limits;
+use crate::{held, limits};
 
 /// Whether a container is paused, as far as is known here, and when it was last used.
 #[derive(Debug)]
 pub(crate) struct Gate {
     engine: Engine,
+    id: SandboxId,
     container: String,
     resting: AtomicBool,
     /// One request at a time lets a resting sandbox's guest go on.
@@ -45,9 +46,10 @@ impl Drop for Passing<'_> {
 }
 
 impl Gate {
-    pub(crate) fn new(engine: Engine, container: String) -> Self {
+    pub(crate) fn new(engine: Engine, id: SandboxId, container: String) -> Self {
         Self {
             engine,
+            id,
             container,
             resting: AtomicBool::new(false),
             turn: Turn::new(()),
@@ -81,9 +83,9 @@ impl Gate {
         self.resting.store(rests, Ordering::SeqCst);
     }
 
-    /// Lets all of the container go on.
+    /// Lets all of the container go on, once nobody copies its disk.
     pub(crate) async fn open(&self) -> Result<(), Error> {
-        self.engine.unpause(&self.container).await?;
+        held::unpause(&self.engine, &self.id, &self.container).await?;
         self.resting.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -136,7 +138,7 @@ impl Gate {
         let mut turn = None;
         if self.resting.load(Ordering::SeqCst) {
             turn = Some(self.turn.lock().await);
-            self.engine.unpause(&self.container).await?;
+            held::unpause(&self.engine, &self.id, &self.container).await?;
         }
         let mut answer = std::pin::pin!(answer);
         let answer = tokio::select! {

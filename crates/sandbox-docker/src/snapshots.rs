@@ -3,6 +3,8 @@
 //! Owns the copy: while nothing of the sandbox runs, and read again from where it was
 //! written, so that what the record says of it is what is there.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
@@ -10,7 +12,8 @@ use crate::backend::{Inner, now_ms};
 use crate::copy;
 use crate::live::{self, Doing};
 use crate::names::{self, Part, Store};
-use crate::store::{self, Disk, Found, Kept};
+use crate::sandbox::Docked;
+use crate::store::{self, Disk, Kept};
 
 fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
     let Kept { sandbox, taken_at_ms, .. } = kept;
@@ -18,41 +21,38 @@ fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
 }
 
 impl Inner {
-    /// Copies a disk that nothing writes to.
-    async fn keep(
+    /// Sees to it that nothing of a sandbox runs, unless a command does, and gives what
+    /// is to go on afterwards.
+    async fn quieten(&self, sandbox: &SandboxId) -> Result<Option<Arc<Docked>>, Error> {
+        match live::look(&self.engine, sandbox).await? {
+            Some(seen) if seen.doing == Doing::Running => self.rest(sandbox, &seen).await.map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Copies a disk, which is held by its reader, while nothing writes to it. Gives the
+    /// digest of it.
+    async fn copy_held(
         &self,
         sandbox: &SandboxId,
-        store: &Store,
-        disk: &Found<Disk>,
-    ) -> Result<Kept, Error> {
+        reader: &str,
+        target: &str,
+    ) -> Result<String, Error> {
         let engine = &self.engine;
-        let template = disk.record.template.clone();
-        let image = self.config.image(&template)?;
-        let from = Store::Disk(sandbox.clone());
-        let (reader, making) =
-            Box::pin(store::read_and_begin(engine, (&from, &disk.making), store, image)).await?;
-        let target = &making.maker.container;
-        let copied = async {
-            let digest = copy::copy(engine, &reader.container, Some(target)).await?;
-            let written = copy::copy(engine, target, None).await?;
-            if digest == written { Ok(digest) } else { Err(digest) }.map_err(|digest| {
-                Error::Backend(format!("the copy of a disk is {written}, not {digest}"))
-            })
-        };
-        match copied.await {
-            Ok(digest) => {
-                let sandbox = sandbox.clone();
-                let record = Kept { sandbox, template, taken_at_ms: now_ms(), digest };
-                let (removed, sealed) = tokio::join!(reader.remove(engine), making.seal(&record));
-                removed?;
-                Ok(sealed?.0.record)
-            }
-            Err(error) => {
-                reader.remove(engine).await?;
-                making.abandon().await?;
-                Err(error)
-            }
+        let digest = copy::copy(engine, reader, Some(target)).await?;
+        let written = copy::copy(engine, target, None).await?;
+        if digest != written {
+            let what = format!("the copy of a disk is {written}, not {digest}");
+            return Err(Error::Backend(what));
         }
+        let seen = live::look(engine, sandbox).await?;
+        if seen.is_some_and(|seen| seen.doing == Doing::Running) {
+            // It was not held yet when somebody let it go on, which only shows now.
+            return Err(Error::Busy {
+                reason: "it was let go on while its disk was copied".to_owned(),
+            });
+        }
+        Ok(digest)
     }
 }
 
@@ -61,21 +61,39 @@ impl Snapshots for Inner {
     async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
         let turn = self.turn(sandbox);
         let _turn = turn.lock().await;
+        let engine = &self.engine;
         let store = Store::Snapshot(name.clone());
-        if let Some(found) = store::find::<Kept>(&self.engine, &store).await? {
+        if let Some(found) = store::find::<Kept>(engine, &store).await? {
             return Ok(snapshot(name.clone(), found.record));
         }
-        let disk = store::find::<Disk>(&self.engine, &Store::Disk(sandbox.clone())).await?;
-        let disk = disk.ok_or_else(|| Error::Absent {
+        let from = Store::Disk(sandbox.clone());
+        let disk = store::find::<Disk>(engine, &from).await?.ok_or_else(|| Error::Absent {
             what: "sandbox".to_owned(),
             name: sandbox.to_string(),
         })?;
-        let resting = match live::look(&self.engine, sandbox).await? {
-            Some(seen) if seen.doing == Doing::Running => Some(self.rest(sandbox, &seen).await?),
-            Some(_) | None => None,
+        let template = disk.record.template;
+        let image = self.config.image(&template)?;
+        // From here on the disk is held, so that what rests goes on resting.
+        let (reader, making) =
+            Box::pin(store::read_and_begin(engine, (&from, &disk.making), &store, image)).await?;
+        let resting = self.quieten(sandbox).await;
+        let copied = match &resting {
+            Ok(_) => self.copy_held(sandbox, &reader.container, &making.maker.container).await,
+            Err(error) => Err(error.clone()),
         };
-        let kept = Box::pin(self.keep(sandbox, &store, &disk)).await;
-        if let Some(docked) = resting {
+        let kept = match copied {
+            Ok(digest) => {
+                let sandbox = sandbox.clone();
+                let record = Kept { sandbox, template, taken_at_ms: now_ms(), digest };
+                let (removed, sealed) = tokio::join!(reader.remove(engine), making.seal(&record));
+                removed.and(sealed).map(|(found, _)| found.record)
+            }
+            Err(error) => {
+                let (removed, abandoned) = tokio::join!(reader.remove(engine), making.abandon());
+                removed.and(abandoned).and(Err(error))
+            }
+        };
+        if let Ok(Some(docked)) = resting {
             docked.gate.open().await?;
             docked.remote.thaw().await?;
         }

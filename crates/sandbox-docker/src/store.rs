@@ -10,7 +10,8 @@
 use outrigger_sandbox::{Error, Origin, SandboxId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::engine::Engine;
+use crate::backend::now_ms;
+use crate::engine::{Engine, Labels};
 use crate::maker::{self, Maker, Mounted};
 use crate::names::{self, Part, Store};
 
@@ -70,7 +71,7 @@ pub(crate) struct Making<'a> {
     pub(crate) maker: Maker,
 }
 
-fn read<R: DeserializeOwned>(labels: &crate::engine::Labels) -> Option<Found<R>> {
+fn read<R: DeserializeOwned>(labels: &Labels) -> Option<Found<R>> {
     let making = labels.get(names::MAKING)?.clone();
     let record = serde_json::from_str(labels.get(names::RECORD)?).ok()?;
     Some(Found { making, record })
@@ -80,7 +81,7 @@ fn read<R: DeserializeOwned>(labels: &crate::engine::Labels) -> Option<Found<R>>
 pub(crate) fn found<R: DeserializeOwned>(
     engine: &Engine,
     name: &str,
-    labels: &crate::engine::Labels,
+    labels: &Labels,
 ) -> Result<Found<R>, Error> {
     let ours = labels.get(names::OWNER).is_some_and(|owner| *owner == engine.owner);
     read(labels).filter(|_| ours).ok_or_else(|| {
@@ -107,13 +108,11 @@ pub(crate) async fn begin<'a>(
     image: &str,
 ) -> Result<Making<'a>, Error> {
     let making = maker::fresh();
-    let volumes = mounted(engine, store, &making, maker::Access::Write);
-    for volume in &volumes {
-        let mut labels = store.labels(&engine.owner, Part::Volume);
-        labels.insert(names::MAKING.to_owned(), making.clone());
-        engine.volume(&volume.volume, labels).await?;
-    }
-    let made = Maker::make(engine, store, image, &making, volumes).await;
+    let mut labels = labels(&engine.owner, store, &making);
+    labels.extend(maker::made_here(&making));
+    labels.insert(names::MADE_AT.to_owned(), now_ms().to_string());
+    let volumes = mounted(engine, store, &making, maker::Access::Write, &labels);
+    let made = Maker::make(engine, (store, Part::Maker), image, &making, volumes).await;
     match made {
         Ok(maker) => Ok(Making { engine, store, making, maker }),
         Err(error) => {
@@ -130,8 +129,9 @@ pub(crate) async fn reader(
     image: &str,
     making: &str,
 ) -> Result<Maker, Error> {
-    let volumes = mounted(engine, store, making, maker::Access::Read);
-    Maker::make(engine, store, image, &maker::fresh(), volumes).await
+    let labels = labels(&engine.owner, store, making);
+    let volumes = mounted(engine, store, making, maker::Access::Read, &labels);
+    Maker::make(engine, (store, Part::Reader), image, &maker::fresh(), volumes).await
 }
 
 /// A view of one making of a store, and the beginning of another store, at once,
@@ -157,14 +157,28 @@ pub(crate) async fn read_and_begin<'a>(
     }
 }
 
+/// The labels of the volumes of a store.
+pub(crate) fn labels(owner: &str, store: &Store, making: &str) -> Labels {
+    let mut labels = store.labels(owner, Part::Volume);
+    labels.insert(names::MAKING.to_owned(), making.to_owned());
+    labels
+}
+
 /// The volumes of a store and where a maker sees them.
-fn mounted(engine: &Engine, store: &Store, making: &str, access: maker::Access) -> Vec<Mounted> {
+fn mounted(
+    engine: &Engine,
+    store: &Store,
+    making: &str,
+    access: maker::Access,
+    labels: &Labels,
+) -> Vec<Mounted> {
     let parts = store.parts().into_iter();
     parts
         .map(|(part, below)| Mounted {
             volume: store.volume(&engine.owner, part, making),
             target: format!("{}{below}", maker::DISK),
             access,
+            labels: labels.clone(),
         })
         .collect()
 }

@@ -5,6 +5,8 @@
 //! below it the guest makes a group per command without controllers, because each
 //! memory group outlives its processes for as long as the page cache remembers it.
 
+mod below;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -289,35 +291,21 @@ fn children(dir: &Path) -> Vec<PathBuf> {
     dirs.map(|entry| entry.path()).collect()
 }
 
-/// Lets a group of the freezer's hierarchy and those below it go on.
-fn thaw(dir: &Path) {
-    let _ = fs::write(dir.join("freezer.state"), "THAWED");
-    for child in children(dir) {
-        thaw(&child);
-    }
-}
-
 /// Kills what is in a group and removes it with the groups below it.
 fn remove(dir: &Path) {
+    let mut left = limits::CGROUPS_WALKED_MAX;
     for attempt in 0..limits::CGROUP_REMOVE_ATTEMPTS_MAX {
         // Mostly it is empty, and to look is slower than to try.
-        if attempt == 0 {
-            if fs::remove_dir(dir).is_ok() {
-                return;
-            }
-            // In version 1 what is stopped can't be killed.
-            if dir.join("freezer.state").exists() {
-                thaw(dir);
-            }
+        if attempt == 0 && fs::remove_dir(dir).is_ok() {
+            return;
         }
-        for child in children(dir) {
-            for grandchild in children(&child) {
-                let _ = fs::remove_dir(grandchild);
-            }
-            let _ = fs::remove_dir(child);
+        // In version 1 what is stopped can't be killed.
+        if dir.join("freezer.state").exists() {
+            below::thaw(dir, left);
         }
+        below::remove(dir, &mut left);
         match fs::remove_dir(dir) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && left > 0 => {}
             Ok(()) | Err(_) => return,
         }
         let _ = fs::write(dir.join("cgroup.kill"), "1");
@@ -365,7 +353,16 @@ impl Group {
     /// Lets everything in it go on where what is stopped can't be killed: in version 1.
     pub(crate) fn thaw(&self) {
         if let Some(dir) = self.legacy.get("freezer") {
-            thaw(dir);
+            below::thaw(dir, limits::CGROUPS_WALKED_MAX);
+        }
+    }
+
+    /// As [`Group::thaw`], after taking a process out to where nothing of the sandbox
+    /// can stop it again: in version 1, into the spawner's own group.
+    pub(crate) fn release(&self, pid: i32) {
+        if let Some(above) = self.legacy.get("freezer").and_then(|dir| dir.parent()) {
+            let _ = put(&above.join("cgroup.procs"), &pid.to_string());
+            self.thaw();
         }
     }
 
@@ -413,7 +410,98 @@ impl Handles {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
     use super::*;
+
+    /// A group of this test alone in each hierarchy that there is, at least one.
+    fn own_groups(name: &str) -> Vec<PathBuf> {
+        let Places { unified, legacy, .. } = find();
+        let dirs: Vec<PathBuf> = unified
+            .into_iter()
+            .chain(legacy.into_values())
+            .map(|dir| dir.join(format!("outrigger-test-{name}-{}", std::process::id())))
+            .collect();
+        assert!(!dirs.is_empty(), "this test needs writable cgroups: run it as root");
+        dirs.iter().for_each(|dir| make(dir).unwrap());
+        dirs
+    }
+
+    #[test]
+    fn groups_go_whole_however_deep_and_with_what_is_in_them() {
+        for dir in own_groups("deep") {
+            let mut deep = dir.clone();
+            for _ in 0..100 {
+                deep.push("d");
+                fs::create_dir_all(deep.join("beside")).unwrap();
+            }
+            let mut sleep = Command::new("sleep").arg("1000").spawn().unwrap();
+            put(&deep.join("cgroup.procs"), &sleep.id().to_string()).unwrap();
+            let _ = fs::write(dir.join("d/freezer.state"), "FROZEN");
+            remove(&dir);
+            assert!(!dir.exists(), "{} is there", dir.display());
+            assert!(!sleep.wait().unwrap().success());
+        }
+    }
+
+    #[test]
+    fn no_more_groups_are_looked_at_than_was_said() {
+        for dir in own_groups("wide") {
+            for number in 0..20 {
+                make(&dir.join(number.to_string())).unwrap();
+            }
+            let mut left = 10;
+            below::remove(&dir, &mut left);
+            assert_eq!((left, children(&dir).len()), (0, 20));
+            remove(&dir);
+            assert!(!dir.exists());
+        }
+    }
+
+    /// As a guest could that turned against its spawner.
+    #[test]
+    fn what_is_stopped_again_and_again_ends() {
+        let Some(freezer) = find().legacy.remove("freezer") else {
+            // Only there what is stopped does not die.
+            assert!(find().unified.is_some(), "this test needs writable cgroups: run it as root");
+            return;
+        };
+        let top = freezer.join(format!("outrigger-test-stop-{}", std::process::id()));
+        let (sandbox, commands) = (top.join("s-one"), top.join("s-one/run"));
+        fs::create_dir_all(&commands).unwrap();
+        let legacy = BTreeMap::from([("freezer", sandbox.clone())]);
+        let group = Group { unified: None, legacy, events: None };
+        let mut sleep = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let pid = i32::try_from(sleep.id()).unwrap();
+        put(&commands.join("cgroup.procs"), &pid.to_string()).unwrap();
+        let over = AtomicBool::new(false);
+        let ended = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let _ = fs::write(commands.join("freezer.state"), "FROZEN");
+                }
+            });
+            // Until it is stopped, or its end would be none of those meant here.
+            let limit = Instant::now() + Duration::from_secs(20);
+            while !words(&commands.join("freezer.state")).contains("FROZEN") {
+                assert!(Instant::now() < limit, "it is not stopped");
+            }
+            sleep.kill().unwrap();
+            let mut ended = false;
+            // poll: what was stopped ends in its own time
+            while !ended && Instant::now() < limit {
+                group.release(pid);
+                ended = sleep.try_wait().unwrap().is_some();
+            }
+            over.store(true, Ordering::Relaxed);
+            ended
+        });
+        group.remove();
+        remove(&top);
+        assert!(ended && !top.exists());
+    }
 
     #[test]
     fn a_line_of_mountinfo_is_read() {

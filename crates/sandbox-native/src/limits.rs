@@ -39,7 +39,8 @@ pub const SKELETON_FILE_BYTES_MAX: u64 = 256 << 10;
 pub const SKELETON_LOOK_MS: u64 = 1_000;
 /// Maps from one range of ids to another that a spawner keeps.
 pub const ID_MAPS_MAX: usize = 64;
-/// Shared memory of a sandbox (`/dev/shm`), also charged to its memory.
+/// Shared memory of a sandbox (`/dev/shm`), also charged to its memory. It has half of
+/// its memory where that is less.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 
 /// First user id of the ranges that root gives to sandboxes. Above those that
@@ -53,6 +54,16 @@ pub const ID_RANGES: u32 = 4_094;
 pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
 /// Between two of them.
 pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
+/// Groups below one that are looked at while it is removed or let go on. In version 1 a
+/// guest that turned against us can make any number; those beyond stay until a spawner
+/// starts.
+pub const CGROUPS_WALKED_MAX: usize = 50_000;
+/// From one time that a guest is told to end to the next.
+pub const KILL_AGAIN_MS: u64 = 50;
+/// From the first of them until the spawner waits no longer.
+pub const KILL_MS_MAX: u64 = 10_000;
+/// The same where the spawner can do nothing else meanwhile.
+pub const BURY_MS_MAX: u64 = 2_000;
 /// Names that are tried for the directories that are moved up while a tree is removed.
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
@@ -61,9 +72,6 @@ pub const REMOVE_DEPTH_MAX: usize = 64;
 /// From the spawner's request to a guest to hand over until its answer; after it the
 /// guest is killed and its commands are forgotten.
 pub const HANDOVER_MS_MAX: u64 = 5_000;
-/// What a guest hands over: the outcomes and the kept output of its commands. Above
-/// what a guest writes at most, so that no life is lost for what it remembers.
-pub const KEPT_BYTES_MAX: u64 = 257 << 20;
 /// One record of the state directory: what a sandbox, layer or snapshot is.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for
@@ -102,7 +110,20 @@ pub const SURVEY_STRIKES_MAX: u32 = 4;
 pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
 /// The same in inodes.
 pub const SURVEY_GROWTH_INODES: u64 = 64;
-/// Sandboxes above their limit that one survey tells of.
+/// Names and descriptors of one sandbox that a look at all sandboxes goes through. One
+/// with more is looked at alone.
+pub const SURVEY_TURN_ENTRIES: u64 = 4_096;
+/// Time that such a look has for one sandbox.
+pub const SURVEY_TURN_MS: u64 = 50;
+/// Sandboxes that are looked at alone at once; others wait for that.
+pub const SURVEYS_ALONE_MAX: usize = 4;
+/// Names that a sandbox may have for each file that its limit allows: files can have
+/// many, and each takes time to look at. With more it counts as above its limit.
+pub const SURVEY_NAMES_PER_INODE: u64 = 4;
+/// Time that the look at one sandbox alone has. With a tree that takes longer it counts
+/// as above its limit.
+pub const SURVEY_LOOK_MS_MAX: u64 = 120_000;
+/// Sandboxes above their limit, or to be looked at alone, that one survey tells of.
 pub const SURVEY_FOUND_MAX: usize = 128;
 /// Files with several names whose second name is made again when layers are made one;
 /// those beyond it become files of their own.

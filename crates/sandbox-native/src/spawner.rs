@@ -23,6 +23,7 @@ mod birth;
 mod change;
 mod cold;
 mod copy;
+mod doom;
 mod expiry;
 mod fingerprint;
 mod flatten;

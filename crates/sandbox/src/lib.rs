@@ -23,6 +23,7 @@ mod files;
 mod ids;
 mod life;
 pub mod limits;
+mod pieces;
 #[cfg(feature = "port")]
 mod port;
 mod request;
@@ -38,5 +39,6 @@ pub use files::{
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
 pub use life::{Began, Lifetime, Listed, Origin, Snapshot, Spec, State, Suspend};
+pub use pieces::each_piece;
 #[cfg(feature = "port")]
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};

@@ -29,6 +29,11 @@ pub const INPUT_BYTES_MAX: usize = 64 << 10;
 pub const FINISHED_EXECS_MAX: usize = 4_096;
 /// Kept output of all finished commands together; beyond it the oldest output is dropped first.
 pub const KEPT_OUTPUT_BYTES_MAX: usize = 32 << 20;
+/// What one life of a sandbox hands over to the next, all together. The guest writes
+/// no more, and neither side reads more.
+pub const HANDED_OVER_BYTES_MAX: u64 = 256 << 20;
+/// One text of an error that a guest remembers as an outcome; the rest is cut off.
+pub const OUTCOME_TEXT_BYTES_MAX: usize = PATH_BYTES_MAX;
 /// Commands running at once in one sandbox.
 pub const RUNNING_EXECS_MAX: usize = 128;
 
@@ -77,3 +82,6 @@ pub const GUEST_SLACK_MS: u64 = 10_000;
 pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
 /// Idle time and age that a sandbox can be given: ten years.
 pub const LIFETIME_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
+
+/// What is held at once of bytes that are only summed up.
+pub const PIECE_BYTES: usize = 16 << 10;

@@ -53,6 +53,14 @@ pub trait Backend: Send + Sync + Debug {
 
     /// Snapshots, where the backend has them, else [`Error::Unsupported`].
     fn snapshots(&self) -> Result<&dyn Snapshots, Error>;
+
+    /// Removes what calls that were cut short left behind, which no list shows, and
+    /// ends what [`crate::Lifetime::age_ms_max`] is over for. Says how many things that
+    /// were. Harmless while others make sandboxes and snapshots. A backend that leaves
+    /// nothing has nothing to do.
+    async fn sweep(&self) -> Result<usize, Error> {
+        Ok(0)
+    }
 }
 
 /// Keeps the disks of sandboxes as they were, to restore and fork from: a sandbox

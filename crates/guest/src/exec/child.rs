@@ -121,7 +121,9 @@ pub(crate) struct Launcher {
 pub(crate) fn program(command: &Command) -> String {
     match command {
         Command::Argv(argv) => {
-            String::from_utf8_lossy(argv.first().map_or(&[], Vec::as_slice)).into_owned()
+            let name = argv.first().map_or(&[][..], Vec::as_slice);
+            let shown = &name[..name.len().min(limits::PROGRAM_BYTES_MAX)];
+            String::from_utf8_lossy(shown).into_owned()
         }
         Command::Shell(_) => "sh".to_owned(),
     }

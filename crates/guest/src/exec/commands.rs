@@ -18,7 +18,7 @@ use crate::exec::group::{Cgroups, Group};
 use crate::exec::kept;
 use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
-use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, never_ran};
+use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, brief, never_ran};
 use crate::exec::vfork::Memory;
 use crate::{limits, sys};
 
@@ -311,7 +311,7 @@ impl Commands {
             &mut self.scratch,
             &mut || memory.grew(),
         );
-        entry.state = State::Ended(finished.outcome);
+        entry.state = State::Ended(finished.outcome.map_err(brief));
         tell(finished.answers, out);
         for caller in entry.killers.drain(..) {
             out.reply(caller, Reply::Killed(Ok(())));

@@ -56,8 +56,11 @@ pub(crate) enum KeptError {
 /// Writes all that is finished.
 pub(crate) fn write(table: &Table, spills: &Spills, to: OwnedFd) -> io::Result<()> {
     let mut file = BufWriter::new(File::from(to));
+    let mut left = door::HANDED_OVER_BYTES_MAX;
     let mut put = |record: &Record| {
         let frame = wire::encode(record).map_err(io::Error::other)?;
+        // What nobody would read is not written: this life goes on instead.
+        left = left.checked_sub(frame.len() as u64).ok_or(io::ErrorKind::FileTooLarge)?;
         file.write_all(&frame)
     };
     put(&Record::Begin { version: VERSION })?;
@@ -111,7 +114,7 @@ struct Open {
 /// Reads what an earlier life handed over.
 pub(crate) fn read(from: impl Read, spills: &mut Spills) -> Result<Table, KeptError> {
     let mut reader = Reader { begun: false, over: false, open: None, table: Table::default() };
-    let mut from = from.take(limits::KEPT_TABLE_BYTES_MAX as u64 + 1);
+    let mut from = from.take(door::HANDED_OVER_BYTES_MAX + 1);
     let (mut gather, mut piece) = (Gather::default(), vec![0; limits::PIECE_BYTES]);
     let mut seen = 0;
     loop {
@@ -119,8 +122,8 @@ pub(crate) fn read(from: impl Read, spills: &mut Spills) -> Result<Table, KeptEr
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
-        seen += length;
-        if seen > limits::KEPT_TABLE_BYTES_MAX {
+        seen += length as u64;
+        if seen > door::HANDED_OVER_BYTES_MAX {
             return Err(KeptError::Form("too long"));
         }
         if length == 0 {
@@ -219,7 +222,8 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::table::never_ran;
+    use crate::exec::table::{Caller, Watcher, brief, never_ran};
+    use outrigger_sandbox::{Command, FileError, FileErrorKind};
     use proptest::prelude::*;
     use std::os::fd::OwnedFd;
 
@@ -243,10 +247,7 @@ mod tests {
             if number == 0 {
                 // These stay, and the oldest of the others go.
                 let kept = table.entry(&super::tests::id("command")).unwrap();
-                kept.watchers.push(crate::exec::table::Watcher::new(crate::exec::table::Caller {
-                    connection: 1,
-                    request: 1,
-                }));
+                kept.watchers.push(Watcher::new(Caller { connection: 1, request: 1 }));
             }
         }
         table
@@ -277,6 +278,53 @@ mod tests {
         assert!(matches!(table.look(&id("new")), Known::New));
         assert!(found.kept().eq(spills.kept()));
         assert_eq!(written(&table, &found), bytes, "and is handed on as it came");
+    }
+
+    /// As a table is filled by whoever asks for the longest of everything.
+    #[test]
+    fn the_most_that_can_be_remembered_can_be_handed_over() {
+        let long = "x".repeat(4 * door::OUTCOME_TEXT_BYTES_MAX);
+        let name = |number: usize| id(&format!("{number:0>width$}", width = door::ID_BYTES_MAX));
+        let mut table = Table::default();
+        for mark in 0..limits::FORGOTTEN_IDS_MAX as u64 {
+            table.forget_mark(u64::MAX - mark);
+        }
+        let refused = || {
+            let (path, detail) = (long.clone(), long.clone());
+            brief(FileError { kind: FileErrorKind::InvalidPath, path, detail }.into())
+        };
+        for number in 0..door::FINISHED_EXECS_MAX {
+            table.insert(name(number), Slot::File(FileEntry::Done(Err(refused()))));
+            table.finish(name(number), 0);
+        }
+        let program = crate::exec::child::program(&Command::Argv(vec![long.clone().into_bytes()]));
+        assert_eq!(program.len(), limits::PROGRAM_BYTES_MAX);
+        let most = usize::try_from(door::OUTPUT_BYTES_MAX).unwrap();
+        let last = name(door::FINISHED_EXECS_MAX);
+        for (number, bytes) in [(last.clone(), door::KEPT_OUTPUT_BYTES_MAX / 2), (id("z"), most)] {
+            let kept = || Kept::again(vec![7; bytes], 0);
+            let (output, state) = (Output::again(kept(), kept()), State::Ended(Ok(never_ran())));
+            let entry = Entry { output, state, watchers: Vec::new(), killers: Vec::new() };
+            table.insert(number.clone(), Slot::Command(Box::new(entry)));
+            table.finish(number, 2 * bytes);
+        }
+        let mut spills = Spills::new(None);
+        for number in 0..2 * limits::SPILLS_MAX {
+            spills.keep(name(number), 1);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        write(&table, &spills, OwnedFd::from(file.reopen().unwrap())).unwrap();
+        let mut again = read(file.reopen().unwrap(), &mut Spills::new(None)).unwrap();
+        assert!(matches!(again.look(&id("z")), Known::Slot(_)));
+        // More is not written, and this life is told so.
+        let kept = || Kept::again(vec![7; most], 0);
+        let (output, state) = (Output::again(kept(), kept()), State::Ended(Ok(never_ran())));
+        let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
+        table.entry(&id("z")).unwrap().watchers = watchers;
+        let entry = Entry { output, state, watchers: Vec::new(), killers: Vec::new() };
+        table.insert(id("w"), Slot::Command(Box::new(entry)));
+        table.finish(id("w"), 2 * most);
+        assert!(write(&table, &spills, OwnedFd::from(file.reopen().unwrap())).is_err());
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Spills {
     pub(crate) fn keep(&mut self, id: ExecId, bytes: u64) {
         self.total = self.total.saturating_add(bytes);
         self.kept.push_back((id, bytes));
-        while self.total > limits::SPILL_TOTAL_BYTES_MAX {
+        while self.total > limits::SPILL_TOTAL_BYTES_MAX || self.kept.len() > limits::SPILLS_MAX {
             let Some((oldest, bytes)) = self.kept.pop_front() else { break };
             self.total = self.total.saturating_sub(bytes);
             self.remove(&oldest);

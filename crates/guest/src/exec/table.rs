@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use outrigger_sandbox::{End, Error, ExecId, Executed, FileReply, limits as door};
+use outrigger_sandbox::{End, Error, ExecId, Executed, FileError, FileReply, limits as door};
 use sha2::{Digest as _, Sha256};
 
 use crate::exec::output::Output;
@@ -91,6 +91,33 @@ fn mark(id: &ExecId) -> u64 {
     let digest: [u8; 32] = Sha256::digest(id.as_str()).into();
     let (first, _) = digest.split_first_chunk().expect("32 bytes begin with 8");
     u64::from_le_bytes(*first)
+}
+
+/// Cuts what an error says down to what is remembered of it: a request can name things
+/// as long as itself, and thousands of outcomes are kept.
+pub(crate) fn brief(error: Error) -> Error {
+    let brief = |mut text: String| {
+        text.truncate(text.floor_char_boundary(door::OUTCOME_TEXT_BYTES_MAX));
+        text
+    };
+    match error {
+        Error::File(FileError { kind, path, detail }) => {
+            Error::File(FileError { kind, path: brief(path), detail: brief(detail) })
+        }
+        Error::CannotStart { program, reason } => {
+            Error::CannotStart { program: brief(program), reason: brief(reason) }
+        }
+        Error::Invalid(what) => Error::Invalid(brief(what)),
+        Error::Backend(what) => Error::Backend(brief(what)),
+        // Names of a bounded length, and words of ours.
+        other @ (Error::Forgotten { .. }
+        | Error::Lost { .. }
+        | Error::Busy { .. }
+        | Error::Absent { .. }
+        | Error::Altered { .. }
+        | Error::Unsupported { .. }
+        | Error::Unavailable { .. }) => other,
+    }
 }
 
 /// The outcome of a command that was killed before it came.

@@ -43,23 +43,7 @@ impl Stack {
     }
 }
 
-#[repr(C, align(8))]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-/// `CLONE_INTO_CGROUP` of linux/sched.h.
+/// `CLONE_INTO_CGROUP` of linux/sched.h, which is too wide for that of the C library.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Makes a process, in a cgroup of its own if one is given.
@@ -79,19 +63,18 @@ pub(crate) unsafe fn make(
         Memory::Borrowed => (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
         Memory::Copied => 0,
     };
-    let mut args = CloneArgs {
-        flags,
-        exit_signal: libc::SIGCHLD as u64,
-        stack: bottom as u64,
-        stack_size: bytes as u64,
-        ..CloneArgs::default()
-    };
+    // SAFETY: it consists of numbers, of which zero says that nothing is asked for.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = flags;
+    args.exit_signal = libc::SIGCHLD as u64;
+    args.stack = bottom as u64;
+    args.stack_size = bytes as u64;
     if let Some(dir) = birthplace {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = dir.as_raw_fd() as u64;
     }
-    let given = [(&raw const args) as usize, size_of::<CloneArgs>()];
-    // SAFETY: `args` has the layout of clone_args and outlives the call; the stack is
+    let given = [(&raw const args) as usize, size_of::<libc::clone_args>()];
+    // SAFETY: `args` outlives the call; the stack is
     // a live, exclusive span; the caller vouches for `act`.
     let mut result = unsafe { clone(libc::SYS_clone3, given, act, with) };
     if result == -i64::from(libc::ENOSYS) && birthplace.is_none() {

@@ -5,7 +5,12 @@
 mod bad_input;
 mod canary;
 mod config;
+#[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]
+#[expect(dead_code, reason = "these tests end no daemon")]
+#[path = "../../../sandbox-docker/tests/it/daemon.rs"]
+mod daemon;
 mod demo;
+mod docker;
 mod faults;
 mod kill;
 mod provider;

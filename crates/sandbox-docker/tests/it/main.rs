@@ -10,6 +10,7 @@ mod collect;
 mod conformance;
 mod daemon;
 mod errors;
+mod gateway;
 mod hardening;
 mod lives;
 mod snapshots;

@@ -1,7 +1,10 @@
 //! Snapshots beyond what every backend must do: what is verified, and what is kept.
 
+use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Error, Origin, Spec, State, Suspend};
+use outrigger_sandbox::{
+    Backend, Error, FileOp, Origin, Precondition, Spec, State, Suspend, WriteMode,
+};
 
 fn from(name: &str) -> Spec {
     Spec { origin: Origin::Snapshot(snapshot_id(name)), ..Spec::default() }
@@ -62,4 +65,58 @@ async fn a_snapshot_of_a_resting_or_a_dead_one_leaves_it_so() {
         let fork = world.docker.create(&sandbox_id(name), &from(name)).await.unwrap();
         assert_eq!(says(&*fork, "cat f").await, "kept\n");
     }
+}
+
+/// Old handles, of this process and of another one, while a disk is being copied.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_being_kept_is_woken_by_no_handle() {
+    let sandbox = single().await;
+    let (world, id) = (&sandbox.world, sandbox_id("one"));
+    let elsewhere = world.again().await;
+    let theirs = elsewhere.find(&id).await.unwrap().unwrap();
+    assert_eq!(says(&*sandbox, "echo before > f").await, "");
+    // The copy begins with a look at where the archive goes to, or with its upload.
+    let copying = Gateway::new(&world.daemon.socket, On::TheWayThere, |request| {
+        request.starts_with("GET /") && request.contains("/archive?")
+    });
+    let keeper = world.on(&copying.socket).await;
+    let name = snapshot_id("s");
+    let taking = keeper.snapshots().unwrap().take(&id, &name);
+    let write = FileOp::Write {
+        id: fresh(),
+        path: "/workspace/g".to_owned(),
+        contents: b"after".to_vec(),
+        mode: WriteMode::Create,
+        executable: None,
+        precondition: Precondition::None,
+    };
+    let using = async {
+        copying.reached().await;
+        let look = async {
+            assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+            let mut looks = 0;
+            while looks < 20 {
+                // poll: nothing is to happen, for as long as it may take to happen.
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                let seen = world.docker.list().await.unwrap()[0].state;
+                assert_eq!(seen, State::Frozen, "somebody let it go on");
+                looks += 1;
+            }
+            copying.release();
+        };
+        let waking = async { world.docker.create(&id, &Spec::default()).await.unwrap() };
+        let (ours, wrote, ran, _) = tokio::join!(
+            waking,
+            sandbox.files(write),
+            theirs.execute(shell("cat f; echo more >> f"), &()),
+            look
+        );
+        wrote.unwrap();
+        assert!(ran.unwrap().exit_code() == Some(0));
+        assert_eq!(says(&*ours, "tail -n 1 f").await, "more\n");
+    };
+    let (taken, ()) = tokio::join!(taking, using);
+    taken.unwrap();
+    let fork = world.docker.create(&sandbox_id("two"), &from("s")).await.unwrap();
+    assert_eq!(says(&*fork, "cat *").await, "before\n");
 }

@@ -108,6 +108,12 @@ impl World {
         Docker::open(self.config.clone()).await.unwrap()
     }
 
+    /// The same by another way to the daemon.
+    pub(crate) async fn on(&self, socket: &Path) -> Docker {
+        let socket = Some(socket.to_owned());
+        Docker::open(Config { socket, ..self.config.clone() }).await.unwrap()
+    }
+
     /// A sandbox with default limits.
     pub(crate) async fn sandbox(&self, name: &str) -> Arc<dyn Sandbox> {
         self.docker.create(&sandbox_id(name), &Spec::default()).await.unwrap()

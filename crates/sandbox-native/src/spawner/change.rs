@@ -108,6 +108,16 @@ struct Start {
     generation: Generation,
     lowers: Vec<Lower>,
     template: String,
+    over: Over,
+}
+
+/// Whose disk it begins over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// One that this change made, and that nothing ever ran on.
+    New,
+    /// One that was there before.
+    Old,
 }
 
 /// What comes of a step.
@@ -256,8 +266,7 @@ impl Spawner {
                 }
                 Said::Nonsense => {
                     // Its end is near, or it is broken; it would be heard for ever.
-                    living.kill();
-                    return;
+                    return self.kill(id);
                 }
             }
         }
@@ -274,10 +283,14 @@ impl Spawner {
         });
     }
 
-    fn kill(&self, id: &SandboxId) {
-        if let Some(living) = self.sandboxes.living.get(id) {
-            living.kill();
-        }
+    /// A guest was told to end and does not.
+    pub(super) fn does_not_end(&mut self, id: &SandboxId) {
+        self.go_on(id, |_, change| match std::mem::replace(&mut change.stage, Stage::New) {
+            Stage::Ending | Stage::Failing => {
+                Err(Error::Backend("its processes do not end, whatever they are told".to_owned()))
+            }
+            stage => Ok(Next::Wait(stage)),
+        });
     }
 
     /// Looks at the changes whose time is over.

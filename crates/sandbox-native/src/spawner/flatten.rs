@@ -22,6 +22,7 @@ use super::root::{Plan, Prepared};
 use super::sandboxes::{Sandboxes, make_upper};
 use super::store::{Place, private};
 use super::task::Task;
+use crate::limits;
 
 /// The id of the user of commands, in a range.
 const AGENT: u32 = 1000;
@@ -53,6 +54,8 @@ impl Sandboxes {
             owner,
             agent: if ranges { owner + AGENT } else { owner },
             tty_group: ranges.then_some(owner),
+            // No process of a sandbox ever has it.
+            shm_bytes: limits::ROOT_BYTES_MAX,
         };
         let ready = plan.ready()?;
         let work = |merged: std::path::PathBuf| {

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -40,6 +41,14 @@ impl Lease {
         match self {
             Self::Range { first, .. } => first + 1000,
             Self::Single => 0,
+        }
+    }
+
+    /// The ids outside of all that it can own.
+    pub(crate) fn owners(&self) -> Range<u32> {
+        match self {
+            Self::Range { first, .. } => *first..first + limits::IDS_PER_SANDBOX,
+            Self::Single => 0..1,
         }
     }
 

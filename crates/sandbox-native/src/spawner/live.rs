@@ -161,14 +161,38 @@ impl Living {
         let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
     }
 
-    /// Ends it, if it has not ended, and clears what the host had of it.
+    /// Tells it to end although it may have been stopped since it was told before.
+    pub(super) fn kill_again(&self) {
+        self.group.release(self.born.pid);
+        let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
+    }
+
+    /// Waits for its end, but not for ever.
+    fn await_end(&self) -> bool {
+        let until = Instant::now() + Duration::from_millis(limits::BURY_MS_MAX);
+        let mut fds = [sys::pollfd(&self.born.pidfd)];
+        while sys::poll(&mut fds, limits::KILL_AGAIN_MS as i32).is_err() || fds[0].revents == 0 {
+            if Instant::now() >= until {
+                return false;
+            }
+            self.kill_again();
+        }
+        sys::wait(self.born.pid);
+        true
+    }
+
+    /// Ends it, if it has not ended, and clears what the host had of it. Of one that the
+    /// kernel can't end, the ids stay taken for as long as this spawner lives.
     pub(super) fn bury(self, waits: &mut Waits) {
         self.kill();
-        sys::wait(self.born.pid);
+        let ended = self.await_end();
         if let Some((end, words)) = self.waits {
             waits.remove(end, &self.born.pidfd);
             waits.remove(words, &self.born.control);
         }
         self.group.remove();
+        if !ended {
+            std::mem::forget(self.lease);
+        }
     }
 }

@@ -73,6 +73,8 @@ pub(super) struct Plan<'a> {
     pub(super) agent: u32,
     /// The id of the terminals' group, where it is mapped.
     pub(super) tty_group: Option<u32>,
+    /// Room in its shared memory.
+    pub(super) shm_bytes: u64,
 }
 
 /// A plan with all that must be made before the process that carries it out.
@@ -158,7 +160,7 @@ impl Ready<'_> {
         let open = |path| doing("open", path, rustix::fs::open(path, PLACE, Mode::empty()));
         let dev = open("/dev")?;
         kernel::processes(&proc, &open("/proc")?, &dev)?;
-        kernel::shared(&dev, plan.tty_group)?;
+        kernel::shared(&dev, plan.tty_group, plan.shm_bytes)?;
         doing("enter", "/", rustix::process::chdir("/"))?;
         Ok(output)
     }
@@ -174,7 +176,7 @@ impl Ready<'_> {
         let host = doing("open", "/dev", rustix::fs::open("/dev", PLACE, Mode::empty()))?;
         let dev = kernel::devices(&directory("dev")?, host)?;
         kernel::processes(&kernel::new_proc()?, &directory("proc")?, &dev)?;
-        kernel::shared(&dev, plan.tty_group)?;
+        kernel::shared(&dev, plan.tty_group, plan.shm_bytes)?;
         mounts::enter(&path)?;
         Ok(output)
     }

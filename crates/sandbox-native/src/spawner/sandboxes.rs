@@ -21,6 +21,7 @@ use super::about::{About, now_ms};
 use super::backend;
 use super::birth::{Order, give_birth};
 use super::cold::{self, Cold};
+use super::doom::Doom;
 use super::ids::{self, Lease};
 use super::layers::Layer;
 use super::live::Living;
@@ -65,6 +66,8 @@ pub(super) struct Sandboxes {
     /// Which boot of the host this is.
     pub(super) boot: String,
     pub(super) living: BTreeMap<SandboxId, Living>,
+    /// Those of them that were told to end.
+    pub(super) doomed: BTreeMap<SandboxId, Doom>,
     pub(super) disks: BTreeMap<SandboxId, Disk>,
     pub(super) snapshots: BTreeMap<SnapshotId, Kept>,
     /// The record of one can't be read.
@@ -120,6 +123,7 @@ impl Sandboxes {
             prepared: None,
             boot: cold::boot()?,
             living: BTreeMap::new(),
+            doomed: BTreeMap::new(),
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
             ranges: BTreeSet::new(),
@@ -254,6 +258,7 @@ impl Sandboxes {
             owner: lease.guest(),
             agent: lease.agent(),
             tty_group: lease.tty_group(),
+            shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
         };
         let born = give_birth(Order {
             program: &self.program,
@@ -314,6 +319,7 @@ impl Sandboxes {
     /// Buries a guest, whether it ended or not.
     pub(super) fn bury(&mut self, id: &SandboxId) -> Option<Spec> {
         let living = self.living.remove(id)?;
+        self.doomed.remove(id);
         let spec = living.spec.clone();
         living.bury(&mut self.waits);
         Some(spec)
@@ -349,6 +355,8 @@ impl Sandboxes {
 
     /// Ends every guest and leaves nothing on the host but the disks.
     pub(super) fn close(&mut self) {
+        // All at once, so that none is waited for while others could end.
+        self.living.values().for_each(Living::kill);
         for living in std::mem::take(&mut self.living).into_values() {
             living.bury(&mut self.waits);
         }

@@ -75,6 +75,7 @@ impl Spawner {
             }
             let now = Instant::now();
             self.overdue(now);
+            self.doom(now);
             self.expire(now);
             self.watch(now);
             if quiet {
@@ -104,7 +105,7 @@ impl Spawner {
         let now = Instant::now();
         let changes = self.changes.values().filter_map(Change::until);
         let rest = self.rest().map(|rest| now + rest);
-        let others = [self.next_expiry(now), self.next_survey(), rest];
+        let others = [self.next_expiry(now), self.next_survey(), self.next_doom(), rest];
         let soonest = changes.chain(others.into_iter().flatten()).min();
         let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
         soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))
@@ -120,6 +121,7 @@ impl Spawner {
             Source::Ready(generation) => self.unready(&generation),
             Source::Image(job) => self.finish_job(job),
             Source::Survey => self.surveyed(),
+            Source::Look(id) => self.looked(&id),
         }
     }
 

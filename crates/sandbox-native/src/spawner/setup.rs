@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use outrigger_sandbox::Generation;
+use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -87,7 +88,7 @@ fn await_go(control: &OwnedFd) -> io::Result<()> {
 /// No file of the sandbox's grows above its disk, whoever writes it; nor does what the
 /// guest hands over.
 fn limit_files(disk_bytes_max: u64) -> io::Result<()> {
-    let bytes = Some(disk_bytes_max.max(crate::limits::KEPT_BYTES_MAX));
+    let bytes = Some(disk_bytes_max.max(HANDED_OVER_BYTES_MAX));
     let limit = Rlimit { current: bytes, maximum: bytes };
     Ok(setrlimit(Resource::Fsize, limit)?)
 }

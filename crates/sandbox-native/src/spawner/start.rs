@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
@@ -102,9 +103,7 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
         Err(error) => return Err(error.into()),
     }
     let isolation = take_tier()?;
-    let found = fs::metadata(state)?;
-    let name = format!("outrigger-{:x}-{:x}", found.dev(), found.ino());
-    let groups = cgroup::Groups::open(cgroup::find(), &name);
+    let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
     let sandboxes = Sandboxes::open(state.to_owned(), program, isolation, groups)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
@@ -115,6 +114,15 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let listener = UnixListener::bind(format!("/proc/self/fd/{number}/spawner.sock"))?;
     listener.set_nonblocking(true)?;
     Spawner::new(listener, sandboxes, lock).map(Some)
+}
+
+/// What the groups of a state directory are called. Numbers of files are given again
+/// soon: without its birth, one that was just deleted could have those of this one, and
+/// its spawner, on its way out, would end what lives here.
+fn name(state: &fs::Metadata) -> String {
+    let born = state.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    let born = born.map_or(0, |born| born.as_nanos());
+    format!("outrigger-{:x}-{:x}-{born:x}", state.dev(), state.ino())
 }
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root
@@ -135,4 +143,26 @@ fn take_tier() -> io::Result<Isolation> {
     fs::write("/proc/self/uid_map", format!("0 {} 1", uid.as_raw()))?;
     fs::write("/proc/self/gid_map", format!("0 {} 1", gid.as_raw()))?;
     Ok(Isolation::RootlessSingle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_of_a_directory_are_not_those_of_one_before_it() {
+        let above = tempfile::tempdir().unwrap();
+        let dir = above.path().join("state");
+        let make = || {
+            fs::create_dir(&dir).unwrap();
+            let found = fs::metadata(&dir).unwrap();
+            assert_eq!(name(&found), name(&fs::metadata(&dir).unwrap()));
+            fs::remove_dir(&dir).unwrap();
+            (name(&found), found.created().expect("this file system notes births"))
+        };
+        let (first, born) = make();
+        // poll: until the clock of the file system goes on
+        let later = std::iter::repeat_with(make).take(1_000_000).find(|(_, later)| *later > born);
+        assert_ne!(first, later.expect("a clock that goes on").0);
+    }
 }

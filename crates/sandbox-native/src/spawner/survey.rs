@@ -1,21 +1,28 @@
 //! How much is on the disks of living sandboxes.
 //!
-//! Owns the watch over their limits. Looking at every disk takes long, so it is done
-//! by a process of its own, and only when the file system lost free space. A sandbox
-//! above its limit has its commands killed; one that goes on growing is killed itself.
+//! Owns the watch over their limits. Looking takes long, so it is done by processes of
+//! their own, and only when the file system lost free space: one looks at all disks, at
+//! each for a moment, and those that it was not done with have one each. So nothing that
+//! a sandbox does to its tree delays the look at another. A sandbox above its limit has
+//! its commands killed; one that goes on growing is killed itself.
 
-use std::collections::HashSet;
+mod held;
+mod look;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::SandboxId;
+use outrigger_sandbox::{Generation, SandboxId};
 use serde::{Deserialize, Serialize};
 
+use self::held::Holder;
+use self::look::{Disk, Found};
+use super::live::Living;
 use super::serve::Spawner;
 use super::task::Task;
 use super::waits::{Key, Source};
-use super::walk::{self, Tree};
 use crate::limits;
 
 /// An amount of disk.
@@ -37,7 +44,12 @@ pub(super) struct Usage {
 /// The watch.
 #[derive(Debug)]
 pub(super) struct Survey {
-    running: Option<Running>,
+    /// The process that looks at all.
+    round: Option<Running<Vec<Life>>>,
+    /// Those that look at one each.
+    alone: BTreeMap<SandboxId, Running<Life>>,
+    /// Who is to be looked at alone, and has to wait for that.
+    waiting: VecDeque<Life>,
     /// The most free space since the last survey.
     free: Amount,
     surveyed: Instant,
@@ -46,25 +58,33 @@ pub(super) struct Survey {
     growing: bool,
 }
 
+/// Which disk, and under whom.
+type Life = (SandboxId, Generation);
+
 #[derive(Debug)]
-struct Running {
+struct Running<T> {
     task: Task,
     key: Key,
-    ids: Vec<SandboxId>,
-}
-
-/// A disk to look at.
-#[derive(Debug)]
-struct Disk {
-    tree: PathBuf,
-    most: Amount,
+    what: T,
 }
 
 impl Survey {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        let free = Amount::default();
-        Self { running: None, free, surveyed: now, looked: now, growing: false }
+        Self {
+            round: None,
+            alone: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            free: Amount::default(),
+            surveyed: now,
+            looked: now,
+            growing: false,
+        }
+    }
+
+    /// Whether a disk is being looked at alone, or is to be.
+    fn has(&self, id: &SandboxId) -> bool {
+        self.alone.contains_key(id) || self.waiting.iter().any(|(waiting, _)| waiting == id)
     }
 }
 
@@ -72,20 +92,6 @@ impl Survey {
 fn free(path: &Path) -> io::Result<Amount> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(Amount { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), inodes: stat.f_ffree })
-}
-
-/// What a tree takes, that its sandbox may be changing.
-fn amount(tree: &Path) -> io::Result<Amount> {
-    let mut amount = Amount::default();
-    let mut linked = HashSet::new();
-    walk::walk(walk::open_top(tree)?, Tree::InUse, u64::MAX, |entry| {
-        if entry.stat.st_nlink < 2 || linked.insert(entry.stat.st_ino) {
-            amount.bytes += u64::try_from(entry.stat.st_blocks).unwrap_or(0) * 512;
-            amount.inodes += 1;
-        }
-        Ok(())
-    })?;
-    Ok(amount)
 }
 
 impl Amount {
@@ -99,23 +105,10 @@ impl Amount {
     }
 }
 
-/// Those above their limit, by number.
-fn above(disks: &[Disk]) -> io::Result<Vec<u8>> {
-    let mut found: Vec<(u32, Amount)> = Vec::new();
-    for (number, disk) in (0..).zip(disks) {
-        // One that just went away is nothing to look at.
-        let Ok(amount) = amount(&disk.tree) else { continue };
-        if amount.exceeds(disk.most) && found.len() < limits::SURVEY_FOUND_MAX {
-            found.push((number, amount));
-        }
-    }
-    postcard::to_allocvec(&found).map_err(io::Error::other)
-}
-
 impl Spawner {
     /// When the file system is to be looked at.
     pub(super) fn next_survey(&self) -> Option<Instant> {
-        let idle = self.sandboxes.living.is_empty() || self.survey.running.is_some();
+        let idle = self.sandboxes.living.is_empty() || self.survey.round.is_some();
         (!idle).then(|| self.survey.looked + Duration::from_millis(limits::SURVEY_TICK_MS))
     }
 
@@ -147,69 +140,97 @@ impl Spawner {
         }
     }
 
+    fn disk(&self, id: &SandboxId, living: &Living) -> Disk {
+        let (bytes, inodes) = (living.spec.disk_bytes_max, living.spec.disk_inodes_max);
+        let holder = Holder { guest: living.born.pid, owners: living.lease.owners() };
+        let tree = self.sandboxes.store.disk(id).upper();
+        Disk { tree, most: Amount { bytes, inodes }, holder }
+    }
+
     fn begin_survey(&mut self) -> io::Result<()> {
-        let (mut ids, mut disks) = (Vec::new(), Vec::new());
-        for (id, living) in &self.sandboxes.living {
-            let (bytes, inodes) = (living.spec.disk_bytes_max, living.spec.disk_inodes_max);
-            ids.push(id.clone());
-            let tree = self.sandboxes.store.disk(id).upper();
-            disks.push(Disk { tree, most: Amount { bytes, inodes } });
-        }
-        let task = Task::start(|| above(&disks))?;
+        let living = self.sandboxes.living.iter().filter(|(id, _)| !self.survey.has(id));
+        let (what, disks): (Vec<Life>, Vec<Disk>) = living
+            .map(|(id, living)| ((id.clone(), living.generation.clone()), self.disk(id, living)))
+            .unzip();
+        let task = Task::start(|| look::round(&disks))?;
         let key = self.sandboxes.waits.add(task.ended(), Source::Survey)?;
-        self.survey.running = Some(Running { task, key, ids });
+        self.survey.round = Some(Running { task, key, what });
         Ok(())
     }
 
-    /// A survey ended.
+    /// The look at all ended.
     pub(super) fn surveyed(&mut self) {
-        let Some(Running { task, key, ids }) = self.survey.running.take() else { return };
+        let Some(Running { task, key, what }) = self.survey.round.take() else { return };
         self.sandboxes.waits.remove(key, task.ended());
         let told = task.finish().ok();
         let Some(found) =
-            told.and_then(|told| postcard::from_bytes::<Vec<(u32, Amount)>>(&told).ok())
+            told.and_then(|told| postcard::from_bytes::<Vec<(u32, Found)>>(&told).ok())
         else {
             return;
         };
-        let mut growing = false;
-        for (number, id) in (0..).zip(&ids) {
-            let Some(living) = self.sandboxes.living.get_mut(id) else { continue };
-            let Some((_, amount)) = found.iter().find(|(found, _)| *found == number) else {
-                living.usage = Usage::default();
-                continue;
-            };
-            let usage = &mut living.usage;
-            let grown = usage.over.is_none_or(|last| {
-                amount.exceeds(last.plus(limits::SURVEY_GROWTH_BYTES, limits::SURVEY_GROWTH_INODES))
-            });
-            usage.over = Some(*amount);
-            usage.strikes = if grown { usage.strikes + 1 } else { 0 };
-            growing |= grown;
-            if !grown {
-                continue;
-            }
-            // A guest that can't be told is as one that goes on.
-            let told = living.tell_disk_full();
-            if told.is_err() || living.usage.strikes >= limits::SURVEY_STRIKES_MAX {
-                living.kill();
+        let found: BTreeMap<u32, Found> = found.into_iter().collect();
+        self.survey.growing = false;
+        for (number, life) in (0..).zip(what) {
+            match found.get(&number) {
+                Some(Found::Unfinished) => self.survey.waiting.push_back(life),
+                Some(found) => self.judge(&life, *found),
+                None => self.judge(&life, Found::Within),
             }
         }
-        self.survey.growing = growing;
+        self.look_alone();
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Begins to look at those who wait for it.
+    fn look_alone(&mut self) {
+        while self.survey.alone.len() < limits::SURVEYS_ALONE_MAX {
+            let Some(what) = self.survey.waiting.pop_front() else { return };
+            let Some(living) = self.sandboxes.living.get(&what.0) else { continue };
+            let disk = self.disk(&what.0, living);
+            // What can't be looked at now is at the next time.
+            let Ok(task) = Task::start(|| look::alone(&disk)) else { return };
+            let source = Source::Look(what.0.clone());
+            let Ok(key) = self.sandboxes.waits.add(task.ended(), source) else { return };
+            self.survey.alone.insert(what.0.clone(), Running { task, key, what });
+        }
+    }
 
-    #[test]
-    fn a_tree_is_counted_once_for_each_inode() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("d")).unwrap();
-        std::fs::write(dir.path().join("d/f"), vec![7; 100_000]).unwrap();
-        std::fs::hard_link(dir.path().join("d/f"), dir.path().join("g")).unwrap();
-        let found = amount(dir.path()).unwrap();
-        assert_eq!(found.inodes, 2);
-        assert!((100_000..150_000).contains(&found.bytes), "{found:?}");
+    /// The look at one ended.
+    pub(super) fn looked(&mut self, id: &SandboxId) {
+        let Some(Running { task, key, what }) = self.survey.alone.remove(id) else { return };
+        self.sandboxes.waits.remove(key, task.ended());
+        let told = task.finish().ok();
+        if let Some(found) = told.and_then(|told| postcard::from_bytes::<Found>(&told).ok()) {
+            self.judge(&what, found);
+        }
+        self.look_alone();
+    }
+
+    /// Draws the consequence of a look.
+    fn judge(&mut self, (id, generation): &Life, found: Found) {
+        let living = self.sandboxes.living.get_mut(id);
+        let Some(living) = living.filter(|living| living.generation == *generation) else { return };
+        let usage = &mut living.usage;
+        let grown = match found {
+            Found::Within => return *usage = Usage::default(),
+            Found::Above(amount) => {
+                let last = usage.over.replace(amount);
+                last.is_none_or(|last| {
+                    let (bytes, inodes) =
+                        (limits::SURVEY_GROWTH_BYTES, limits::SURVEY_GROWTH_INODES);
+                    amount.exceeds(last.plus(bytes, inodes))
+                })
+            }
+            // Nobody has so much in so few files, or on a disk so slow, without meaning to.
+            Found::Unfinished => true,
+        };
+        usage.strikes = if grown { usage.strikes + 1 } else { 0 };
+        if !grown {
+            return;
+        }
+        self.survey.growing = true;
+        // A guest that can't be told is as one that goes on.
+        if living.tell_disk_full().is_err() || living.usage.strikes >= limits::SURVEY_STRIKES_MAX {
+            self.kill(id);
+        }
     }
 }

@@ -42,23 +42,7 @@ pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
     }
 }
 
-#[repr(C, align(8))]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-/// `CLONE_INTO_CGROUP` of linux/sched.h.
+/// `CLONE_INTO_CGROUP` of linux/sched.h, which is too wide for that of the C library.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// As [`fork`], into a cgroup of version 2. To move a process later waits for every
@@ -71,15 +55,15 @@ pub(super) unsafe fn fork_into(
     cgroup: BorrowedFd<'_>,
 ) -> io::Result<Fork> {
     let mut pidfd: libc::c_int = -1;
-    let args = CloneArgs {
-        flags: (namespaces | libc::CLONE_PIDFD) as u64 | CLONE_INTO_CGROUP,
-        pidfd: (&raw mut pidfd) as u64,
-        exit_signal: libc::SIGCHLD as u64,
-        cgroup: cgroup.as_raw_fd() as u64,
-        ..CloneArgs::default()
-    };
-    // SAFETY: as in `fork`; `args` has the layout of clone_args and outlives the call.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) };
+    // SAFETY: it consists of numbers, of which zero says that nothing is asked for.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = (namespaces | libc::CLONE_PIDFD) as u64 | CLONE_INTO_CGROUP;
+    args.pidfd = (&raw mut pidfd) as u64;
+    args.exit_signal = libc::SIGCHLD as u64;
+    args.cgroup = cgroup.as_raw_fd() as u64;
+    let size = size_of::<libc::clone_args>();
+    // SAFETY: as in `fork`; `args` outlives the call.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size) };
     match check(pid)? {
         0 => Ok(Fork::Child),
         // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.

@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use outrigger_sandbox::each_piece;
+use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{self, Fingerprint};
@@ -41,7 +43,7 @@ struct Budget {
 
 const INLINE: Budget =
     Budget { entries: limits::INLINE_ENTRIES_MAX, bytes: limits::INLINE_BYTES_MAX };
-const WHOLE: Budget = Budget { entries: u64::MAX, bytes: limits::KEPT_BYTES_MAX };
+const WHOLE: Budget = Budget { entries: u64::MAX, bytes: HANDED_OVER_BYTES_MAX };
 
 /// SHA-256 of a file. `None`: it is longer than that.
 fn digest(path: &Path, bytes_max: u64) -> io::Result<Option<[u8; 32]>> {
@@ -50,21 +52,8 @@ fn digest(path: &Path, bytes_max: u64) -> io::Result<Option<[u8; 32]>> {
         return Ok(None);
     }
     let mut hash = Sha256::new();
-    io::copy(&mut file, &mut HashWriter(&mut hash))?;
+    each_piece(&mut file, |piece| hash.update(piece))?;
     Ok(Some(hash.finalize().into()))
-}
-
-struct HashWriter<'a>(&'a mut Sha256);
-
-impl io::Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Check {

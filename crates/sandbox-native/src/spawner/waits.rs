@@ -32,8 +32,10 @@ pub(super) enum Source {
     Cleaner,
     /// A process that works on an image ended.
     Image(u64),
-    /// The process that looks at disks ended.
+    /// The process that looks at all disks ended.
     Survey,
+    /// The process that looks at one of them ended.
+    Look(SandboxId),
 }
 
 /// An entry of the list.

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
 use crate::limits;
@@ -36,10 +36,26 @@ pub(super) struct Entry<'a> {
 
 /// A directory on the way.
 struct Frame {
-    /// Closed while too many below it are open.
-    dir: Option<OwnedFd>,
+    /// Its name in the one above.
+    name: CString,
+    held: Held,
     /// What is left of it, last first.
     names: Vec<CString>,
+}
+
+/// How a directory on the way is known.
+enum Held {
+    Open(OwnedFd),
+    /// Closed while too many below it are open, and recognised by this.
+    Closed(Identity),
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(dir: &OwnedFd) -> rustix::io::Result<Identity> {
+    let stat = fstat(dir)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 struct Walk {
@@ -61,7 +77,8 @@ pub(super) fn open_top(tree: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Visits everything below a directory, each directory before what is in it. `None`:
-/// there is more than `entries_max`, and not all was visited.
+/// there is more than `entries_max`, and not all was visited. What its sandbox moves
+/// away meanwhile can be missed; nothing beside the tree is ever visited.
 pub(super) fn walk(
     top: OwnedFd,
     tree: Tree,
@@ -70,14 +87,16 @@ pub(super) fn walk(
 ) -> io::Result<Option<()>> {
     let mut walk = Walk { tree, left: entries_max };
     let Some(names) = walk.names(top.as_fd())? else { return Ok(None) };
-    let mut frames = vec![Frame { dir: Some(top), names }];
+    let mut frames = vec![Frame { name: c".".to_owned(), held: Held::Open(top), names }];
     while let Some(frame) = frames.last_mut() {
         let Some(name) = frame.names.pop() else {
-            leave(&mut frames)?;
+            if walk.leave(&mut frames)?.is_none() {
+                return Ok(None);
+            }
             continue;
         };
         let depth = frames.len();
-        let Some(Frame { dir: Some(dir), .. }) = frames.last() else {
+        let Some(Frame { held: Held::Open(dir), .. }) = frames.last() else {
             return Err(io::Error::other("a directory was closed while it was walked"));
         };
         let Some(stat) = walk.unless_gone(statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW))? else {
@@ -89,27 +108,65 @@ pub(super) fn walk(
         }
         let Some(child) = walk.unless_gone(open(dir, &name))? else { continue };
         let Some(names) = walk.names(child.as_fd())? else { return Ok(None) };
-        frames.push(Frame { dir: Some(child), names });
-        if let Some(far) = frames.len().checked_sub(limits::WALK_DIRS_MAX + 1) {
-            frames[far].dir = None;
+        frames.push(Frame { name, held: Held::Open(child), names });
+        // The first stays open, to begin from again.
+        if let Some(far) = frames.len().checked_sub(limits::WALK_DIRS_MAX).filter(|far| *far > 0)
+            && let Held::Open(dir) = &frames[far].held
+        {
+            frames[far].held = Held::Closed(identity(dir)?);
         }
     }
     Ok(Some(()))
 }
 
-/// Leaves the last directory; the one above it may have been closed. In a tree in use
-/// it may have been moved, which is still somewhere in the tree.
-fn leave(frames: &mut Vec<Frame>) -> io::Result<()> {
-    if let [.., above, Frame { dir: Some(dir), .. }] = frames.as_mut_slice()
-        && above.dir.is_none()
-    {
-        above.dir = Some(open(dir, c"..")?);
+/// The last directory again, by its names from the first one on. `None`: it is not there.
+fn again(frames: &[Frame]) -> io::Result<Option<OwnedFd>> {
+    let [Frame { held: Held::Open(top), .. }, below @ ..] = frames else { return Ok(None) };
+    let mut dir = top.try_clone()?;
+    for frame in below {
+        let Ok(next) = open(&dir, &frame.name) else { return Ok(None) };
+        if let Held::Closed(wanted) = frame.held
+            && identity(&next)? != wanted
+        {
+            return Ok(None);
+        }
+        dir = next;
     }
-    frames.pop();
-    Ok(())
+    Ok(Some(dir))
 }
 
 impl Walk {
+    /// Leaves the last directory; the one above it may have been closed. `None`: too
+    /// many were opened on the way back.
+    fn leave(&mut self, frames: &mut Vec<Frame>) -> io::Result<Option<()>> {
+        let Some(left) = frames.pop() else { return Ok(Some(())) };
+        let mut from = match left.held {
+            Held::Open(dir) => Some(dir),
+            Held::Closed(_) => None,
+        };
+        while let Some(Frame { held: Held::Closed(wanted), .. }) = frames.last() {
+            // In a tree in use the way up may lead elsewhere by now, out of it even.
+            let above = from.take().and_then(|dir| open(dir, c"..").ok());
+            let mut found = above.filter(|above| identity(above).is_ok_and(|id| id == *wanted));
+            if found.is_none() {
+                let Some(left) = self.left.checked_sub(frames.len() as u64) else {
+                    return Ok(None);
+                };
+                self.left = left;
+                found = again(frames)?;
+            }
+            match (found, frames.last_mut()) {
+                (Some(dir), Some(above)) => above.held = Held::Open(dir),
+                (None, _) if self.tree == Tree::AtRest => {
+                    return Err(io::Error::other("a directory was moved while it was walked"));
+                }
+                // What is left of it is somewhere else, or gone.
+                (None, _) | (_, None) => drop(frames.pop()),
+            }
+        }
+        Ok(Some(()))
+    }
+
     /// The names in a directory, last first. `None`: too many.
     fn names(&mut self, dir: BorrowedFd<'_>) -> io::Result<Option<Vec<CString>>> {
         let mut names = Vec::new();
@@ -131,6 +188,67 @@ impl Walk {
         match result {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if self.tree == Tree::InUse => Ok(None),
             result => Ok(Some(result?)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// One directory in the other, deeper than are held open, each with a file beside it.
+    fn deep(top: &Path, levels: usize) -> Vec<PathBuf> {
+        let mut dirs = vec![top.to_owned()];
+        for level in 0..levels {
+            let dir = dirs[level].join("d");
+            fs::create_dir(&dir).unwrap();
+            fs::write(dirs[level].join("e"), "inside").unwrap();
+            dirs.push(dir);
+        }
+        dirs
+    }
+
+    #[test]
+    fn a_deep_tree_is_walked_whole_and_not_more_than_was_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        deep(dir.path(), 100);
+        for tree in [Tree::AtRest, Tree::InUse] {
+            let mut count = 0;
+            let walked = walk(open_top(dir.path()).unwrap(), tree, 200, |_| {
+                count += 1;
+                Ok(())
+            });
+            assert_eq!((walked.unwrap(), count), (Some(()), 200));
+            let short = walk(open_top(dir.path()).unwrap(), tree, 199, |_| Ok(()));
+            assert_eq!(short.unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_meanwhile_leads_nowhere_else() {
+        for level in [1, 2, 20, 36, 60] {
+            let dir = tempfile::tempdir().unwrap();
+            let outside = dir.path().join("outside");
+            let top = outside.join("tree");
+            fs::create_dir_all(&top).unwrap();
+            fs::write(outside.join("e"), "not of the tree").unwrap();
+            let dirs = deep(&top, 100);
+            let (mut moved, mut seen) = (false, 0);
+            walk(open_top(&top).unwrap(), Tree::InUse, u64::MAX, |entry| {
+                if entry.depth == 100 && !moved {
+                    moved = true;
+                    fs::rename(&dirs[level], top.join("moved")).unwrap();
+                }
+                if entry.name == c"e" {
+                    assert_eq!(entry.stat.st_size, 6, "moved at {level}, at {}", entry.depth);
+                    seen += 1;
+                }
+                Ok(())
+            })
+            .unwrap();
+            assert!(moved && seen >= 64, "{seen}");
         }
     }
 }

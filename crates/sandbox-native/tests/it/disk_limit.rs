@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Spec};
+use outrigger_sandbox::{Backend, Began, End, Isolation, Spec};
 
 const MIB: u64 = 1 << 20;
 
@@ -59,4 +59,51 @@ async fn a_sandbox_that_goes_on_growing_is_killed() {
     let again = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
     assert_eq!(again.began(), Began::Restarted);
     assert_eq!(says(&*again, "rm f*; echo room").await, "room\n");
+}
+
+/// Files of 4 MB, one after the other, each of which is written, given to `keep` and
+/// never seen by a name again.
+fn unnamed(keep: &str) -> String {
+    format!(
+        "import mmap, os, time\n\
+         kept = []\n\
+         while True:\n\
+         \tf = open('f', 'w+b', 0); os.unlink('f'); f.write(bytes(4000000))\n\
+         \tkept.append({keep}); f = None; time.sleep(0.1)\n"
+    )
+}
+
+#[tokio::test]
+async fn files_that_have_no_name_any_more_are_counted_too() {
+    let world = world().await;
+    let spec = Spec { disk_bytes_max: 32 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let open = unnamed("f");
+    assert_eq!(run(&*sandbox, argv(&["python3", "-c", &open])).await.end, End::DiskFull);
+    assert_eq!(says(&*sandbox, "echo room").await, "room\n");
+    // Among what is mapped they are looked for with rights on the host alone.
+    if world.native.capabilities().isolation == Isolation::RootRange {
+        let mapped = unnamed("mmap.mmap(f.fileno(), 1)");
+        assert_eq!(run(&*sandbox, argv(&["python3", "-c", &mapped])).await.end, End::DiskFull);
+    }
+    // What is in memory is no matter of the disk.
+    let memory = "exec 3> /dev/shm/f; rm /dev/shm/f; head -c 60000000 /dev/zero >&3; \
+                  head -c 20000000 /dev/zero > f; sleep 2; echo fits";
+    let spec = Spec { disk_bytes_max: 70 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("two"), &spec).await.unwrap();
+    assert_eq!(says(&*sandbox, memory).await, "fits\n");
+}
+
+#[tokio::test]
+async fn names_beyond_measure_are_no_way_around_the_limit() {
+    let world = world().await;
+    let spec = Spec { disk_inodes_max: 200, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    let link = "import os, time\nopen('f', 'w')\nfor i in range(20000): os.link('f', str(i))\n\
+                open('g', 'wb').write(bytes(50000000))\ntime.sleep(300)\n";
+    let other = world.native.create(&sandbox_id("two"), &spec).await.unwrap();
+    let many = "i=0; while :; do touch $(seq $i $((i+50))); i=$((i+50)); sleep 0.05; done";
+    let (linked, made) =
+        tokio::join!(run(&*sandbox, argv(&["python3", "-c", link])), run(&*other, shell(many)));
+    assert_eq!((linked.end, made.end), (End::DiskFull, End::DiskFull));
 }

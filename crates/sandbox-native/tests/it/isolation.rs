@@ -1,7 +1,7 @@
 //! What a command can see and do. Each test fails when one line of the isolation is removed.
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, Isolation};
+use outrigger_sandbox::{Backend, Isolation, Spec};
 use std::collections::BTreeMap;
 
 #[tokio::test]
@@ -48,6 +48,20 @@ async fn the_guest_has_only_what_starts_and_kills_commands() {
         ["CapBnd:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"]
     {
         assert!(has(line), "{line}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn what_waits_and_what_is_shared_is_bounded_by_its_memory() {
+    let world = world().await;
+    for (memory, shared) in [(64 << 20, 32 << 20), (8 << 30, 1_u64 << 30)] {
+        let spec = Spec { memory_bytes_max: memory, ..Spec::default() };
+        let id = sandbox_id(&format!("m{memory}"));
+        let sandbox = world.native.create(&id, &spec).await.unwrap();
+        let size = says(&*sandbox, "df -B1 --output=size /dev/shm | tail -n 1").await;
+        assert_eq!(size.trim(), shared.to_string());
+        // Whoever may write there is woken by the load of the host.
+        assert_eq!(says(&*sandbox, "ls -A /proc/pressure").await, "");
     }
 }
 

@@ -80,7 +80,7 @@ async fn half_a_processor_is_half_of_each_period() {
 }
 
 /// Of control groups.
-enum Version {
+pub(crate) enum Version {
     One,
     Two,
 }
@@ -97,7 +97,7 @@ fn value(dir: &Path, file: &str) -> String {
 
 /// The group in which a controller bounds a process; see cgroups(7). A controller is
 /// in version 1 or in version 2, never in both.
-fn group_of(pid: i32, controller: &str) -> (PathBuf, Version) {
+pub(crate) fn group_of(pid: i32, controller: &str) -> (PathBuf, Version) {
     let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let path = |wanted: &dyn Fn(&str) -> bool| {
         groups.lines().find_map(|line| {

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::*;
 use outrigger_sandbox::{Backend, End, Error, ExecId};
+use outrigger_sandbox_native::Config;
 
 fn exec_id(name: &str) -> ExecId {
     ExecId::new(name).unwrap()
@@ -149,4 +151,55 @@ async fn a_launch_that_is_no_spawner_says_so() {
             .unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+/// A spawner that sees version 1 of cgroups alone, if this host has its freezer.
+fn with_freezer(config: &mut Config) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let has = |line: &str| {
+        line.split_once(" - ").is_some_and(|(_, right)| {
+            let mut right = right.split(' ');
+            right.next() == Some("cgroup") && right.next_back().unwrap().contains("freezer")
+        })
+    };
+    if !mounts.lines().any(has) {
+        return false;
+    }
+    let spawner = std::mem::replace(&mut config.launch.program, "/usr/bin/unshare".into());
+    let script = "umount --all --types cgroup2 && exec \"$0\" \"$@\"";
+    config.launch.args = ["--mount", "sh", "-c", script].map(Into::into).into();
+    config.launch.args.push(spawner.into());
+    true
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_that_is_stopped_again_and_again_is_destroyed_all_the_same() {
+    let mut freezer = false;
+    let world = world_with(|config| freezer = with_freezer(config)).await;
+    let sandbox = world.sandbox("one").await;
+    assert_eq!(says(&*sandbox, "(sleep 1000 > /dev/null 2>&1 &); echo left").await, "left\n");
+    let guest = guest_of(world.state.path()).as_raw_nonzero().get();
+    let controller = if freezer { "freezer" } else { "memory" };
+    let group = crate::limits::group_of(guest, controller).0;
+    let trap = group.join("trap");
+    std::fs::create_dir(&trap).expect("a cgroup: run this test as root");
+    std::fs::write(trap.join("cgroup.procs"), guest.to_string()).unwrap();
+    let over = AtomicBool::new(false);
+    let (file, text) = if freezer { ("freezer.state", "FROZEN") } else { ("cgroup.freeze", "1") };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let _ = std::fs::write(trap.join(file), text);
+            }
+        });
+        let gone = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                let limit = std::time::Duration::from_secs(60);
+                tokio::time::timeout(limit, world.native.destroy(&sandbox_id("one"))).await
+            })
+        });
+        over.store(true, Ordering::Relaxed);
+        gone.expect("it is not waited for for ever").unwrap();
+    });
+    assert!(!group.exists(), "{} is there", group.display());
 }

@@ -139,6 +139,30 @@ async fn a_layer_that_was_changed_is_not_started_on() {
 }
 
 #[tokio::test]
+async fn a_start_that_fails_takes_no_disk_that_was_there_before() {
+    let world = world().await;
+    let one = world.sandbox("one").await;
+    assert_eq!(says(&*one, "echo kept > file").await, "");
+    take(&world, "one", "s").await;
+    world.native.snapshots().unwrap().remove(&snapshot_id("s")).await.unwrap();
+    kill_spawner(&world);
+    // As after a crash in the middle of a making, though it stands on what it wrote.
+    let state = world.state.path().join("state");
+    std::fs::remove_dir_all(state.join("sandboxes/one/upper")).unwrap();
+    let other = world.again().await;
+    assert_eq!(other.list().await.unwrap().len(), 1);
+    std::fs::remove_dir(state.join("mnt")).unwrap();
+    std::fs::write(state.join("mnt"), "in the way").unwrap();
+    other.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
+    other.create(&sandbox_id("two"), &Spec::default()).await.unwrap_err();
+    assert_eq!(other.list().await.unwrap().len(), 1, "nothing is left of the second");
+    std::fs::remove_file(state.join("mnt")).unwrap();
+    std::fs::create_dir(state.join("mnt")).unwrap();
+    let one = other.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
+    assert_eq!(says(&*one, "cat file").await, "kept\n");
+}
+
+#[tokio::test]
 async fn a_high_stack_becomes_one_layer_that_holds_the_same() {
     let world = world().await;
     let one = world.sandbox("one").await;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
 use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
 
-use super::{Change, Make, Next, Stage, Start, Step, Then, Want, astray};
+use super::{Change, Make, Next, Over, Stage, Start, Step, Then, Want, astray};
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
@@ -59,7 +59,8 @@ impl Spawner {
             let about = About { lifetime: make.spec.lifetime, ..about.clone() };
             self.sandboxes.note(id, about, Outlasts::Process).map_err(failed)?;
         }
-        let start = Start { began, generation, lowers, template: about.template };
+        let (template, over) = (about.template, Over::Old);
+        let start = Start { began, generation, lowers, template, over };
         self.verify(id, checks, Then::Begin(start), make)
     }
 
@@ -87,7 +88,8 @@ impl Spawner {
         self.sandboxes
             .note(id, about, Outlasts::Process)
             .map_err(|error| backend("cannot make the disk", &error))?;
-        let start = Start { began: Began::Made, generation: Self::fresh()?, lowers, template };
+        let (began, generation) = (Began::Made, Self::fresh()?);
+        let start = Start { began, generation, lowers, template, over: Over::New };
         self.verify(id, checks, Then::Begin(start), make)
     }
 
@@ -127,19 +129,18 @@ impl Spawner {
         then: Then,
     ) -> Step {
         let (Then::Begin(start), Some(make)) = (then, make) else { return Err(astray()) };
-        let made = start.began == Began::Made;
-        let began = start.began;
-        let result = self
-            .as_left(id, verdict)
-            .and_then(|()| self.start(id, make, start))
-            .and_then(|()| self.attached(id, began, false));
-        if result.is_err() && made {
-            // Nothing ever ran on it.
-            if let Ok(Some(_)) = self.sandboxes.discard(id) {
+        let (began, over) = (start.began, start.over);
+        let started = self.as_left(id, verdict).and_then(|()| self.start(id, make, start));
+        if let Err(error) = started {
+            if over == Over::New
+                && let Ok(Some(_)) = self.sandboxes.discard(id)
+            {
                 self.clean();
             }
+            return Err(error);
         }
-        result
+        // From here on it lives, whether this caller reaches it or not.
+        self.attached(id, began, false)
     }
 
     /// Refuses what is not as it was left.

@@ -7,7 +7,7 @@ use std::io;
 
 use outrigger_sandbox::{Began, Error, SandboxId, Snapshot, SnapshotId};
 
-use super::{Change, Lived, Next, Stage, Start, Step, Then, Want, astray, done};
+use super::{Change, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
 use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
@@ -124,7 +124,8 @@ impl Spawner {
         if let Some(lived) = lived {
             let (lowers, _) = self.sandboxes.store.stack(&layers)?;
             let generation = lived.generation.clone();
-            let start = Start { began: Began::Resumed, generation, lowers, template };
+            let (began, over) = (Began::Resumed, Over::Old);
+            let start = Start { began, generation, lowers, template, over };
             // If it can't go on it is cold, and whoever asks for it learns why.
             let _ = self.start(id, &lived.make, start);
         }

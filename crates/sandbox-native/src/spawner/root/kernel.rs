@@ -12,7 +12,6 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountFlags};
 
 use super::mounts::{self, NODEV, NOEXEC, NOSUID, RDONLY, doing};
-use crate::limits;
 use crate::spawner::sys;
 
 /// Devices, all harmless, by their numbers; see `admin-guide/devices.txt` of the kernel.
@@ -36,7 +35,7 @@ const LINKS: [(&str, &str); 5] = [
 const HIDDEN_FILES: [&str; 7] =
     ["kcore", "keys", "timer_list", "sysrq-trigger", "latency_stats", "sched_debug", "interrupts"];
 /// Directories of the same kind.
-const HIDDEN_DIRS: [&str; 3] = ["acpi", "scsi", "asound"];
+const HIDDEN_DIRS: [&str; 4] = ["acpi", "scsi", "asound", "pressure"];
 /// Parts of `/proc` that are read and never written.
 const READ_ONLY: [&str; 4] = ["sys", "irq", "bus", "fs"];
 
@@ -113,12 +112,13 @@ pub(super) fn processes(proc: &OwnedFd, target: &OwnedFd, dev: &OwnedFd) -> io::
     Ok(())
 }
 
-/// Mounts terminals and shared memory in `/dev`. Leaves the working directory there.
-pub(super) fn shared(dev: &OwnedFd, tty_group: Option<u32>) -> io::Result<()> {
+/// Mounts terminals and shared memory of this size in `/dev`. Leaves the working
+/// directory there.
+pub(super) fn shared(dev: &OwnedFd, tty_group: Option<u32>, shm_bytes: u64) -> io::Result<()> {
     doing("enter", "/dev", rustix::process::fchdir(dev))?;
     let group = tty_group.map(|id| format!(",gid={id}")).unwrap_or_default();
     let options = format!("newinstance,ptmxmode=666,mode=620{group}");
     mounts::make("devpts", TERMINALS, MountFlags::NOSUID | MountFlags::NOEXEC, &options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mounts::make("tmpfs", SHM, flags, &format!("size={},mode=1777", limits::SHM_BYTES_MAX))
+    mounts::make("tmpfs", SHM, flags, &format!("size={shm_bytes},mode=1777"))
 }

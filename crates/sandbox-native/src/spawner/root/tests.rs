@@ -61,6 +61,7 @@ impl World {
                     owner: FIRST,
                     agent: FIRST + AGENT,
                     tty_group: Some(FIRST + 5),
+                    shm_bytes: 1 << 20,
                 };
                 let ready = plan.ready()?;
                 ready.make_disk()?;

@@ -1,0 +1,40 @@
+//! Sandboxes in Docker, as the real binary has them.
+
+use crate::daemon::{self, Daemon};
+use crate::support::{Turn, World, shell};
+use std::fs;
+
+/// What carries the label of an installation.
+fn owned(daemon: &Daemon, owner: &str) -> Vec<String> {
+    let filter = format!("label=outrigger.owner={owner}");
+    let listed = daemon.docker(&["volume", "ls", "-q", "--filter", &filter]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_crash_left_in_docker_goes_with_the_end_of_any_session() {
+    let daemon = daemon::shared();
+    let world = World::new();
+    let config = format!(
+        "[[sandbox]]\nname = \"work\"\n[[sandbox]]\nname = \"apart\"\nbackend = \"docker\"\n\
+         [docker]\nsocket = {:?}\nimage = \"never-used:1\"\n",
+        daemon.socket.display().to_string()
+    );
+    world.dir("config", &[("outrigger/config.toml", config.as_bytes())]);
+    world.ran(0, &["doctor"]);
+    let owner = fs::read_to_string(world.data().join("installation")).unwrap();
+    let (ours, theirs) = (owner.trim().to_owned(), format!("{}x", &owner.trim()[1..]));
+    for owner in [&ours, &theirs] {
+        let label = format!("--label=outrigger.owner={owner}");
+        let name = format!("outrigger.{owner}.disk-workspace.0123456789abcdef");
+        daemon.docker(&["volume", "create", &label, &name]);
+    }
+    assert_eq!((owned(&daemon, &ours).len(), owned(&daemon, &theirs).len()), (1, 1));
+    let script = world.script(&[Turn(&[shell("true")])]);
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let ran = world.ran(0, &["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script]);
+    assert_eq!(owned(&daemon, &ours), [""; 0], "{}{}", ran.stdout, ran.stderr);
+    for volume in owned(&daemon, &theirs) {
+        daemon.docker(&["volume", "rm", &volume]);
+    }
+}

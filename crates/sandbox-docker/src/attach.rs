@@ -1,0 +1,111 @@
+//! From a container to a handle of its sandbox.
+//!
+//! Owns what this process has open of sandboxes: one link each, which all its handles
+//! share, and whether what rests goes on.
+
+use std::sync::{Arc, Weak};
+
+use outrigger_sandbox::client::{Link, Remote};
+use outrigger_sandbox::{Began, Error, Generation, SandboxId};
+
+use crate::backend::{Inner, locked};
+use crate::held;
+use crate::live::{self, Doing, Seen};
+use crate::sandbox::{Docked, Gate};
+
+/// What this process knows of a sandbox that it used.
+#[derive(Debug)]
+pub(crate) struct Used {
+    generation: Generation,
+    link: Weak<Link>,
+    gate: Arc<Gate>,
+}
+
+/// A container as it is once it goes on.
+fn running(seen: &Seen) -> Seen {
+    Seen { doing: Doing::Running, ..seen.clone() }
+}
+
+impl Inner {
+    /// The gate of a sandbox that this process used.
+    pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
+        locked(&self.used).get(id).map(|used| Arc::clone(&used.gate))
+    }
+
+    /// The link that is in use, if there is one.
+    fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
+        locked(&self.used)
+            .get(id)
+            .filter(|used| used.generation == seen.generation)
+            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
+            .filter(|(link, _)| link.is_open())
+    }
+
+    /// The handle of a sandbox that runs.
+    pub(crate) async fn attach(
+        &self,
+        id: &SandboxId,
+        seen: &Seen,
+        began: Began,
+    ) -> Result<Arc<Docked>, Error> {
+        let (link, gate) = match self.link(id, seen) {
+            Some(known) => known,
+            None => {
+                let link = Arc::new(live::connect(&self.engine, id, seen).await?);
+                (link, Arc::new(Gate::new(self.engine.clone(), id.clone(), seen.container.clone())))
+            }
+        };
+        gate.touch();
+        let used = Used {
+            generation: seen.generation.clone(),
+            link: Arc::downgrade(&link),
+            gate: Arc::clone(&gate),
+        };
+        locked(&self.used).insert(id.clone(), used);
+        self.note_due(id, seen);
+        Ok(Arc::new(Docked { remote: Remote::new(id.clone(), began, link), gate }))
+    }
+
+    /// The handle of a sandbox that rests, which goes on resting.
+    pub(crate) async fn attach_resting(
+        &self,
+        id: &SandboxId,
+        seen: &Seen,
+    ) -> Result<Arc<Docked>, Error> {
+        if self.link(id, seen).is_some() {
+            let docked = self.attach(id, seen, Began::Attached).await?;
+            docked.gate.rests(true);
+            return Ok(docked);
+        }
+        // A new link needs the guest, for as long as it takes to greet.
+        if !held::unpause(&self.engine, id, &seen.container).await? {
+            return Err(live::lost("its container is gone"));
+        }
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        docked.gate.rests(true);
+        match docked.gate.rest(&docked.remote).await {
+            // Somebody runs something in it.
+            Err(Error::Busy { .. }) => docked.gate.rests(false),
+            rested => rested?,
+        }
+        Ok(docked)
+    }
+
+    /// Lets a paused sandbox go on, whoever paused it, and gives its handle.
+    pub(crate) async fn thaw(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        if !held::unpause(&self.engine, id, &seen.container).await? {
+            return Err(live::lost("its container is gone"));
+        }
+        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        docked.gate.open().await?;
+        docked.remote.thaw().await?;
+        Ok(docked)
+    }
+
+    /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
+    pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+        let docked = self.attach(id, seen, Began::Attached).await?;
+        docked.gate.rest(&docked.remote).await?;
+        Ok(docked)
+    }
+}

@@ -1,0 +1,65 @@
+//! The disk of a new sandbox: empty, or a copy of what was kept.
+//!
+//! Owns the verification of a copy: what is not as it was when it was kept never
+//! becomes a disk.
+
+use outrigger_sandbox::{Error, Origin, Spec};
+
+use crate::backend::{Inner, now_ms};
+use crate::names::Store;
+use crate::store::{self, Disk, Found, Kept};
+use crate::{container, copy, maker};
+
+impl Inner {
+    /// Makes the disk of a sandbox from its origin.
+    pub(crate) async fn make_disk(&self, store: &Store, spec: &Spec) -> Result<Found<Disk>, Error> {
+        let engine = &self.engine;
+        let record = |template: &str| Disk {
+            origin: spec.origin.clone(),
+            template: template.to_owned(),
+            made_at_ms: now_ms(),
+            age_ms_max: spec.lifetime.age_ms_max,
+        };
+        match &spec.origin {
+            Origin::Template(template) => {
+                let image = self.config.image(template)?;
+                let archive = copy::fresh_disk(container::USER)
+                    .map_err(|error| Error::Backend(format!("no empty disk: {error}")))?;
+                let making = store::begin(engine, store, image).await?;
+                engine.put(&making.maker.container, maker::ABOVE, archive).await?;
+                Ok(making.seal(&record(template)).await?.0)
+            }
+            Origin::Snapshot(name) => {
+                let from = Store::Snapshot(name.clone());
+                let kept = store::find::<Kept>(engine, &from).await?;
+                let kept = kept.ok_or_else(|| Error::Absent {
+                    what: "snapshot".to_owned(),
+                    name: name.to_string(),
+                })?;
+                let image = self.config.image(&kept.record.template)?;
+                let (reader, making) =
+                    Box::pin(store::read_and_begin(engine, (&from, &kept.making), store, image))
+                        .await?;
+                let copied =
+                    copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
+                reader.remove(engine).await?;
+                let digest = match copied {
+                    Ok(digest) if digest == kept.record.digest => None,
+                    Ok(digest) => Some(Ok(digest)),
+                    Err(error) => Some(Err(error)),
+                };
+                let Some(wrong) = digest else {
+                    return Ok(making.seal(&record(&kept.record.template)).await?.0);
+                };
+                making.abandon().await?;
+                Err(Error::Altered {
+                    name: name.to_string(),
+                    detail: format!(
+                        "its digest is {}, and was {} when it was taken; remove it",
+                        wrong?, kept.record.digest
+                    ),
+                })
+            }
+        }
+    }
+}

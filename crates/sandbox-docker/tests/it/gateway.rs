@@ -1,0 +1,126 @@
+//! A way to a daemon on which one request can be held up.
+//!
+//! Owns the moment: the daemon was not asked yet, or has done it and who asked does not
+//! know. So what else happens then is certain, and no matter of luck.
+
+#![expect(clippy::disallowed_methods, reason = "what carries bytes ends with its test")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream, unix};
+use tokio::sync::Semaphore;
+
+/// See the module.
+pub(crate) struct Gateway {
+    pub(crate) socket: PathBuf,
+    held: Arc<Held>,
+    _dir: tempfile::TempDir,
+}
+
+/// Where it is held up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Before the daemon has it.
+    TheWayThere,
+    /// When the daemon has answered.
+    TheWayBack,
+}
+
+/// The request that is held up.
+struct Held {
+    is_meant: fn(&str) -> bool,
+    on: On,
+    happened: AtomicBool,
+    reached: Semaphore,
+    go: Semaphore,
+}
+
+impl Gateway {
+    /// One that holds up the first request that is meant, by its first lines.
+    pub(crate) fn new(daemon: &Path, on: On, is_meant: fn(&str) -> bool) -> Self {
+        let dir = tempfile::Builder::new().prefix("outrigger-gw-").tempdir().unwrap();
+        let socket = dir.path().join("docker.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let held = Arc::new(Held {
+            is_meant,
+            on,
+            happened: AtomicBool::new(false),
+            reached: Semaphore::new(0),
+            go: Semaphore::new(0),
+        });
+        let (shared, daemon) = (Arc::clone(&held), daemon.to_owned());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let daemon = UnixStream::connect(&daemon).await.unwrap();
+                let ((from, to_client), (from_daemon, to)) =
+                    (client.into_split(), daemon.into_split());
+                let here = Arc::new(AtomicBool::new(false));
+                tokio::spawn(there(from, to, Arc::clone(&shared), Arc::clone(&here)));
+                tokio::spawn(back(from_daemon, to_client, Arc::clone(&shared), here));
+            }
+        });
+        Self { socket, held, _dir: dir }
+    }
+
+    /// Waits until it is held up.
+    pub(crate) async fn reached(&self) {
+        self.held.reached.acquire().await.unwrap().forget();
+    }
+
+    /// Lets it go on.
+    pub(crate) fn release(&self) {
+        self.held.go.add_permits(1);
+    }
+}
+
+impl Held {
+    async fn hold(&self) {
+        self.reached.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+    }
+
+    fn is_meant(&self, bytes: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(bytes);
+        (self.is_meant)(&text) && !self.happened.swap(true, Ordering::SeqCst)
+    }
+}
+
+async fn there(
+    mut from: unix::OwnedReadHalf,
+    mut to: unix::OwnedWriteHalf,
+    held: Arc<Held>,
+    here: Arc<AtomicBool>,
+) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut bytes).await {
+        if held.is_meant(&bytes[..length]) {
+            here.store(true, Ordering::SeqCst);
+            if held.on == On::TheWayThere {
+                held.hold().await;
+            }
+        }
+        if to.write_all(&bytes[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn back(
+    mut from: unix::OwnedReadHalf,
+    mut to: unix::OwnedWriteHalf,
+    held: Arc<Held>,
+    here: Arc<AtomicBool>,
+) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut bytes).await {
+        if held.on == On::TheWayBack && here.swap(false, Ordering::SeqCst) {
+            held.hold().await;
+        }
+        if to.write_all(&bytes[..length]).await.is_err() {
+            return;
+        }
+    }
+}
