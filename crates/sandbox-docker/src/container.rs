@@ -155,7 +155,9 @@ impl Plan<'_> {
     fn host(&self, owner: &str) -> HostConfig {
         let spec = self.spec;
         let memory = signed(spec.memory_bytes_max);
-        let quota = i64::from(spec.cpu_millis_max) * limits::CPU_PERIOD_US / 1000;
+        let millis = i64::from(spec.cpu_millis_max).max(1);
+        let period = (limits::CPU_QUOTA_US_MIN * 1000 + millis - 1) / millis;
+        let period = period.clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
         let tmpfs = format!(
             "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
             limits::SOCKET_TMPFS_BYTES
@@ -165,8 +167,8 @@ impl Plan<'_> {
             // Memory and swap together: no swap.
             memory_swap: Some(memory),
             pids_limit: Some(i64::from(spec.pids_max) + limits::OWN_PIDS),
-            cpu_period: Some(limits::CPU_PERIOD_US),
-            cpu_quota: Some(quota.max(limits::CPU_QUOTA_US_MIN)),
+            cpu_period: Some(period),
+            cpu_quota: Some(millis * period / 1000),
             oom_score_adj: Some(limits::OOM_SCORE),
             ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
             cap_drop: Some(vec!["ALL".to_owned()]),

@@ -97,12 +97,8 @@ async fn attack(room: &Room, time: Duration) {
         &["disk", "churn", &disk],
         &["bomb", "flood", "1000000"],
     ];
-    let wanted = std::env::var("XBOMBS").unwrap_or("fork,memory,churn,flood".into());
     let mut tasks = tokio::task::JoinSet::new();
     for words in bombs {
-        if !wanted.contains(words[1]) {
-            continue;
-        }
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let room = room.clone();
         tasks.spawn(async move {
@@ -146,7 +142,7 @@ fn compared(stage: &OnStage, name: &str, mut idle: Vec<Duration>, mut busy: Vec<
 
 /// All bombs at once in one sandbox; another one and this process meanwhile.
 pub(crate) async fn pressure(stage: OnStage) -> Tried {
-    let rounds = std::env::var("XROUNDS").map_or(stage.scaled(2, 30), |n| n.parse().unwrap_or(3));
+    let rounds = stage.scaled(2, 30);
     let window = Duration::from_millis(stage.scaled(300, 1_000));
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let mut room = stage.room("pressure", |_| {}).await?;

@@ -1,6 +1,6 @@
 //! Attacks 1 to 22: out of the sandbox, or into another.
 
-use super::{Expect, Probe, Row, act, but, held, inside, known, on, outside, row};
+use super::{Expect, Row, act, but, held, inside, known, on, outside, row};
 use crate::outside::{images, lives, neighbours, requests};
 
 /// What refuses without having done anything: by the filter, by rights, by absence.
@@ -111,16 +111,9 @@ pub(super) const ROWS: &[Row] = &[
                     ("kernel-addresses", held(&["hidden"])),
                 ],
             ),
-            Probe {
-                expect: known(
-                    &[
-                        "none",
-                        "3: /proc/pressure/cpu /proc/pressure/io /proc/pressure/memory",
-                        "4: /proc/pressure/cpu /proc/pressure/io /proc/pressure/irq /proc/pressure/memory",
-                    ],
-                    "/proc/pressure tells how loaded the host is, and wakes whoever asks it to",
-                ),
-                on: &[(
+            on(
+                inside("walk/writable", &["none"]),
+                &[(
                     "docker",
                     "",
                     known(
@@ -128,8 +121,7 @@ pub(super) const ROWS: &[Row] = &[
                         SOCKET,
                     ),
                 )],
-                ..inside("walk/writable", &[])
-            },
+            ),
             on(
                 but(
                     inside("mounts/", &["ENOENT", "EACCES"]),

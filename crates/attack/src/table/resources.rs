@@ -179,7 +179,16 @@ pub(super) const ROWS: &[Row] = &[
         "all at once, and what a neighbour feels of it",
         &[but(
             outside("pressure", act!(pressure::pressure), &["served", "within twice the idle p99"]),
-            &[("the attacker", held(&["alive", "restarted"]))],
+            &[
+                ("the attacker", held(&["alive", "restarted"])),
+                (
+                    "a journal's write",
+                    known(
+                        &["served", "within twice the idle p99", "above twice the idle p99"],
+                        "a neighbour on the same disk feels it",
+                    ),
+                ),
+            ],
         )],
     ),
     row(
@@ -221,6 +230,6 @@ pub(super) const ROWS: &[Row] = &[
     not_applicable(
         39,
         "the clock is set back",
-        "a sandbox can't set it (2); only the machine's owner can, which `--qemu` does: deadlines hold there",
+        "a sandbox can't set it (2); only the machine's owner can, which `--qemu` does: deadlines and ages hold there",
     ),
 ];
