@@ -38,8 +38,8 @@ impl Layer {
         header.set_gid(0);
         header.set_mtime(1_000_000);
         header.set_size(size);
-        // 1:3, the null device, where it is one. The header has room for that.
-        let _ = header.set_device_major(1).and_then(|()| header.set_device_minor(3));
+        // 1:1, the memory, where it is a device. The header has room for that.
+        let _ = header.set_device_major(1).and_then(|()| header.set_device_minor(1));
         header.set_cksum();
         self.0.extend_from_slice(header.as_bytes());
         self.0.extend_from_slice(data);

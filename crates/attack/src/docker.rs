@@ -104,7 +104,7 @@ impl DockerWorld {
         for listed in self.backend.list().await? {
             self.backend.destroy(&listed.id).await?;
         }
-        self.backend.collect(|_| false).await?;
+        self.backend.sweep().await?;
         drop(self.backend);
         let filter = format!("label=outrigger.owner={}", self.engine.owner);
         let stays = |error| Error::Backend(format!("it stays in the engine: {error}"));

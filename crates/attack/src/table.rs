@@ -55,6 +55,8 @@ pub struct Probe {
     pub expect: Expect,
     /// But for these, by the end of their names.
     pub but: &'static [(&'static str, Expect)],
+    /// And but for these where a backend differs, by its name and the end of theirs.
+    pub on: &'static [(&'static str, &'static str, Expect)],
 }
 
 /// How an attack is tried.
@@ -96,15 +98,20 @@ const fn known(any: &'static [&'static str], why: &'static str) -> Expect {
 }
 
 const fn inside(prefix: &'static str, any: &'static [&'static str]) -> Probe {
-    Probe { by: By::Inside(prefix), expect: held(any), but: &[] }
+    Probe { by: By::Inside(prefix), expect: held(any), but: &[], on: &[] }
 }
 
 const fn outside(name: &'static str, act: Act, any: &'static [&'static str]) -> Probe {
-    Probe { by: By::Outside(name, act), expect: held(any), but: &[] }
+    Probe { by: By::Outside(name, act), expect: held(any), but: &[], on: &[] }
 }
 
 const fn but(probe: Probe, but: &'static [(&'static str, Expect)]) -> Probe {
     Probe { but, ..probe }
+}
+
+/// The same where a backend is documented to differ.
+const fn on(probe: Probe, on: &'static [(&'static str, &'static str, Expect)]) -> Probe {
+    Probe { on, ..probe }
 }
 
 const fn row(number: u8, name: &'static str, probes: &'static [Probe]) -> Row {
@@ -135,9 +142,13 @@ impl Expect {
 }
 
 impl Probe {
-    /// What one attempt of it must come to.
+    /// What one attempt of it must come to on a backend.
     #[must_use]
-    pub fn expects(&self, name: &str) -> Expect {
+    pub fn expects(&self, backend: &str, name: &str) -> Expect {
+        let differs = |(on, end, _): &&(&str, &str, Expect)| *on == backend && name.ends_with(end);
+        if let Some((_, _, expect)) = self.on.iter().find(differs) {
+            return *expect;
+        }
         let exception = self.but.iter().find(|(end, _)| name.ends_with(end));
         exception.map_or(self.expect, |(_, expect)| *expect)
     }

@@ -24,6 +24,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
     on_signal(libc::SIGXFSZ, libc::SIG_IGN);
     let saw = match kind {
         "fill" => fill(number),
+        "churn" => churn(number),
         "sparse" => sparse(),
         "inodes" => inodes(number),
         "deep" => deep(number),
@@ -47,6 +48,19 @@ fn fill(bytes: u64) -> String {
         nap(20);
     }
     "never refused".to_owned()
+}
+
+/// Fills it as fast as it takes, and makes room to do so again, until it is killed.
+fn churn(bytes: u64) -> String {
+    let each = 8 << 20;
+    loop {
+        for number in 0..bytes / each {
+            fill_file(&format!("/workspace/churn-{number}"), each);
+        }
+        for number in 0..bytes / each {
+            let _ = fs::remove_file(format!("/workspace/churn-{number}"));
+        }
+    }
 }
 
 fn sparse() -> String {

@@ -81,6 +81,7 @@ pub(crate) fn name(error: i32) -> String {
         (libc::ETIMEDOUT, "ETIMEDOUT"),
         (libc::ENOTCONN, "ENOTCONN"),
         (libc::ENOKEY, "ENOKEY"),
+        (libc::ENOPKG, "ENOPKG"),
     ];
     let found = known.iter().find(|(number, _)| *number == error);
     found.map_or_else(|| format!("errno {error}"), |(_, name)| (*name).to_owned())

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
     ResourcesUlimits,
 };
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
@@ -35,6 +35,27 @@ const SOCKET_DIR: &str = "/run/outrigger";
 /// by argument can't say "anything but these two"), and which limit of its own a
 /// process changes. `clone3` is allowed, because the guest starts commands by it.
 pub(crate) const SECCOMP: &str = include_str!("seccomp.json");
+
+/// What is covered by nothing: what daemons cover by default (`DefaultLinuxSpec` of
+/// moby's `oci/defaults.go`), and what else tells of the host.
+const MASKED: [&str; 14] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/pressure",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+];
+/// What can't be written whoever asks, as daemons have it by default.
+const READ_ONLY: [&str; 4] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
 
 /// What a container is made from.
 #[derive(Debug)]
@@ -69,6 +90,11 @@ impl Plan<'_> {
             working_dir: Some("/".to_owned()),
             entrypoint: Some(vec![guest::PATH.to_owned()]),
             cmd: Some(self.arguments()),
+            // What an image has to be run again and again is not.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..Default::default()
+            }),
             labels: Some(self.labels(&engine.owner)?),
             attach_stdin: Some(false),
             attach_stdout: Some(false),
@@ -129,7 +155,9 @@ impl Plan<'_> {
     fn host(&self, engine: &Engine) -> HostConfig {
         let spec = self.spec;
         let memory = signed(spec.memory_bytes_max);
-        let quota = i64::from(spec.cpu_millis_max) * limits::CPU_PERIOD_US / 1000;
+        let millis = i64::from(spec.cpu_millis_max).max(1);
+        let period = (limits::CPU_QUOTA_US_MIN * 1000 + millis - 1) / millis;
+        let period = period.clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
         let tmpfs = format!(
             "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
             limits::SOCKET_TMPFS_BYTES
@@ -144,12 +172,14 @@ impl Plan<'_> {
             // Memory and swap together: no swap.
             memory_swap: Some(memory),
             pids_limit: Some(i64::from(spec.pids_max) + limits::OWN_PIDS),
-            cpu_period: Some(limits::CPU_PERIOD_US),
-            cpu_quota: Some(quota.max(limits::CPU_QUOTA_US_MIN)),
+            cpu_period: Some(period),
+            cpu_quota: Some(millis * period / 1000),
             oom_score_adj: Some(limits::OOM_SCORE),
             ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(options),
+            masked_paths: Some(MASKED.map(str::to_owned).into()),
+            readonly_paths: Some(READ_ONLY.map(str::to_owned).into()),
             privileged: Some(false),
             readonly_rootfs: Some(true),
             network_mode: Some("none".to_owned()),

@@ -168,9 +168,10 @@ impl Engine {
         }
     }
 
-    /// Kills and removes a container, not its volumes.
+    /// Kills and removes a container, and of its volumes those without a name: the
+    /// daemon made them because the image asked for them.
     pub(crate) async fn remove(&self, container: &str) -> Result<(), Error> {
-        let options = RemoveContainerOptions { force: true, ..Default::default() };
+        let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
         match self.client.remove_container(container, Some(options)).await {
             Ok(()) => Ok(()),
             Err(failure) => match explain::status(&failure) {

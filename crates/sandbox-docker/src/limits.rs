@@ -34,8 +34,11 @@ pub(crate) const SHM_BYTES: i64 = 64 << 20;
 pub(crate) const SOCKET_TMPFS_BYTES: u64 = 64 << 10;
 /// Open files of one process of a container.
 pub(crate) const OPEN_FILES_MAX: i64 = 16_384;
-/// The period by which the share of the processors is measured out. In microseconds.
-pub(crate) const CPU_PERIOD_US: i64 = 100_000;
+/// The period by which the share of the processors is measured out, short so that many
+/// processes can't use it up at once before others' eyes. In microseconds.
+pub(crate) const CPU_PERIOD_US: i64 = 10_000;
+/// The longest that Linux takes; a sandbox with little has a longer one. In microseconds.
+pub(crate) const CPU_PERIOD_US_MAX: i64 = 1_000_000;
 /// The least that Linux takes for a share of it. In microseconds.
 pub(crate) const CPU_QUOTA_US_MIN: i64 = 1_000;
 /// How much sooner than the daemon a container is ended when memory is short: the

@@ -180,12 +180,26 @@ impl Groups {
                 groups.legacy.insert(controller, dir);
             }
         }
+        groups.weigh();
         for dir in groups.unified.iter().chain(groups.legacy.values()) {
             for stale in children(dir) {
                 remove(&stale);
             }
         }
         groups
+    }
+
+    /// Lets all sandboxes together count as more than one process of the host's: else,
+    /// where the host is busy, one of them takes half of what all of them get.
+    fn weigh(&self) {
+        let weight = limits::SANDBOXES_WEIGHT;
+        if let Some(dir) = self.unified.as_ref().filter(|_| self.controllers.contains("cpu")) {
+            // 100 is what a group has; see the kernel's admin-guide/cgroup-v2.rst.
+            let _ = put(&dir.join("cpu.weight"), &(weight * 100).to_string());
+        }
+        if let Some(dir) = self.legacy.get("cpu") {
+            let _ = put(&dir.join("cpu.shares"), &(weight * 1_024).to_string());
+        }
     }
 
     /// Removes the spawner's own directories, once nothing is left in them.
@@ -246,7 +260,8 @@ impl Groups {
                 put(&dir.join("pids.max"), &pids)?;
             }
             if self.controllers.contains("cpu") {
-                put(&dir.join("cpu.max"), &format!("{} 100000", quota(spec)))?;
+                let (quota, period) = share(spec);
+                put(&dir.join("cpu.max"), &format!("{quota} {period}"))?;
             }
             own(dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
         }
@@ -257,8 +272,11 @@ impl Groups {
                     let _ = put(&dir.join("memory.memsw.limit_in_bytes"), &memory);
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
-                // The period of a new group is 100 ms.
-                "cpu" => put(&dir.join("cpu.cfs_quota_us"), &quota(spec).to_string())?,
+                "cpu" => {
+                    let (quota, period) = share(spec);
+                    put(&dir.join("cpu.cfs_period_us"), &period.to_string())?;
+                    put(&dir.join("cpu.cfs_quota_us"), &quota.to_string())?;
+                }
                 _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }
@@ -266,10 +284,15 @@ impl Groups {
     }
 }
 
-/// Microseconds of CPU in each period of 100 ms.
-fn quota(spec: &Spec) -> u64 {
-    // The kernel refuses less than one millisecond.
-    (u64::from(spec.cpu_millis_max) * 100).max(1_000)
+/// Microseconds of CPU, and of the period in which they may be used. It is short: many
+/// processes use up a share at once, on all processors, and whoever else wakes up then
+/// waits for them.
+fn share(spec: &Spec) -> (u64, u64) {
+    let millis = u64::from(spec.cpu_millis_max).max(1);
+    let period = (limits::CPU_QUOTA_US_MIN * 1_000)
+        .div_ceil(millis)
+        .clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
+    (millis * period / 1_000, period)
 }
 
 /// Writes to a file of the kernel's.
@@ -517,6 +540,17 @@ mod tests {
         remove(&top);
         assert!(ended && !top.exists());
         sleep.wait().unwrap();
+    }
+
+    #[test]
+    fn shares_are_exact_and_what_the_kernel_takes() {
+        let share = |cpu_millis_max| share(&Spec { cpu_millis_max, ..Spec::default() });
+        assert_eq!(share(1_000), (10_000, 10_000));
+        assert_eq!(share(2_500), (25_000, 10_000));
+        assert_eq!(share(100), (1_000, 10_000));
+        assert_eq!(share(50), (1_000, 20_000));
+        assert_eq!(share(1), (1_000, 1_000_000));
+        assert!((0..2_000).map(share).all(|(quota, period)| quota >= 1_000 && period <= 1_000_000));
     }
 
     #[test]

@@ -209,3 +209,11 @@ pub const SAID_MAX: usize = 16;
 pub const EVENTS_MAX: usize = 64;
 /// Groups that a guest makes in its own: of running commands, of what they left, and in stock.
 pub const GROUPS_MAX: u32 = 1_024;
+/// The period in which the CPU of a sandbox is measured out, in microseconds.
+pub const CPU_PERIOD_US: u64 = 10_000;
+/// The longest that the kernel takes; a sandbox with little CPU has a longer one.
+pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
+/// The least CPU in a period that the kernel takes, in microseconds.
+pub const CPU_QUOTA_US_MIN: u64 = 1_000;
+/// As how many processes of the host all sandboxes count where processors are short.
+pub const SANDBOXES_WEIGHT: u64 = 8;

@@ -15,7 +15,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Seeds that `ci` runs the simulation over.
 pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;
 /// Seconds that the virtual machine of the attacks has from its start to its end.
-pub(crate) const QEMU_SECONDS_MAX: u64 = 600;
+pub(crate) const QEMU_SECONDS_MAX: u64 = 1_500;
 /// From the start of a Docker engine until it answers.
 pub(crate) const DOCKER_START_MS_MAX: u64 = 60_000;
 /// From asking a Docker engine to end until it is killed.

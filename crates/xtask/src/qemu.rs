@@ -218,7 +218,7 @@ fn boot(kernel: &Path, image: &Path) -> Result<u8, Error> {
             "-monitor",
             "none",
         ])
-        .args(["-append", "console=ttyS0 quiet panic=-1 apparmor=1", "-kernel"])
+        .args(["-append", "console=ttyS0 quiet loglevel=2 panic=-1 apparmor=1", "-kernel"])
         .arg(kernel)
         .arg("-initrd")
         .arg(image)

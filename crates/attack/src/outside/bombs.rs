@@ -87,7 +87,8 @@ pub(crate) async fn forks(stage: OnStage) -> Tried {
     let neighbour = stage.room("neighbour", |_| {}).await?;
     let room = stage.room("forks", |_| {}).await?;
     let seen = explode(&room, &neighbour, &["bomb", "fork"], |request| {
-        request.deadline_ms = 1_500;
+        // Long enough to meet the limit where each fork takes milliseconds.
+        request.deadline_ms = 5_000;
     });
     let seen = seen.await?;
     room.end().await?;

@@ -1,6 +1,6 @@
 //! Attacks 1 to 22: out of the sandbox, or into another.
 
-use super::{Expect, Probe, Row, act, but, held, inside, known, outside, row};
+use super::{Expect, Row, act, but, held, inside, known, on, outside, row};
 use crate::outside::{images, lives, neighbours, requests};
 
 /// What refuses without having done anything: by the filter, by rights, by absence.
@@ -10,6 +10,10 @@ const NOT_THERE: &[&str] = &["ENOENT", "EACCES", "EPERM", "ENXIO", "ENODEV", "EN
 /// Not writable.
 const PROTECTED: &[&str] = &["ENOENT", "EACCES", "EPERM", "EROFS", "ENOTDIR", "EIO"];
 
+/// Why what is in Docker's sandboxes stands there.
+const SOCKET: &str = "a command can put itself in the guest's place";
+/// See [`SOCKET`].
+const SYS: &str = "it sees `/sys`, read-only";
 /// What is in a masked place.
 const MASKED: &[&str] = &["null device", "absent", "0 entries", "refused"];
 /// What is not masked, and not to be changed.
@@ -27,9 +31,16 @@ pub(super) const ROWS: &[Row] = &[
         "rare and dangerous system calls, also by the kernel's other ways in",
         &[
             inside("kernel/", REFUSED),
-            but(
-                inside("alien/", REFUSED),
-                &[("alien/i386", held(&["signal 31", "signal 11", "ENOSYS"]))],
+            on(
+                but(
+                    inside("alien/", REFUSED),
+                    &[("alien/i386", held(&["signal 31", "signal 11", "ENOSYS"]))],
+                ),
+                // The engine's filter ends who comes by another way in.
+                &[
+                    ("docker", "alien/x32", held(&["signal 31"])),
+                    ("docker", "alien/x32-ptrace", held(&["signal 31"])),
+                ],
             ),
         ],
     ),
@@ -43,7 +54,7 @@ pub(super) const ROWS: &[Row] = &[
                     &["EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT"],
                 ),
                 &[
-                    ("bridge", held(&["EPERM", "ENOSYS", "ENOTTY", "EINVAL", "ENODEV"])),
+                    ("bridge", held(&["EPERM", "ENOSYS", "ENOTTY", "EINVAL", "ENODEV", "ENOPKG"])),
                     ("iptables", held(&["EPERM", "ENOPROTOOPT"])),
                 ],
             ),
@@ -100,28 +111,47 @@ pub(super) const ROWS: &[Row] = &[
                     ("kernel-addresses", held(&["hidden"])),
                 ],
             ),
-            Probe {
-                expect: known(
-                    &[
-                        "none",
-                        "3: /proc/pressure/cpu /proc/pressure/io /proc/pressure/memory",
-                        "4: /proc/pressure/cpu /proc/pressure/io /proc/pressure/irq /proc/pressure/memory",
-                    ],
-                    "/proc/pressure tells how loaded the host is, and wakes whoever asks it to",
-                ),
-                ..inside("walk/writable", &[])
-            },
-            but(
-                inside("mounts/", &["ENOENT", "EACCES"]),
-                &[
-                    ("without-nosuid", held(&["none"])),
-                    ("propagating", held(&["none"])),
-                    (
-                        "host-paths",
-                        known(&["none", "some"], "the list of mounts names the host's folders"),
+            on(
+                inside("walk/writable", &["none"]),
+                &[(
+                    "docker",
+                    "",
+                    known(
+                        &["3: /run/outrigger /run/outrigger/guest /var/outrigger/output"],
+                        SOCKET,
                     ),
-                    ("mounts/sys", held(&["ENOENT", "EACCES"])),
-                    ("cgroup-path", held(&["own"])),
+                )],
+            ),
+            on(
+                but(
+                    inside("mounts/", &["ENOENT", "EACCES"]),
+                    &[
+                        ("without-nosuid", held(&["none"])),
+                        ("propagating", held(&["none"])),
+                        (
+                            "host-paths",
+                            known(&["none", "some"], "the list of mounts names the host's folders"),
+                        ),
+                        ("mounts/sys", held(&["ENOENT", "EACCES"])),
+                        ("cgroup-path", held(&["own"])),
+                    ],
+                ),
+                &[
+                    (
+                        "docker",
+                        "without-nosuid",
+                        known(
+                            &["none", "*"],
+                            "its mounts allow setuid programs, which gain nothing there",
+                        ),
+                    ),
+                    ("docker", "mounts/sys", known(&["done"], SYS)),
+                    ("docker", "mounts/cgroup", known(&["done", "ENOENT"], SYS)),
+                    (
+                        "docker",
+                        "propagating",
+                        known(&["none", "*"], "what the host mounts beneath them shows up in them"),
+                    ),
                 ],
             ),
         ],
@@ -184,7 +214,10 @@ pub(super) const ROWS: &[Row] = &[
         11,
         "sockets of container engines and clusters",
         &[
-            inside("walk/sockets", &["none"]),
+            on(
+                inside("walk/sockets", &["none"]),
+                &[("docker", "", known(&["1: /run/outrigger/guest"], SOCKET))],
+            ),
             inside("mounts/var", &["ENOENT", "EACCES"]),
             inside("mounts/run", &["ENOENT", "EACCES"]),
         ],
@@ -261,14 +294,24 @@ pub(super) const ROWS: &[Row] = &[
         17,
         "an image's ENTRYPOINT, USER, ONBUILD, VOLUME, HEALTHCHECK, labels, working directory",
         &[
-            but(
-                outside("wishes of an image", act!(images::wishes), &["ignored"]),
-                &[
-                    ("spy/directory", held(&["/workspace"])),
-                    ("spy/user", held(&["1000 1000"])),
-                    ("spy/volumes", held(&["none"])),
-                    ("left", held(&["nothing"])),
-                ],
+            on(
+                but(
+                    outside("wishes of an image", act!(images::wishes), &["ignored"]),
+                    &[
+                        ("spy/directory", held(&["/workspace"])),
+                        ("spy/user", held(&["1000 1000"])),
+                        ("spy/volumes", held(&["none"])),
+                        ("left", held(&["nothing"])),
+                    ],
+                ),
+                &[(
+                    "docker",
+                    "spy/volumes",
+                    known(
+                        &["/usr /image/volume", "/image/volume /usr"],
+                        "the volumes that an image names are made, and go with the sandbox",
+                    ),
+                )],
             ),
             outside(
                 "working directories of an image",

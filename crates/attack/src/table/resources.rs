@@ -1,7 +1,23 @@
 //! Attacks 23 to 39: take more than was given.
 
-use super::{Row, act, but, held, known, not_applicable, outside, row};
+use super::{Row, act, but, held, known, not_applicable, on, outside, row};
 use crate::outside::{bombs, limits_asked, lives, output, pressure};
+
+/// How a bomb of the kernel's memory ends where the guest is no safer from the kernel's
+/// choice than a command.
+const ENDED: &[&str] = &[
+    "lost; restarted; neighbour served",
+    "lost; alive; neighbour served",
+    "out of memory; alive; neighbour served",
+    "out of memory; restarted; neighbour served",
+    "ended: EFBIG; alive; neighbour served",
+    "ended: ENOSPC; alive; neighbour served",
+    "ended: EMFILE; alive; neighbour served",
+    "ended: EAGAIN; alive; neighbour served",
+    "ended: ENOMEM; alive; neighbour served",
+];
+/// As SECURITY.md says it.
+const RESTARTS: &str = "a command that takes all its memory through the kernel can end the guest";
 
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -12,57 +28,66 @@ pub(super) const ROWS: &[Row] = &[
     row(
         24,
         "memory, by every door that it can be taken through",
-        &[but(
-            outside("memory", act!(bombs::memory), &["out of memory; alive; neighbour served"]),
+        &[on(
+            but(
+                outside("memory", act!(bombs::memory), &["out of memory; alive; neighbour served"]),
+                &[
+                    // The kernel keeps these within limits of its own.
+                    (
+                        "bomb/memfd",
+                        held(&[
+                            "out of memory; alive; neighbour served",
+                            "ended: EFBIG; alive; neighbour served",
+                        ]),
+                    ),
+                    (
+                        "bomb/pipes",
+                        held(&[
+                            "ended: EMFILE; alive; neighbour served",
+                            "ended: EAGAIN; alive; neighbour served",
+                            "out of memory; alive; neighbour served",
+                            "ended: ENOMEM; alive; neighbour served",
+                        ]),
+                    ),
+                    (
+                        "bomb/sockets",
+                        held(&[
+                            "ended: EMFILE; alive; neighbour served",
+                            "out of memory; alive; neighbour served",
+                            "ended: ENOMEM; alive; neighbour served",
+                        ]),
+                    ),
+                    (
+                        "bomb/locked",
+                        held(&[
+                            "out of memory; alive; neighbour served",
+                            "ended: refused; alive; neighbour served",
+                        ]),
+                    ),
+                    (
+                        "bomb/shm",
+                        held(&[
+                            "ended: EFBIG; alive; neighbour served",
+                            "out of memory; alive; neighbour served",
+                            "out of memory; restarted; neighbour served",
+                            "ended: ENOSPC; alive; neighbour served",
+                        ]),
+                    ),
+                    (
+                        "bomb/sysv",
+                        held(&[
+                            "out of memory; alive; neighbour served",
+                            "out of memory; restarted; neighbour served",
+                        ]),
+                    ),
+                ],
+            ),
             &[
-                // The kernel keeps these within limits of its own.
-                (
-                    "bomb/memfd",
-                    held(&[
-                        "out of memory; alive; neighbour served",
-                        "ended: EFBIG; alive; neighbour served",
-                    ]),
-                ),
-                (
-                    "bomb/pipes",
-                    held(&[
-                        "ended: EMFILE; alive; neighbour served",
-                        "ended: EAGAIN; alive; neighbour served",
-                        "out of memory; alive; neighbour served",
-                        "ended: ENOMEM; alive; neighbour served",
-                    ]),
-                ),
-                (
-                    "bomb/sockets",
-                    held(&[
-                        "ended: EMFILE; alive; neighbour served",
-                        "out of memory; alive; neighbour served",
-                        "ended: ENOMEM; alive; neighbour served",
-                    ]),
-                ),
-                (
-                    "bomb/locked",
-                    held(&[
-                        "out of memory; alive; neighbour served",
-                        "ended: refused; alive; neighbour served",
-                    ]),
-                ),
-                (
-                    "bomb/shm",
-                    held(&[
-                        "ended: EFBIG; alive; neighbour served",
-                        "out of memory; alive; neighbour served",
-                        "out of memory; restarted; neighbour served",
-                        "ended: ENOSPC; alive; neighbour served",
-                    ]),
-                ),
-                (
-                    "bomb/sysv",
-                    held(&[
-                        "out of memory; alive; neighbour served",
-                        "out of memory; restarted; neighbour served",
-                    ]),
-                ),
+                ("docker", "bomb/memfd", known(ENDED, RESTARTS)),
+                ("docker", "bomb/sockets", known(ENDED, RESTARTS)),
+                ("docker", "bomb/pipes", known(ENDED, RESTARTS)),
+                ("docker", "bomb/shm", known(ENDED, RESTARTS)),
+                ("docker", "bomb/sysv", known(ENDED, RESTARTS)),
             ],
         )],
     ),
@@ -152,7 +177,19 @@ pub(super) const ROWS: &[Row] = &[
     row(
         32,
         "all at once, and what a neighbour feels of it",
-        &[outside("pressure", act!(pressure::pressure), &["served"])],
+        &[but(
+            outside("pressure", act!(pressure::pressure), &["served", "within twice the idle p99"]),
+            &[
+                ("the attacker", held(&["alive", "restarted"])),
+                (
+                    "a journal's write",
+                    known(
+                        &["served", "within twice the idle p99", "above twice the idle p99"],
+                        "a neighbour on the same disk feels it",
+                    ),
+                ),
+            ],
+        )],
     ),
     row(
         33,
@@ -193,6 +230,6 @@ pub(super) const ROWS: &[Row] = &[
     not_applicable(
         39,
         "the clock is set back",
-        "a sandbox can't set it (2); only the machine's owner can, which `--qemu` does: deadlines hold there",
+        "a sandbox can't set it (2); only the machine's owner can, which `--qemu` does: deadlines and ages hold there",
     ),
 ];

@@ -30,6 +30,7 @@ fn every_weakness_that_is_known_is_told_to_users() {
         let How::Tried(probes) = row.how else { continue };
         for probe in probes {
             let all = probe.but.iter().map(|(_, expect)| expect).chain([&probe.expect]);
+            let all = all.chain(probe.on.iter().map(|(_, _, expect)| expect));
             for why in all.filter_map(|expect| expect.known) {
                 assert!(page.contains(why), "{}: SECURITY.md does not say: {why}", row.number);
             }

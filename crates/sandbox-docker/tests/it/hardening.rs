@@ -118,7 +118,7 @@ async fn limits_are_the_daemons() {
     let seen = world.daemon.docker(&["inspect", "-f", format, &world.container("one")]);
     assert_eq!(
         seen.trim(),
-        "67108864 67108864 36 50000 true [ALL] none private private false 1000:1000"
+        "67108864 67108864 36 5000 true [ALL] none private private false 1000:1000"
     );
     let hog = sandbox.execute(shell("x=0123456789abcdef; while :; do x=$x$x; done"), &());
     let end = hog.await.unwrap().end;

@@ -3,6 +3,7 @@
 //! Owns the record of it. Says nothing of the life in it, which is known to the
 //! spawner while it goes on and to [`super::cold`] while it is suspended.
 
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sandbox::{Lifetime, Origin};
@@ -27,9 +28,19 @@ pub(super) struct About {
     pub(super) lifetime: Lifetime,
 }
 
-/// Milliseconds since 1970.
+/// Milliseconds since 1970, as the clock said when this process first asked, and as many
+/// as passed since: nothing gets old because somebody sets the clock.
 pub(super) fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |passed| u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+    static FIRST: OnceLock<(u64, u64)> = OnceLock::new();
+    let passed_ms = || {
+        // Goes on while the machine sleeps; see clock_gettime(2).
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let (seconds, nanoseconds) = (time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs());
+        seconds * 1_000 + nanoseconds / 1_000_000
+    };
+    let (clock, passed) = FIRST.get_or_init(|| {
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (u64::try_from(clock.as_millis()).unwrap_or(u64::MAX), passed_ms())
+    });
+    clock.saturating_add(passed_ms().saturating_sub(*passed))
 }

@@ -76,7 +76,7 @@ async fn half_a_processor_is_half_of_each_period() {
         }
         (dir, Version::One) => (value(&dir, "cpu.cfs_quota_us"), value(&dir, "cpu.cfs_period_us")),
     };
-    assert_eq!((quota.as_str(), period.as_str()), ("50000", "100000"));
+    assert_eq!((quota.as_str(), period.as_str()), ("5000", "10000"));
 }
 
 /// Of control groups.

@@ -48,8 +48,20 @@ mkdir -p /home/agent && chown 1000:1000 /home/agent
 as_user() {
     su agent -s /bin/sh -c "TMPDIR=/home/agent $1"
 }
-echo "== as an ordinary user"
-as_user "/attack --fast --only 1" || failed=1
+echo "== as an ordinary user with a group of its own to divide"
+mkdir -p /sys/fs/cgroup/agent/own
+for name in memory pids cpu; do
+    echo "+$name" > /sys/fs/cgroup/agent/cgroup.subtree_control || end 2
+done
+for dir in /sys/fs/cgroup/agent /sys/fs/cgroup/agent/own; do
+    chown 1000:1000 $dir $dir/cgroup.procs $dir/cgroup.subtree_control $dir/cgroup.threads
+done
+mkdir /sys/fs/cgroup/first
+echo $$ > /sys/fs/cgroup/agent/own/cgroup.procs
+as_user "/attack --fast" || failed=1
+echo $$ > /sys/fs/cgroup/first/cgroup.procs
+echo "== as an ordinary user without one"
+as_user "/attack --fast" || failed=1
 
 refused() { # refused WHAT: the last try must have failed with these words
     if ! grep -q "$1" /tmp/said; then
