@@ -208,5 +208,7 @@ pub const SANDBOXES_WEIGHT_PERCENT: u64 = 800;
 /// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
 /// that does not.
 pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
+/// Looks for which it does so after the last one that found it wanting more.
+pub const YIELDING_LOOKS: u32 = 20;
 /// Sandboxes of which one look finds out whether they want more than they may have.
 pub const DEMANDS_MAX: usize = 64;

@@ -49,26 +49,28 @@ pub(super) struct Demand {
     weights: Weights,
     /// Periods in which it ran, and those of them in which it was stopped at its limit.
     seen: (u64, u64),
-    yields: bool,
+    /// Looks for which it still comes after others.
+    yields: u32,
 }
 
 impl Demand {
     pub(super) fn new(dir: &Path, weights: Weights) -> Self {
-        Self { dir: dir.to_owned(), weights, seen: (0, 0), yields: false }
+        Self { dir: dir.to_owned(), weights, seen: (0, 0), yields: 0 }
     }
 
     /// Lets a sandbox that runs into its limit again and again come after those that do
-    /// not, for as long as it does.
+    /// not, for as long as it does and a while longer: who pauses is no better.
     pub(super) fn look(&mut self) {
         let text = fs::read_to_string(self.dir.join("cpu.stat")).unwrap_or_default();
         let Some((periods, stopped)) = stopped(&text) else { return };
         let ran = periods.saturating_sub(self.seen.0);
         let limited = stopped.saturating_sub(self.seen.1);
         self.seen = (periods, stopped);
-        let yields = limited > 0 && limited * 4 >= ran;
-        let percent = if yields { limits::YIELDING_WEIGHT_PERCENT } else { 100 };
-        if yields != self.yields && self.weights.give(&self.dir, percent) {
-            self.yields = yields;
+        let wants_more = limited > 0 && limited * 4 >= ran;
+        let left = if wants_more { limits::YIELDING_LOOKS } else { self.yields.saturating_sub(1) };
+        let percent = if left > 0 { limits::YIELDING_WEIGHT_PERCENT } else { 100 };
+        if (left > 0) == (self.yields > 0) || self.weights.give(&self.dir, percent) {
+            self.yields = left;
         }
     }
 }
@@ -101,18 +103,19 @@ mod tests {
     fn who_is_stopped_again_and_again_yields_until_it_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let mut demand = Demand::new(dir.path(), LEGACY);
-        for (stat, written) in [
-            ("nr_periods 10\nnr_throttled 1\nthrottled_time 5\n", ""),
-            ("usage_usec 7\nnr_periods 20\nnr_throttled 11\n", "122"),
-            ("nr_periods 30\nnr_throttled 21\n", ""),
-            ("nr_periods 30\nnr_throttled 21\n", "1024"),
-            ("nonsense", ""),
-        ] {
+        let mut look = |stat: &str| {
             fs::write(dir.path().join("cpu.stat"), stat).unwrap();
             fs::write(dir.path().join("cpu.shares"), "").unwrap();
             demand.look();
-            let now = fs::read_to_string(dir.path().join("cpu.shares")).unwrap();
-            assert_eq!(now, written, "{stat}");
+            fs::read_to_string(dir.path().join("cpu.shares")).unwrap()
+        };
+        assert_eq!(look("nr_periods 10\nnr_throttled 1\nthrottled_time 5\n"), "");
+        assert_eq!(look("usage_usec 7\nnr_periods 20\nnr_throttled 11\n"), "122");
+        assert_eq!(look("nr_periods 30\nnr_throttled 21\n"), "");
+        for _ in 1..limits::YIELDING_LOOKS {
+            assert_eq!(look("nr_periods 30\nnr_throttled 21\n"), "");
         }
+        assert_eq!(look("nr_periods 30\nnr_throttled 21\n"), "1024");
+        assert_eq!(look("nonsense"), "");
     }
 }
