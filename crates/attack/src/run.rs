@@ -122,7 +122,10 @@ fn judge(backend: &str, row: &Row, probe: &Probe, seen: Seen) -> Judged {
         expected: expect.any.join(" or "),
         seen: seen.lacks.unwrap_or(seen.saw),
         note: match verdict {
-            Verdict::Documented => expect.known.map(str::to_owned).or(seen.note),
+            Verdict::Documented => {
+                let parts = [expect.known.map(str::to_owned), seen.note];
+                Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
             Verdict::Held | Verdict::Unexpected | Verdict::NotApplicable => seen.note,
         },
         verdict,

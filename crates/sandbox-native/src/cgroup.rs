@@ -6,6 +6,7 @@
 //! memory group outlives its processes for as long as the page cache remembers it.
 
 mod below;
+mod cpu;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +18,7 @@ use outrigger_sandbox::Spec;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
+use self::cpu::Demand;
 use crate::limits;
 
 /// The group, below that of a sandbox, in which its guest has all commands.
@@ -154,6 +156,7 @@ pub(crate) struct Group {
     unified: Option<PathBuf>,
     legacy: BTreeMap<&'static str, PathBuf>,
     events: Option<PathBuf>,
+    demand: Option<Demand>,
 }
 
 impl Groups {
@@ -192,13 +195,11 @@ impl Groups {
     /// Lets all sandboxes together count as more than one process of the host's: else,
     /// where the host is busy, one of them takes half of what all of them get.
     fn weigh(&self) {
-        let weight = limits::SANDBOXES_WEIGHT;
         if let Some(dir) = self.unified.as_ref().filter(|_| self.controllers.contains("cpu")) {
-            // 100 is what a group has; see the kernel's admin-guide/cgroup-v2.rst.
-            let _ = put(&dir.join("cpu.weight"), &(weight * 100).to_string());
+            cpu::UNIFIED.give(dir, limits::SANDBOXES_WEIGHT_PERCENT);
         }
         if let Some(dir) = self.legacy.get("cpu") {
-            let _ = put(&dir.join("cpu.shares"), &(weight * 1_024).to_string());
+            cpu::LEGACY.give(dir, limits::SANDBOXES_WEIGHT_PERCENT);
         }
     }
 
@@ -228,7 +229,14 @@ impl Groups {
             (_, Some(dir)) => Some(dir.join("memory.oom_control")),
             _ => None,
         };
-        Group { unified, legacy, events }
+        let demand = match (&unified, legacy.get("cpu")) {
+            (Some(dir), _) if self.controllers.contains("cpu") => {
+                Some(Demand::new(dir, cpu::UNIFIED))
+            }
+            (_, Some(dir)) => Some(Demand::new(dir, cpu::LEGACY)),
+            _ => None,
+        };
+        Group { unified, legacy, events, demand }
     }
 
     /// Makes groups, without limits yet.
@@ -260,7 +268,7 @@ impl Groups {
                 put(&dir.join("pids.max"), &pids)?;
             }
             if self.controllers.contains("cpu") {
-                let (quota, period) = share(spec);
+                let (quota, period) = cpu::share(spec);
                 put(&dir.join("cpu.max"), &format!("{quota} {period}"))?;
             }
             own(dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
@@ -273,7 +281,7 @@ impl Groups {
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
                 "cpu" => {
-                    let (quota, period) = share(spec);
+                    let (quota, period) = cpu::share(spec);
                     put(&dir.join("cpu.cfs_period_us"), &period.to_string())?;
                     put(&dir.join("cpu.cfs_quota_us"), &quota.to_string())?;
                 }
@@ -282,17 +290,6 @@ impl Groups {
         }
         Ok(())
     }
-}
-
-/// Microseconds of CPU, and of the period in which they may be used. It is short: many
-/// processes use up a share at once, on all processors, and whoever else wakes up then
-/// waits for them.
-fn share(spec: &Spec) -> (u64, u64) {
-    let millis = u64::from(spec.cpu_millis_max).max(1);
-    let period = (limits::CPU_QUOTA_US_MIN * 1_000)
-        .div_ceil(millis)
-        .clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
-    (millis * period / 1_000, period)
 }
 
 /// Writes to a file of the kernel's.
@@ -404,6 +401,13 @@ impl Group {
         self.unified.iter().chain(self.legacy.values())
     }
 
+    /// Lets it come after others for as long as it wants more CPU than it may have.
+    pub(crate) fn weigh(&mut self) {
+        if let Some(demand) = &mut self.demand {
+            demand.look();
+        }
+    }
+
     /// Kills what is left and removes the groups.
     pub(crate) fn remove(&self) {
         for dir in self.dirs() {
@@ -510,7 +514,7 @@ mod tests {
         let (sandbox, commands) = (top.join("s-one"), top.join("s-one/run"));
         fs::create_dir_all(&commands).unwrap();
         let legacy = BTreeMap::from([("freezer", sandbox.clone())]);
-        let group = Group { unified: None, legacy, events: None };
+        let group = Group { unified: None, legacy, events: None, demand: None };
         let mut sleep = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let pid = i32::try_from(sleep.id()).unwrap();
         put(&commands.join("cgroup.procs"), &pid.to_string()).unwrap();
@@ -540,17 +544,6 @@ mod tests {
         remove(&top);
         assert!(ended && !top.exists());
         sleep.wait().unwrap();
-    }
-
-    #[test]
-    fn shares_are_exact_and_what_the_kernel_takes() {
-        let share = |cpu_millis_max| share(&Spec { cpu_millis_max, ..Spec::default() });
-        assert_eq!(share(1_000), (10_000, 10_000));
-        assert_eq!(share(2_500), (25_000, 10_000));
-        assert_eq!(share(100), (1_000, 10_000));
-        assert_eq!(share(50), (1_000, 20_000));
-        assert_eq!(share(1), (1_000, 1_000_000));
-        assert!((0..2_000).map(share).all(|(quota, period)| quota >= 1_000 && period <= 1_000_000));
     }
 
     #[test]

@@ -215,5 +215,13 @@ pub const CPU_PERIOD_US: u64 = 10_000;
 pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
 /// The least CPU in a period that the kernel takes, in microseconds.
 pub const CPU_QUOTA_US_MIN: u64 = 1_000;
-/// As how many processes of the host all sandboxes count where processors are short.
-pub const SANDBOXES_WEIGHT: u64 = 8;
+/// How much all sandboxes together weigh where processors are short, in hundredths of a
+/// process of the host's.
+pub const SANDBOXES_WEIGHT_PERCENT: u64 = 800;
+/// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
+/// that does not.
+pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
+/// Looks for which it does so after the last one that found it wanting more.
+pub const YIELDING_LOOKS: u32 = 20;
+/// Sandboxes of which one look finds out whether they want more than they may have.
+pub const DEMANDS_MAX: usize = 64;

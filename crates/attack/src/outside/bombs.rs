@@ -13,8 +13,9 @@ use crate::limits;
 use crate::stage::{Room, Said, Stage, lacks, noted, seen};
 use crate::table::Seen;
 
-/// Time that a bomb has by default, in milliseconds.
-const FUSE: u64 = 20_000;
+/// Time that a bomb has by default, in milliseconds: longer than from one look at the
+/// disks to the next, where other work on the same disk hides that one is being filled.
+const FUSE: u64 = 45_000;
 /// Commands of the neighbour while a bomb goes off.
 const VISITS: usize = 5;
 
@@ -160,7 +161,7 @@ pub(crate) async fn depth(stage: OnStage) -> Tried {
 pub(crate) async fn listing(stage: OnStage) -> Tried {
     let count = stage.scaled("2000", "30000");
     let room = stage.room("listing", |spec| spec.disk_inodes_max = 100_000).await?;
-    room.evil(&["disk", "inodes", count], |request| request.deadline_ms = FUSE * 3).await?;
+    room.evil(&["disk", "inodes", count], |request| request.deadline_ms = FUSE * 2).await?;
     let asked = 500;
     let path = "/workspace".to_owned();
     let list = FileOp::List { path: "/workspace/many-0".to_owned(), entries_max: asked };

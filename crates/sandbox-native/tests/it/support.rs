@@ -183,6 +183,11 @@ pub(crate) fn guest_of(state: &Path) -> rustix::process::Pid {
     let spawner = spawner_of(state);
     let children =
         std::fs::read_to_string(format!("/proc/{spawner}/task/{spawner}/children")).unwrap();
-    let pid = children.split_whitespace().next().expect("a guest").parse().unwrap();
+    // Others wait to become one.
+    let executes = |pid: &&str| {
+        let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+        program.is_ok_and(|program| program.to_string_lossy().contains("outrigger-guest"))
+    };
+    let pid = children.split_whitespace().find(executes).expect("a guest").parse().unwrap();
     rustix::process::Pid::from_raw(pid).unwrap()
 }

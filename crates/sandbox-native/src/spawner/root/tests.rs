@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
+use std::path::Path;
 
 use super::*;
 
