@@ -131,8 +131,14 @@ impl Plan<'_> {
         let memory = signed(spec.memory_bytes_max);
         let quota = i64::from(spec.cpu_millis_max) * limits::CPU_PERIOD_US / 1000;
         let tmpfs = format!(
-            "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
-            limits::SOCKET_TMPFS_BYTES
+            "rw,nosuid,nodev,noexec,size={},{}",
+            limits::SOCKET_TMPFS_BYTES,
+            // Podman gives such a file system to nobody but root.
+            if engine.is_podman() {
+                "mode=1777".to_owned()
+            } else {
+                format!("mode=755,uid={USER},gid={USER}")
+            }
         );
         let mut options = vec!["no-new-privileges".to_owned()];
         if !engine.is_podman() {

@@ -52,6 +52,7 @@ impl Lease {
     pub(crate) fn owners(&self) -> Range<u32> {
         match self {
             Self::Range { first, .. } => *first..first + limits::IDS_PER_SANDBOX,
+            Self::Shared => limits::SHARED_ID_FIRST..limits::SHARED_ID_FIRST + limits::SHARED_IDS,
             Self::Single => 0..1,
         }
     }
