@@ -159,8 +159,14 @@ impl Plan<'_> {
         let period = (limits::CPU_QUOTA_US_MIN * 1000 + millis - 1) / millis;
         let period = period.clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
         let tmpfs = format!(
-            "rw,nosuid,nodev,noexec,size={},mode=755,uid={USER},gid={USER}",
-            limits::SOCKET_TMPFS_BYTES
+            "rw,nosuid,nodev,noexec,size={},{}",
+            limits::SOCKET_TMPFS_BYTES,
+            // Podman gives such a file system to nobody but root.
+            if engine.is_podman() {
+                "mode=1777".to_owned()
+            } else {
+                format!("mode=755,uid={USER},gid={USER}")
+            }
         );
         let mut options = vec!["no-new-privileges".to_owned()];
         if !engine.is_podman() {
