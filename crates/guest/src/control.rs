@@ -2,7 +2,8 @@
 //!
 //! Owns the bytes and what they mean. From the spawner: `c` and a descriptor, a new
 //! connection; `h` and a descriptor, hand over to the next life; `q`, the disk is over
-//! its limit; `i`, is anything going on? From here: `r`, ready; `a`, something was
+//! its limit; `i`, is anything going on? From here: `w`, waiting for the rest of its
+//! command line, which comes next, at most once; `r`, ready; `a`, something was
 //! asked for; `b`, busy; `n`, idle; `k`, handed over; `f`, handing over failed and
 //! this life goes on. A message that is none of these means nothing.
 
@@ -10,8 +11,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+
+use crate::limits;
 
 /// What came.
 #[derive(Debug)]
@@ -27,12 +30,34 @@ pub(crate) enum Received {
 /// What the spawner is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tell {
+    Waiting,
     Ready,
     Activity,
     Busy,
     Idle,
     Kept,
     Failed,
+}
+
+/// Waits for the rest of the command line. `None`: the spawner has no use for this guest.
+pub(crate) fn await_the_rest(
+    control: BorrowedFd<'_>,
+) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
+    tell(control, Tell::Waiting)?;
+    let mut rest = vec![0; limits::REST_BYTES_MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [io::IoSliceMut::new(&mut rest)];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let length = retry_on_intr(|| recvmsg(control, &mut parts, &mut ancillary, flags))?.bytes;
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(passed) = message {
+            fds.extend(passed);
+        }
+    }
+    rest.truncate(length);
+    Ok((length > 0).then_some((rest, fds)))
 }
 
 /// Takes one message.
@@ -67,6 +92,7 @@ pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Received> {
 /// one without room for it is not told.
 pub(crate) fn tell(control: impl AsFd, what: Tell) -> io::Result<()> {
     let byte = match what {
+        Tell::Waiting => b"w",
         Tell::Ready => b"r",
         Tell::Activity => b"a",
         Tell::Busy => b"b",

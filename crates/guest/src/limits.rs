@@ -73,3 +73,6 @@ pub(crate) const BRIDGE_POLL_MS: u64 = 5;
 pub(crate) const CHILD_STACK_BYTES: usize = 64 << 10;
 /// Empty groups that are kept for the next commands.
 pub(crate) const STOCK_MAX: usize = 4;
+
+/// The rest of a command line that comes over the spawner's socket.
+pub(crate) const REST_BYTES_MAX: usize = 4 << 10;

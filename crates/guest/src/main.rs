@@ -56,6 +56,8 @@ const EXIT_BRIDGE: u8 = 6;
 /// Why the guest does not come up.
 #[derive(Debug, thiserror::Error)]
 enum SetupError {
+    #[error("the rest of the command line is missing or wrong")]
+    Options,
     #[error(transparent)]
     Kernel(#[from] io::Error),
     #[error(transparent)]
@@ -88,20 +90,29 @@ fn run() -> u8 {
             Ok(()) => 0,
             Err(_) => EXIT_SERVE,
         },
+        Err(SetupError::Options) => EXIT_OPTIONS,
         Err(SetupError::Kernel(_)) => EXIT_SETUP,
         Err(SetupError::Kept(_)) => EXIT_KEPT,
     }
 }
 
-fn set_up(options: Options) -> Result<Guest, SetupError> {
-    sys::hide()?;
+fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     child::set_limits()?;
     let signals = sys::child_signals()?;
+    let filter = seccomp::install().map_err(io::Error::other)?;
+    // Up to here everything is the same for all, and may be done before there is one.
+    if let Some(control) = options.awaits_the_rest() {
+        let (args, fds) = control::await_the_rest(control.as_fd())?.ok_or(SetupError::Options)?;
+        options.take_the_rest(&args, fds).ok_or(SetupError::Options)?;
+    }
+    if let Some(user) = options.user {
+        sys::become_user(user)?;
+    }
+    sys::hide()?;
     sys::drop_capabilities()?;
     if matches!(options.way, Way::Control(_)) {
         sys::die_with_parent()?;
     }
-    let filter = seccomp::install().map_err(io::Error::other)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();

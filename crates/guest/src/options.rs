@@ -1,6 +1,8 @@
 //! The command line: descriptors by number, and a few facts.
 //!
-//! Owns its form, which only the spawner of the same build writes.
+//! Owns its form, which only the spawner of the same build writes. A guest that is
+//! reached by the spawner's socket may be started before it is known whose it is; the
+//! rest of its command line then comes over the socket.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -48,12 +50,13 @@ pub(crate) struct Options {
     pub(crate) file_bytes_max: u64,
     /// What an earlier life handed over.
     pub(crate) kept: Option<OwnedFd>,
+    /// Who to become first, in its own user namespace.
+    pub(crate) user: Option<u32>,
 }
 
-impl Role {
-    /// Reads `--name value` pairs. `None`: something is missing or unknown.
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Option<Self> {
-        let mut options = Options {
+impl Default for Options {
+    fn default() -> Self {
+        Self {
             generation: None,
             way: Way::Stdio,
             output: None,
@@ -63,35 +66,78 @@ impl Role {
             pids_max: None,
             file_bytes_max: limits::FILE_BYTES_MAX,
             kept: None,
-        };
+            user: None,
+        }
+    }
+}
+
+impl Options {
+    /// Takes one `--name value` pair. `None`: it is unknown, or no descriptor is there.
+    fn take(
+        &mut self,
+        name: &str,
+        value: String,
+        mut descriptor: impl FnMut(&str) -> Option<OwnedFd>,
+    ) -> Option<()> {
+        match name {
+            "--generation" => self.generation = Some(Generation::new(value).ok()?),
+            "--pids" => self.pids_max = Some(value.parse().ok()?),
+            "--file-bytes" => self.file_bytes_max = value.parse().ok()?,
+            "--user" => self.user = Some(value.parse().ok()?),
+            "--listen" => self.way = Way::Listen(value.into()),
+            "--control" => self.way = Way::Control(descriptor(&value)?),
+            "--output" => self.output = Some(descriptor(&value)?),
+            "--cgroup2" => self.cgroup2 = Some(descriptor(&value)?),
+            "--freezer" => self.freezer = Some(descriptor(&value)?),
+            "--memory-events" => self.memory_events = Some(descriptor(&value)?),
+            "--kept" => self.kept = Some(descriptor(&value)?),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Whether nothing is missing.
+    fn is_whole(&self) -> bool {
+        let named = self.generation.is_some() && self.pids_max.is_some();
+        named || matches!(self.way, Way::Listen(_))
+    }
+
+    /// The socket over which the rest is to come, if it is not there yet.
+    pub(crate) fn awaits_the_rest(&self) -> Option<&OwnedFd> {
+        match &self.way {
+            Way::Control(control) if !self.is_whole() => Some(control),
+            _ => None,
+        }
+    }
+
+    /// Takes the rest; a descriptor is named by its place among those that came along.
+    /// `None`: something is missing or unknown.
+    pub(crate) fn take_the_rest(&mut self, args: &[u8], fds: Vec<OwnedFd>) -> Option<()> {
+        let mut fds: Vec<Option<OwnedFd>> = fds.into_iter().map(Some).collect();
+        let mut args = std::str::from_utf8(args).ok()?.split('\0');
+        while let Some(name) = args.next() {
+            let value = args.next()?.to_owned();
+            self.take(name, value, |place| fds.get_mut(place.parse::<usize>().ok()?)?.take())?;
+        }
+        self.is_whole().then_some(())
+    }
+}
+
+impl Role {
+    /// Reads `--name value` pairs. `None`: something is missing or unknown.
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Options::default();
         while let Some(name) = args.next() {
             if name == "--stdio" {
                 continue;
             }
             let value = args.next()?;
-            let descriptor =
-                |value: &str| -> Option<OwnedFd> { sys::inherited(value.parse().ok()?).ok() };
-            match name.as_str() {
-                "--bridge" => return args.next().is_none().then_some(Self::Bridge(value.into())),
-                "--generation" => options.generation = Some(Generation::new(value).ok()?),
-                "--pids" => options.pids_max = Some(value.parse().ok()?),
-                "--file-bytes" => options.file_bytes_max = value.parse().ok()?,
-                "--listen" => options.way = Way::Listen(value.into()),
-                "--control" => options.way = Way::Control(descriptor(&value)?),
-                "--output" => options.output = Some(descriptor(&value)?),
-                "--cgroup2" => options.cgroup2 = Some(descriptor(&value)?),
-                "--freezer" => options.freezer = Some(descriptor(&value)?),
-                "--memory-events" => options.memory_events = Some(descriptor(&value)?),
-                "--kept" => options.kept = Some(descriptor(&value)?),
-                _ => return None,
+            if name == "--bridge" {
+                return args.next().is_none().then_some(Self::Bridge(value.into()));
             }
+            options.take(&name, value, |number| sys::inherited(number.parse().ok()?).ok())?;
         }
-        let whole = match options.way {
-            Way::Control(_) | Way::Stdio => {
-                options.generation.is_some() && options.pids_max.is_some()
-            }
-            Way::Listen(_) => true,
-        };
+        let whole = options.is_whole() || options.awaits_the_rest().is_some();
         whole.then(|| Self::Guest(Box::new(options)))
     }
 }
@@ -122,5 +168,28 @@ mod tests {
         assert_eq!(options.pids_max, Some(5));
         assert!(matches!(parse(&["--listen", "/a"]), Some(Role::Guest(_))));
         assert!(matches!(parse(&["--bridge", "/a"]), Some(Role::Bridge(_))));
+    }
+
+    #[test]
+    fn the_rest_comes_later_and_whole() {
+        let control = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let waiting = || Options { way: Way::Control(control()), ..Options::default() };
+        for (rest, fds) in [
+            ("", 0),
+            ("--generation\0g", 0),
+            ("--generation\0g\0--pids\01\0--wat\01", 0),
+            ("--generation\0g\0--pids\01\0--output", 1),
+            ("--generation\0g\0--pids\01\0--output\01", 1),
+            ("--generation\0g\0--pids\01\0--output\00\0--kept\00", 1),
+        ] {
+            let fds = std::iter::repeat_with(control).take(fds).collect();
+            assert!(waiting().take_the_rest(rest.as_bytes(), fds).is_none(), "{rest:?}");
+        }
+        let mut options = waiting();
+        assert!(options.awaits_the_rest().is_some());
+        let rest = b"--generation\0g\0--pids\05\0--user\00\0--output\00\0--kept\01";
+        options.take_the_rest(rest, vec![control(), control()]).expect("these are whole");
+        assert!(options.output.is_some() && options.kept.is_some() && options.user == Some(0));
+        assert!(options.awaits_the_rest().is_none());
     }
 }

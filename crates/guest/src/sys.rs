@@ -106,6 +106,18 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
+/// Becomes a user and group of its own user namespace, with no other groups where the
+/// namespace allows to give those up. While this process has one thread.
+pub(crate) fn become_user(id: u32) -> io::Result<()> {
+    // SAFETY: no memory is passed but a null list of length zero.
+    unsafe {
+        libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>());
+        check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
+        check(libc::syscall(libc::SYS_setresuid, id, id, id))?;
+    }
+    Ok(())
+}
+
 /// Switches this thread, and no other, to the sandbox's user, for good.
 ///
 /// The wrappers of the C library would switch every thread, hence the raw calls.

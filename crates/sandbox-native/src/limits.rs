@@ -25,10 +25,8 @@ pub const GUEST_START_MS_MAX: u64 = 10_000;
 pub const STOCK_MAX: usize = 3;
 /// What the process that makes them says of one.
 pub const BLANK_BYTES_MAX: usize = 128;
-/// What such a process is told of its sandbox: paths of layers, most of all.
-pub const TOLD_BYTES_MAX: usize = 256 << 10;
-/// Descriptors with one message (`SCM_MAX_FD` of the kernel).
-pub const FDS_MAX: usize = 253;
+/// Descriptors with one message inside of the spawner, or to a guest.
+pub const FDS_MAX: usize = 2;
 /// Times that a guest which dies under a new connection is asked for again.
 pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
 /// Between two of them.

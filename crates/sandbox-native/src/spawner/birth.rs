@@ -1,22 +1,26 @@
-//! The spawner's side of a birth: a blank is told what to become, its ids are mapped,
-//! and its guest serves.
+//! A birth: a blank gets its root, its ids and its name, and serves.
 //!
-//! Owns the handshake with the new process. A birth that fails leaves no process behind.
+//! Owns the handshake with the guest that waits in it. Until that is told whose it is,
+//! the spawner does everything that takes rights, from outside. A birth that fails
+//! leaves no process behind.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 
+use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use outrigger_sandbox::{Generation, Spec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, recv};
-use serde::{Deserialize, Serialize};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::blank::{self, Blank};
 use super::ids::Lease;
-use super::root::{Packed, Plan, Prepared};
-use super::setup::{GO, MAP, READY};
+use super::root::{Home, Plan, Prepared, Ready};
+use super::setup::{READY, WAITING};
 use super::stock::Stock;
+use super::sys;
 use crate::cgroup::Group;
 
 /// What is to be born.
@@ -31,21 +35,6 @@ pub(super) struct Order<'a> {
     pub(super) kept: Option<OwnedFd>,
 }
 
-/// What a blank is told, beside descriptors: those of the root, then what is kept.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
-    pub(super) generation: Generation,
-    /// Processes of the commands together.
-    pub(super) pids_max: u32,
-    /// Largest file that a command can make, in bytes.
-    pub(super) file_bytes_max: u64,
-    /// The guest's id inside.
-    pub(super) inside: u32,
-    pub(super) root: Option<Packed>,
-    /// Whether there is a table of commands of an earlier life.
-    pub(super) kept: bool,
-}
-
 /// A guest that serves.
 #[derive(Debug)]
 pub(super) struct Born {
@@ -58,16 +47,44 @@ pub(super) struct Born {
 #[derive(Debug)]
 pub(super) struct Unborn {
     blank: Blank,
-    mapped: bool,
+    home: Rc<Home>,
+    /// What it is told when it waits for that.
+    untold: Option<Untold>,
+}
+
+#[derive(Debug)]
+struct Untold {
+    root: Ready,
+    map: String,
+    file_bytes_max: u64,
+    args: Vec<String>,
+    kept: Option<OwnedFd>,
 }
 
 /// Has a guest begin.
 pub(super) fn conceive(order: Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
-    let blank = stock.take(&order.prepared.namespace)?;
-    let owner = order.lease.guest();
-    let limited = stock.mould.groups.limit(&blank.group, order.spec, owner);
-    match limited.and_then(|()| tell(order, &blank)) {
-        Ok(()) => Ok(Unborn { blank, mapped: false }),
+    let Order { plan, prepared, lease, spec, generation, kept } = order;
+    let blank = stock.take(&prepared.namespace)?;
+    let home = Rc::clone(&stock.mould.home);
+    let limited = stock.mould.groups.limit(&blank.group, spec, lease.guest());
+    match limited.and_then(|()| plan.ready(prepared, &home)) {
+        Ok(root) => {
+            let args = vec![
+                ("--generation", generation.to_string()),
+                ("--pids", spec.pids_max.to_string()),
+                ("--file-bytes", spec.disk_bytes_max.to_string()),
+                ("--user", lease.inside().to_string()),
+            ];
+            let args = args.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+            let untold = Untold {
+                root,
+                map: lease.map(),
+                file_bytes_max: spec.disk_bytes_max,
+                args: args.collect(),
+                kept,
+            };
+            Ok(Unborn { blank, home, untold: Some(untold) })
+        }
         Err(error) => {
             blank.discard();
             Err(error)
@@ -81,23 +98,45 @@ impl Unborn {
         &self.blank.control
     }
 
+    /// Whether it has something to say.
+    pub(super) fn speaks(&self) -> bool {
+        let mut fds = [sys::pollfd(&self.blank.control)];
+        sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+    }
+
     /// Hears it, and answers; waits for no more than one word. `true`: it serves.
-    pub(super) fn hear(&mut self, lease: &Lease) -> io::Result<bool> {
-        let Blank { pid, control, .. } = &self.blank;
-        if self.mapped {
+    pub(super) fn hear(&mut self) -> io::Result<bool> {
+        let control = &self.blank.control;
+        let Some(untold) = self.untold.take() else {
             return expect(control, READY).map(|()| true);
-        }
-        expect(control, MAP)?;
-        let map = lease.map();
+        };
+        expect(control, WAITING)?;
+        self.tell(untold).map(|()| false)
+    }
+
+    /// Makes it what it is to be.
+    fn tell(&self, untold: Untold) -> io::Result<()> {
+        let Blank { pid, control, .. } = &self.blank;
+        let Untold { root, map, file_bytes_max, mut args, kept } = untold;
+        let process = format!("/proc/{pid}");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mounts = rustix::fs::open(format!("{process}/ns/mnt"), flags, Mode::empty())?;
+        let output = root.attach(mounts.as_fd(), &self.home)?;
+        limit_files(*pid, file_bytes_max)?;
         // Root of a namespace may map many ids; with one, giving up groups stays forbidden.
         for file in ["uid_map", "gid_map"] {
-            write_map(&format!("/proc/{pid}/{file}"), &map).map_err(|error| {
+            write_map(&format!("{process}/{file}"), &map).map_err(|error| {
                 io::Error::new(error.kind(), format!("cannot map user ids ({file}): {error}"))
             })?;
         }
-        blank::send(control, GO, &[], SendFlags::empty())?;
-        self.mapped = true;
-        Ok(false)
+        // Descriptors are named by their place.
+        let mut fds = vec![output.as_fd()];
+        args.extend(["--output", "0"].map(str::to_owned));
+        if let Some(kept) = &kept {
+            fds.push(kept.as_fd());
+            args.extend(["--kept", "1"].map(str::to_owned));
+        }
+        blank::send(control, args.join("\0").as_bytes(), &fds, SendFlags::empty())
     }
 
     /// It serves, and these are its groups.
@@ -112,26 +151,13 @@ impl Unborn {
     }
 }
 
-/// Makes what only the spawner can, and tells the blank of it.
-fn tell(order: Order<'_>, blank: &Blank) -> io::Result<()> {
-    let Order { plan, prepared, lease, spec, generation, kept } = order;
-    let (root, fds) = plan.ready(prepared)?.pack();
-    let told = Told {
-        generation: generation.clone(),
-        pids_max: spec.pids_max,
-        file_bytes_max: spec.disk_bytes_max,
-        inside: lease.inside(),
-        root: Some(root),
-        kept: kept.is_some(),
-    };
-    let told = postcard::to_allocvec(&told).map_err(io::Error::other)?;
-    let fds: Vec<BorrowedFd<'_>> =
-        fds.iter().map(|fd| fd.as_fd()).chain(kept.iter().map(AsFd::as_fd)).collect();
-    match blank::send(&blank.control, &told, &fds, SendFlags::empty()) {
-        // It may have said why it left before it was told.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => expect(&blank.control, GO),
-        sent => sent,
-    }
+/// No file of the sandbox's grows above its disk, whoever writes it; nor does what the
+/// guest hands over.
+fn limit_files(pid: i32, disk_bytes_max: u64) -> io::Result<()> {
+    let bytes = Some(disk_bytes_max.max(HANDED_OVER_BYTES_MAX));
+    let limit = Rlimit { current: bytes, maximum: bytes };
+    prlimit(Pid::from_raw(pid), Resource::Fsize, limit)?;
+    Ok(())
 }
 
 fn write_map(path: &str, map: &str) -> io::Result<()> {

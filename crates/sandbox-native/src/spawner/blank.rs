@@ -2,7 +2,8 @@
 //!
 //! Owns how one is made: its groups, the fork, and the socket over which it is told
 //! what to become. It holds nothing of any sandbox and has all that sandboxes have in
-//! common, which is most of what a birth takes; see [`setup`] for its own side.
+//! common, which is most of what a birth takes: it even executes the guest program, which
+//! waits to be told whose it is. See [`setup`] for its own side.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,6 +15,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use super::root::Home;
 use super::setup::{self, Child};
 use super::sys::{self, Fork};
 use crate::cgroup::{Group, Groups, Handles};
@@ -37,8 +39,9 @@ pub(super) struct Mould {
     /// The guest program, a sealed memory file.
     pub(super) program: OwnedFd,
     pub(super) groups: Groups,
-    /// The mount namespace of the spawner.
-    pub(super) home: OwnedFd,
+    pub(super) home: Rc<Home>,
+    /// What guests are left of their rights in their own user namespace.
+    pub(super) capabilities: &'static [u32],
 }
 
 /// See the module.
@@ -89,14 +92,9 @@ impl Mould {
             Fork::Parent { pid, pidfd } => Ok((pid, pidfd, control)),
             Fork::Child => {
                 drop(control);
-                let (program, home) = (self.program.as_fd(), self.home.as_fd());
-                setup::run(Child {
-                    control: theirs,
-                    program,
-                    handles,
-                    prepared: prepared.as_fd(),
-                    home,
-                })
+                let (program, prepared) = (self.program.as_fd(), prepared.as_fd());
+                let capabilities = self.capabilities;
+                setup::run(Child { control: theirs, program, handles, prepared, capabilities })
             }
         }
     }

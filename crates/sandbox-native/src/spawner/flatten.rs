@@ -56,7 +56,7 @@ impl Sandboxes {
             // No process of a sandbox ever has it.
             shm_bytes: limits::ROOT_BYTES_MAX,
         };
-        let ready = plan.ready(self.prepared.insert(prepared))?;
+        let maps = plan.maps(self.prepared.insert(prepared))?;
         let work = |merged: std::path::PathBuf| {
             copy::copy(&merged, &tree)?;
             let dir = fs::File::open(scratch.dir())?;
@@ -66,7 +66,7 @@ impl Sandboxes {
                 .ok_or_else(|| io::Error::other("the new layer is too large"))?;
             Ok(found.as_bytes().to_vec())
         };
-        let task = Task::start_from(|| ready.merged(), work)?;
+        let task = Task::start_from(|| plan.merged(&maps), work)?;
         self.making.insert(layer.clone());
         Ok((task, layer))
     }

@@ -21,11 +21,10 @@ mod tests;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{CWD, Mode, OFlags};
-use serde::{Deserialize, Serialize};
 
 use self::disk::{DISK, OUTPUT, Tree, make_disk};
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
@@ -34,7 +33,7 @@ use super::sys;
 pub(super) use self::prepared::Prepared;
 
 /// What a sandbox stands on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     /// Programs and libraries of the host, read-only; of the disk some parts are seen.
     HostTools,
@@ -43,7 +42,7 @@ pub(super) enum Base {
 }
 
 /// A sealed tree below a disk. Anything that was once a disk can be one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Lower {
     /// Where it is.
     pub(super) tree: PathBuf,
@@ -53,7 +52,7 @@ pub(super) struct Lower {
 }
 
 /// What a root is made from.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Plan {
     /// An empty directory to mount on.
     pub(super) staging: PathBuf,
@@ -76,53 +75,139 @@ pub(super) struct Plan {
     pub(super) shm_bytes: u64,
 }
 
-/// A plan with all that must be made before the process that carries it out.
+/// For each lower of a plan the map of its owners.
+pub(super) type LowerMaps = Vec<Option<Rc<OwnedFd>>>;
+
+/// The trees of a root, not attached to anything yet.
 #[derive(Debug)]
 pub(super) struct Ready {
     plan: Plan,
-    /// For each lower the map of its owners.
-    maps: Vec<Option<Rc<OwnedFd>>>,
-    /// The parts of a disk that stands on nothing, as [`parts`] gives them.
-    parts: Vec<OwnedFd>,
+    trees: Trees,
 }
 
-/// A [`Ready`] on its way to another process, beside its descriptors.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Packed {
-    plan: Plan,
-    /// For each lower whether a map of its owners is there.
-    maps: Vec<bool>,
-    parts: usize,
+#[derive(Debug)]
+struct Trees {
+    /// Whole outputs, for the guest to write.
+    output: OwnedFd,
+    /// The same as they are seen inside.
+    seen: OwnedFd,
+    rest: Rest,
+}
+
+#[derive(Debug)]
+enum Rest {
+    /// Each of [`DISK`].
+    Parts(Vec<OwnedFd>),
+    /// The root itself.
+    Whole(OwnedFd),
+}
+
+/// Where the spawner is at home, to come back from other mount namespaces.
+#[derive(Debug)]
+pub(super) struct Home {
+    namespace: OwnedFd,
+    root: OwnedFd,
+}
+
+impl Home {
+    /// Here.
+    pub(super) fn here() -> io::Result<Self> {
+        let open = |path, flags: OFlags| {
+            doing("open", path, rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()))
+        };
+        let namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
+        Ok(Self { namespace, root: open("/", OFlags::PATH | OFlags::DIRECTORY)? })
+    }
+
+    /// Does something after going elsewhere, and comes back. A process that can't come
+    /// back ends: it would serve from the wrong place. To be called with one thread.
+    fn away<T>(
+        &self,
+        go: impl FnOnce() -> io::Result<()>,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        go()?;
+        let done = work();
+        let back = sys::enter_mounts(self.namespace.as_fd())
+            .and_then(|()| Ok(rustix::process::fchdir(&self.root)?))
+            .and_then(|()| Ok(rustix::process::chroot(".")?));
+        if back.is_err() {
+            sys::leave(1);
+        }
+        done
+    }
 }
 
 impl Plan {
-    /// Makes what the spawner alone can, and what is missing of the sandbox's own tree.
-    /// To be called while nothing of the sandbox runs.
-    pub(super) fn ready(self, prepared: &Prepared) -> io::Result<Ready> {
+    fn is_plain(&self) -> bool {
+        self.base == Base::HostTools && self.lowers.is_empty()
+    }
+
+    /// The maps of its lowers, which the spawner alone can make.
+    pub(super) fn maps(&self, prepared: &Prepared) -> io::Result<LowerMaps> {
         let map = |lower: &Lower| {
             let from = lower.first_id.filter(|from| *from != self.owner);
             from.map(|from| prepared.maps.get(from, self.owner)).transpose()
         };
-        let maps = self.lowers.iter().map(map).collect::<io::Result<_>>()?;
-        let plain = self.base == Base::HostTools && self.lowers.is_empty();
-        make_disk(&self.upper, self.owner, self.agent, plain)?;
-        let parts = if plain {
-            parts(&Tree::open(&self.upper, self.owner, self.agent)?)?
+        self.lowers.iter().map(map).collect()
+    }
+
+    /// Makes what is missing of the sandbox's own tree, and all trees of its root. To be
+    /// called by a process with one thread, while nothing of the sandbox runs.
+    pub(super) fn ready(self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
+        let maps = self.maps(prepared)?;
+        make_disk(&self.upper, self.owner, self.agent, self.is_plain())?;
+        let trees = if self.is_plain() {
+            Tree::open(&self.upper, self.owner, self.agent).and_then(|tree| self.trees(&tree))
         } else {
-            Vec::new()
+            home.away(leave_mounts, || self.trees(&self.own_tree(&maps)?.1))
         };
-        Ok(Ready { plan: self, maps, parts })
+        Ok(Ready { trees: trees?, plan: self })
+    }
+
+    /// Takes the trees out of that of the sandbox.
+    fn trees(&self, tree: &Tree) -> io::Result<Trees> {
+        let part = |part, attributes| mounts::copy_with(tree.top(), part, attributes);
+        let output = part(OUTPUT, NOSUID | NODEV | NOEXEC)?;
+        let seen = part(OUTPUT, RDONLY | NOSUID | NODEV | NOEXEC)?;
+        let rest = match self.base {
+            Base::HostTools => {
+                let parts = DISK.iter().map(|(inside, _)| part(inside, NOSUID | NODEV));
+                Rest::Parts(parts.collect::<io::Result<_>>()?)
+            }
+            Base::Image => {
+                for inside in ["dev", "proc", "run"] {
+                    tree.directory(inside, 0o755, self.owner)?;
+                }
+                Rest::Whole(mounts::copy(tree.top(), ".")?)
+            }
+        };
+        Ok(Trees { output, seen, rest })
+    }
+
+    /// The tree of the sandbox, mounted in a namespace that was just left to itself.
+    fn own_tree(&self, maps: &LowerMaps) -> io::Result<(PathBuf, Tree)> {
+        mounts::make_private()?;
+        let path = overlay::lay(self, maps)?;
+        let tree = Tree::open(&path, self.owner, self.agent)?;
+        let umask = rustix::process::umask(Mode::empty());
+        tree.complete()?;
+        rustix::process::umask(umask);
+        Ok((path, tree))
+    }
+
+    /// Mounts the tree as its sandbox would see it, in a namespace of its own, and gives
+    /// where. To be called by a process with one thread, which ends soon.
+    pub(super) fn merged(&self, maps: &LowerMaps) -> io::Result<PathBuf> {
+        leave_mounts()?;
+        self.own_tree(maps).map(|(path, _)| path)
     }
 }
 
-/// What is seen of a disk among the host's tools: whole outputs for the guest to write,
-/// the same as they are seen inside, and each of [`DISK`].
-fn parts(tree: &Tree) -> io::Result<Vec<OwnedFd>> {
-    let part = |part, attributes| mounts::copy_with(tree.top(), part, attributes);
-    let output = part(OUTPUT, NOSUID | NODEV | NOEXEC);
-    let seen = part(OUTPUT, RDONLY | NOSUID | NODEV | NOEXEC);
-    let others = DISK.iter().map(|(inside, _)| part(inside, NOSUID | NODEV));
-    [output, seen].into_iter().chain(others).collect()
+/// Leaves the mounts of all others to them. To be called by a process with one thread.
+fn leave_mounts() -> io::Result<()> {
+    // SAFETY: the caller has one thread.
+    doing("leave the mounts of", "/", unsafe { sys::unshare(libc::CLONE_NEWNS) })
 }
 
 /// Enters a root that has all but what is a sandbox's own. To be called by a process
@@ -136,98 +221,48 @@ pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 impl Ready {
-    /// Everything of it but its descriptors, which are given beside.
-    pub(super) fn pack(self) -> (Packed, Vec<Rc<OwnedFd>>) {
-        let Self { plan, maps, parts } = self;
-        let packed =
-            Packed { plan, maps: maps.iter().map(Option::is_some).collect(), parts: parts.len() };
-        let fds = parts.into_iter().map(Rc::new).chain(maps.into_iter().flatten()).collect();
-        (packed, fds)
-    }
-
-    /// The opposite of [`Ready::pack`]. `None`: a descriptor is missing.
-    pub(super) fn unpack(packed: Packed, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
-        let Packed { plan, maps, parts } = packed;
-        let parts = (0..parts).map(|_| fds.next()).collect::<Option<_>>()?;
-        let map = |there| if there { fds.next().map(|fd| Some(Rc::new(fd))) } else { Some(None) };
-        let maps = maps.into_iter().map(map).collect::<Option<_>>()?;
-        Some(Self { plan, maps, parts })
-    }
-
-    /// Turns the root that [`enter_prepared`] made to that of the sandbox. Gives the
-    /// directory for whole outputs, through which files can be made. `home` is the
-    /// spawner's mount namespace. To be called by a process with one thread.
-    pub(super) fn enter(self, home: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        match self.plan.base {
-            Base::HostTools => self.enter_tools(home),
-            Base::Image => self.enter_image(home),
-        }
-    }
-
-    /// The tree of the sandbox, mounted in a namespace of its own.
-    fn own_tree(&self) -> io::Result<(PathBuf, Tree)> {
-        // SAFETY: the caller has one thread.
-        doing("leave the mounts of", "/", unsafe { sys::unshare(libc::CLONE_NEWNS) })?;
-        mounts::make_private()?;
-        let path = overlay::lay(&self.plan, &self.maps)?;
-        let tree = Tree::open(&path, self.plan.owner, self.plan.agent)?;
-        let umask = rustix::process::umask(Mode::empty());
-        tree.complete()?;
-        rustix::process::umask(umask);
-        Ok((path, tree))
-    }
-
-    /// Mounts the tree as its sandbox would see it, in a namespace of its own, and gives
-    /// where. To be called by a process with one thread, which ends soon.
-    pub(super) fn merged(&self) -> io::Result<PathBuf> {
-        self.own_tree().map(|(path, _)| path)
-    }
-
-    /// The parts of the tree, also where it stands on something.
-    fn into_parts(self, home: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
-        if !self.parts.is_empty() {
-            return Ok(self.parts);
-        }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let own = "/proc/self/ns/mnt";
-        let own = doing("open", own, rustix::fs::open(own, flags, Mode::empty()))?;
-        doing("go back to", "the spawner's mounts", sys::enter_mounts(home))?;
-        let parts = parts(&self.own_tree()?.1)?;
-        doing("enter", "the prepared root", sys::enter_mounts(own.as_fd()))?;
-        Ok(parts)
-    }
-
-    fn enter_tools(self, home: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        let (tty_group, shm_bytes) = (self.plan.tty_group, self.plan.shm_bytes);
-        let mut parts = self.into_parts(home)?.into_iter();
-        let (Some(output), Some(seen)) = (parts.next(), parts.next()) else {
-            return Err(io::Error::other("the parts of the disk are missing"));
-        };
-        for ((inside, _), part) in DISK.iter().zip(parts) {
-            mounts::attach(&part, CWD, inside)?;
-        }
-        mounts::attach(&seen, CWD, OUTPUT)?;
-        kernel::shared(&open_place("/dev")?, tty_group, shm_bytes)?;
-        doing("enter", "/", rustix::process::chdir("/"))?;
-        Ok(output)
-    }
-
-    fn enter_image(self, home: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        doing("go back to", "the spawner's mounts", sys::enter_mounts(home))?;
-        let plan = &self.plan;
-        let (path, tree) = self.own_tree()?;
-        let output = mounts::copy_with(tree.top(), OUTPUT, NOSUID | NODEV | NOEXEC)?;
-        let seen = mounts::copy_with(tree.top(), OUTPUT, RDONLY | NOSUID | NODEV | NOEXEC)?;
-        let directory = |name| tree.directory(name, 0o755, plan.owner);
-        mounts::attach_on(&seen, &directory(OUTPUT)?, OUTPUT)?;
-        directory("run")?;
-        let dev = kernel::devices(&directory("dev")?, open_place("/dev")?)?;
-        kernel::processes(&kernel::new_proc()?, &directory("proc")?, &dev)?;
-        kernel::shared(&dev, plan.tty_group, plan.shm_bytes)?;
-        mounts::enter(&path)?;
-        Ok(output)
+    /// Turns a root that [`enter_prepared`] made to that of the sandbox, from outside of
+    /// its namespace. Gives the directory for whole outputs, through which files can be
+    /// made. To be called by a process with one thread, before anything of the sandbox runs.
+    pub(super) fn attach(self, namespace: BorrowedFd<'_>, home: &Home) -> io::Result<OwnedFd> {
+        let Self { plan, trees: Trees { output, seen, rest } } = self;
+        let go = || doing("enter", "the root", sys::enter_mounts(namespace));
+        home.away(go, || {
+            match rest {
+                Rest::Parts(parts) => plan.attach_parts(&parts, &seen),
+                Rest::Whole(root) => plan.attach_whole(root, &seen),
+            }?;
+            Ok(output)
+        })
     }
 }
+
+impl Plan {
+    fn attach_parts(&self, parts: &[OwnedFd], seen: &OwnedFd) -> io::Result<()> {
+        for ((inside, _), part) in DISK.iter().zip(parts) {
+            mounts::attach(part, CWD, inside)?;
+        }
+        mounts::attach(seen, CWD, OUTPUT)?;
+        kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)
+    }
+
+    /// What the kernel gives a sandbox is taken over from the prepared root.
+    fn attach_whole(&self, root: OwnedFd, seen: &OwnedFd) -> io::Result<()> {
+        mounts::attach(&root, CWD, STEP)?;
+        let tree = Tree::at(root, self.owner, self.agent);
+        let place = |inside| tree.directory(inside, 0o755, self.owner);
+        mounts::attach_on(seen, &place(OUTPUT)?, OUTPUT)?;
+        kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)?;
+        for inside in ["dev", "proc"] {
+            let part = mounts::copy_all(&Path::new("/").join(inside), 0)?;
+            mounts::attach_on(&part, &place(inside)?, inside)?;
+        }
+        mounts::enter(&Path::new("/").join(STEP))
+    }
+}
+
+/// Where in the prepared root another is mounted before it takes its place.
+const STEP: &str = "run";
 
 /// Opens a directory that is trusted, to name it.
 fn open_place(path: &str) -> io::Result<OwnedFd> {

@@ -116,7 +116,7 @@ impl Expected {
 
     /// Hears what it has to say. `true`: it serves.
     pub(super) fn hear(&mut self) -> Result<bool, Error> {
-        self.unborn.hear(&self.lease).map_err(not_started)
+        self.unborn.hear().map_err(not_started)
     }
 
     /// Waits until it serves.
@@ -312,7 +312,14 @@ impl Sandboxes {
         };
         let prepared = self.prepared.insert(prepared);
         let order = Order { plan, prepared, lease: &lease, spec, generation: &generation, kept };
-        let unborn = conceive(order, &mut self.stock).map_err(not_started)?;
+        let mut unborn = conceive(order, &mut self.stock).map_err(not_started)?;
+        // One that was made ahead waits for its orders already.
+        if unborn.speaks()
+            && let Err(error) = unborn.hear()
+        {
+            unborn.discard();
+            return Err(not_started(error));
+        }
         let (spec, read_only) = (spec.clone(), read_only.to_owned());
         Ok(Expected { unborn, generation, spec, read_only, lease })
     }

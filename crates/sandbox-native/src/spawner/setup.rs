@@ -1,48 +1,39 @@
-//! What a new process does between its birth and becoming the guest.
+//! What a new process does between its birth and becoming a guest.
 //!
 //! Owns the order in which it takes its namespaces and gives up the host. It starts
-//! as a copy of the spawner, which holds no secret, waits as a blank until it is told
-//! whose it is, and ends by executing the guest program, after which nothing of the
-//! spawner's memory or descriptors is left. The user namespace comes last, so that
-//! neither guest nor commands have any rights over the other namespaces or the mounts.
+//! as a copy of the spawner, which holds no secret, and ends by executing the guest
+//! program, after which nothing of the spawner's memory or descriptors is left. The
+//! user namespace comes last, so that neither guest nor commands have any rights over
+//! the other namespaces or the mounts. It knows nothing of whose guest it will be.
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::net::{SendFlags, send};
 
-use super::birth::Told;
-use super::blank;
-use super::root::{Ready, enter_prepared};
+use super::root::enter_prepared;
 use super::sys;
 use crate::cgroup::Handles;
-use crate::limits;
 
-/// From spawner to child: the ids are mapped.
-pub(super) const GO: &[u8] = b"g";
-/// From child to spawner: the user namespace is there, map it.
-pub(super) const MAP: &[u8] = b"m";
+/// From the guest: it waits to be told whose it is.
+pub(super) const WAITING: &[u8] = b"w";
 /// From the guest: it serves.
 pub(super) const READY: &[u8] = b"r";
 
 /// Descriptor numbers of the guest, above the standard streams.
 const CONTROL: i32 = 3;
-const OUTPUT: i32 = 4;
-const CGROUP2: i32 = 5;
-const FREEZER: i32 = 6;
-const EVENTS: i32 = 7;
-const KEPT: i32 = 8;
-const PROGRAM: i32 = 9;
+const CGROUP2: i32 = 4;
+const FREEZER: i32 = 5;
+const EVENTS: i32 = 6;
+const PROGRAM: i32 = 7;
 /// Numbers that descriptors are moved above before they are put in place.
 const SCRATCH: i32 = 32;
 
 /// Capabilities of a guest with a range of ids, by number (linux/capability.h): to
 /// kill, to set groups and users, and to empty its bounding set.
-const GUEST_CAPABILITIES: [u32; 4] = [5, 6, 7, 8];
+pub(super) const GUEST_CAPABILITIES: [u32; 4] = [5, 6, 7, 8];
 
 /// What the child needs before it is told anything.
 #[derive(Debug)]
@@ -53,8 +44,8 @@ pub(super) struct Child<'a> {
     pub(super) handles: Handles,
     /// A mount namespace with what all roots have in common.
     pub(super) prepared: BorrowedFd<'a>,
-    /// The spawner's mount namespace.
-    pub(super) home: BorrowedFd<'a>,
+    /// What the guest is left of its rights in its own user namespace.
+    pub(super) capabilities: &'a [u32],
 }
 
 /// Becomes the guest, or reports why not and ends.
@@ -74,22 +65,6 @@ fn doing<T, E: Into<io::Error>>(what: &str, result: Result<T, E>) -> io::Result<
     })
 }
 
-fn await_go(control: &OwnedFd) -> io::Result<()> {
-    let mut byte = [0; 1];
-    match recv(control, &mut byte, RecvFlags::empty())? {
-        (_, 1) if byte == GO => Ok(()),
-        _ => Err(io::Error::other("the spawner gave up")),
-    }
-}
-
-/// No file of the sandbox's grows above its disk, whoever writes it; nor does what the
-/// guest hands over.
-fn limit_files(disk_bytes_max: u64) -> io::Result<()> {
-    let bytes = Some(disk_bytes_max.max(HANDED_OVER_BYTES_MAX));
-    let limit = Rlimit { current: bytes, maximum: bytes };
-    Ok(setrlimit(Resource::Fsize, limit)?)
-}
-
 fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::convert::Infallible> {
     sys::settle()?;
     // First, so that all that follows is charged to the sandbox, and while this
@@ -101,34 +76,16 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("bring the loopback interface up", sys::loopback_up())?;
     forget_segments();
     enter_prepared(child.prepared)?;
-    let (told, root, kept) = listen(&child.control)?;
-    let output = root.enter(child.home)?;
     // The groups that were entered above become the root of the namespace.
     // SAFETY: as above.
     doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
     // SAFETY: as above.
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;
-    send(&child.control, MAP, SendFlags::NOSIGNAL)?;
-    await_go(&child.control)?;
-    doing("limit its files", limit_files(told.file_bytes_max))?;
-    doing("take the sandbox's user", sys::become_user(told.inside))?;
-    let capabilities: &[u32] = if told.inside == 0 { &GUEST_CAPABILITIES } else { &[] };
-    doing("give up capabilities", sys::bound_capabilities(capabilities))?;
-    let error = execute(child, &told, kept.as_ref(), &output, report)?;
+    doing("give up capabilities", sys::bound_capabilities(child.capabilities))?;
+    // Its ids are mapped later, and who has none is not root of its namespace.
+    doing("keep capabilities", sys::keep_capabilities(child.capabilities))?;
+    let error = execute(child, report)?;
     doing("execute the guest program", Err(error))
-}
-
-/// Waits until it is told whose it is. It is not, if the spawner has no use for it.
-fn listen(control: &OwnedFd) -> io::Result<(Told, Ready, Option<OwnedFd>)> {
-    let mut bytes = vec![0; limits::TOLD_BYTES_MAX];
-    let (length, fds) = blank::receive(control.as_fd(), &mut bytes, RecvFlags::empty())?;
-    let mut told: Told = postcard::from_bytes(&bytes[..length]).map_err(io::Error::other)?;
-    let mut fds = fds.into_iter();
-    let missing = || io::Error::other("a descriptor got lost");
-    let root = told.root.take().ok_or_else(missing)?;
-    let root = Ready::unpack(root, &mut fds).ok_or_else(missing)?;
-    let kept = if told.kept { Some(fds.next().ok_or_else(missing)?) } else { None };
-    Ok((told, root, kept))
 }
 
 /// Lets segments of shared memory go with the last process that has them, so that a
@@ -140,27 +97,16 @@ fn forget_segments() {
 
 /// Puts every descriptor at its number, closes all others, and executes. A failure of
 /// that is still to be reported.
-fn execute(
-    child: Child<'_>,
-    told: &Told,
-    kept: Option<&OwnedFd>,
-    output: &OwnedFd,
-    report: BorrowedFd<'_>,
-) -> io::Result<io::Error> {
+fn execute(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<io::Error> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let Handles { unified, freezer, events, doors: _ } = &child.handles;
     let given = [
         (Some(child.control.as_fd()), CONTROL, "--control"),
-        (Some(output.as_fd()), OUTPUT, "--output"),
         (unified.as_ref().map(AsFd::as_fd), CGROUP2, "--cgroup2"),
         (freezer.as_ref().map(AsFd::as_fd), FREEZER, "--freezer"),
         (events.as_ref().map(AsFd::as_fd), EVENTS, "--memory-events"),
-        (kept.map(AsFd::as_fd), KEPT, "--kept"),
     ];
     let mut args = vec!["outrigger-guest".to_owned()];
-    args.extend(["--generation".to_owned(), told.generation.to_string()]);
-    args.extend(["--pids".to_owned(), told.pids_max.to_string()]);
-    args.extend(["--file-bytes".to_owned(), told.file_bytes_max.to_string()]);
     let mut moved = Vec::new();
     for (fd, number, name) in given {
         let Some(fd) = fd else { continue };

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::UNIX_EPOCH;
 
 use outrigger_sandbox::Isolation;
@@ -17,8 +18,10 @@ use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock
 use rustix::mount::{MountPropagationFlags, mount_change};
 
 use super::blank::Mould;
+use super::root::Home;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
+use super::setup;
 use super::sys::{self, Fork};
 use super::tier::{self, Tier};
 use super::{BUSY, READY};
@@ -106,9 +109,11 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     }
     let isolation = take_tier(state)?;
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let home = rustix::fs::open("/proc/self/ns/mnt", flags, Mode::empty())?;
-    let mould = Mould { program, groups, home };
+    let capabilities: &[u32] = match isolation {
+        Isolation::RootlessSingle => &[],
+        _ => &setup::GUEST_CAPABILITIES,
+    };
+    let mould = Mould { program, groups, home: Rc::new(Home::here()?), capabilities };
     let sandboxes = Sandboxes::open(state.to_owned(), isolation, mould)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);

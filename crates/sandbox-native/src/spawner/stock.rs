@@ -102,8 +102,7 @@ impl Maker {
                 Ok(Self { pid, pidfd, socket, prepared: Rc::clone(prepared) })
             }
             Fork::Child => {
-                let kept =
-                    [theirs.as_fd(), prepared.as_fd(), mould.program.as_fd(), mould.home.as_fd()];
+                let kept = [theirs.as_fd(), prepared.as_fd(), mould.program.as_fd()];
                 let ready = sys::die_with(spawner).and_then(|()| sys::keep_only(&kept));
                 let done = ready.and_then(|()| serve(&theirs, mould, prepared));
                 sys::leave(i32::from(done.is_err()))

@@ -260,18 +260,6 @@ pub(super) fn write_files_as(id: u32) {
     }
 }
 
-/// Becomes a user and group of its own user namespace, with no other groups where
-/// the namespace allows to give those up.
-pub(super) fn become_user(id: u32) -> io::Result<()> {
-    // SAFETY: no memory is passed but a null list of length zero. The process has one thread.
-    unsafe {
-        libc::setgroups(0, std::ptr::null());
-        check(libc::c_long::from(libc::setresgid(id, id, id)))?;
-        check(libc::c_long::from(libc::setresuid(id, id, id)))?;
-    }
-    Ok(())
-}
-
 /// Removes every capability from the bounding set but those of the list, so that
 /// the next exec gains no others.
 pub(super) fn bound_capabilities(keep: &[u32]) -> io::Result<()> {
@@ -283,6 +271,39 @@ pub(super) fn bound_capabilities(keep: &[u32]) -> io::Result<()> {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
             result => result?,
         };
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapHeader {
+    version: u32,
+    pid: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+/// Keeps these capabilities, and no others, over an exec by who is not root of its user
+/// namespace (ambient capabilities, see capabilities(7)). All are below number 32.
+pub(super) fn keep_capabilities(keep: &[u32]) -> io::Result<()> {
+    let bits = keep.iter().fold(0, |bits, capability| bits | 1 << capability);
+    // `_LINUX_CAPABILITY_VERSION_3`.
+    let header = CapHeader { version: 0x2008_0522, pid: 0 };
+    let mut data = [CapData::default(); 2];
+    data[0] = CapData { effective: bits, permitted: bits, inheritable: bits };
+    // SAFETY: both pointers are to live values of the layout of capset(2), version 3.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) })?;
+    for capability in keep {
+        let raise = libc::PR_CAP_AMBIENT_RAISE;
+        // SAFETY: no memory is passed.
+        let raised = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, *capability, 0, 0) };
+        check(libc::c_long::from(raised))?;
     }
     Ok(())
 }

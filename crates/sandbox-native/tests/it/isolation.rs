@@ -212,7 +212,11 @@ async fn a_secret_of_the_engine_is_nowhere_in_the_sandbox() {
     ];
     for fd in fds {
         let fd = fd.to_string_lossy().into_owned();
-        assert!(known.iter().any(|known| fd.contains(known)), "the spawner holds {fd}");
+        // Its way home from the roots that it makes, which guests are not given.
+        assert!(
+            fd == "/" || known.iter().any(|known| fd.contains(known)),
+            "the spawner holds {fd}"
+        );
     }
 }
 

@@ -46,6 +46,11 @@ impl Tree {
         Ok(Self { top: doing("open", top, open(CWD, top))?, owner, agent })
     }
 
+    /// A tree, by its first directory.
+    pub(super) fn at(top: OwnedFd, owner: u32, agent: u32) -> Self {
+        Self { top, owner, agent }
+    }
+
     pub(super) fn top(&self) -> &OwnedFd {
         &self.top
     }
