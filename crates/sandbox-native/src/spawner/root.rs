@@ -19,6 +19,7 @@ mod prepared;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use self::disk::{DISK, OUTPUT, Tree, make_disk};
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
+use crate::limits;
 
 pub(super) use self::prepared::Prepared;
 
@@ -102,11 +104,17 @@ enum Rest {
     Whole(OwnedFd),
 }
 
+/// The mount namespace of who asks.
+const OWN_MOUNTS: &str = "/proc/self/ns/mnt";
+
 /// Where the spawner is at home, to come back from other mount namespaces.
 #[derive(Debug)]
 pub(super) struct Home {
     namespace: OwnedFd,
     root: OwnedFd,
+    /// Namespaces in which trees were mounted and which nobody is in any more. To end one
+    /// takes longer than all the rest of a birth, so that is for when there is time.
+    left: RefCell<Vec<OwnedFd>>,
 }
 
 impl Home {
@@ -115,8 +123,33 @@ impl Home {
         let open = |path, flags: OFlags| {
             doing("open", path, rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()))
         };
-        let namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
-        Ok(Self { namespace, root: open("/", OFlags::PATH | OFlags::DIRECTORY)? })
+        let namespace = open(OWN_MOUNTS, OFlags::RDONLY)?;
+        let root = open("/", OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok(Self { namespace, root, left: RefCell::default() })
+    }
+
+    /// Whether there is anything to tidy.
+    pub(super) fn is_tidy(&self) -> bool {
+        self.left.borrow().is_empty()
+    }
+
+    /// Ends one namespace that was left.
+    pub(super) fn tidy(&self) {
+        drop(self.left.borrow_mut().pop());
+    }
+
+    /// Does something in a copy of the mounts here, which is left to be tidied.
+    fn aside<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        while self.left.borrow().len() >= limits::MOUNTS_LEFT_MAX {
+            self.tidy();
+        }
+        self.away(leave_mounts, || {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let own =
+                doing("open", OWN_MOUNTS, rustix::fs::open(OWN_MOUNTS, flags, Mode::empty()))?;
+            self.left.borrow_mut().push(own);
+            work()
+        })
     }
 
     /// Does something after going elsewhere, and comes back. A process that can't come
@@ -160,7 +193,7 @@ impl Plan {
         let trees = if self.is_plain() {
             Tree::open(&self.upper, self.owner, self.agent).and_then(|tree| self.trees(&tree))
         } else {
-            home.away(leave_mounts, || self.trees(&self.own_tree(&maps)?.1))
+            home.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
         Ok(Ready { trees: trees?, plan: self })
     }

@@ -28,7 +28,7 @@ use super::layers::Layer;
 use super::live::Living;
 use super::origin::base_of;
 use super::record::{self, Outlasts};
-use super::root::{Base, Lower, Plan, Prepared};
+use super::root::{Base, Home, Lower, Plan, Prepared};
 use super::snapshots::{self, Kept};
 use super::stock::Stock;
 use super::store::{self, Place, Store, private};
@@ -322,6 +322,11 @@ impl Sandboxes {
         }
         let (spec, read_only) = (spec.clone(), read_only.to_owned());
         Ok(Expected { unborn, generation, spec, read_only, lease })
+    }
+
+    /// What was put off until there is time.
+    pub(super) fn home(&self) -> &Home {
+        &self.stock.mould.home
     }
 
     /// One more blank is made for the one that was used.
