@@ -22,7 +22,9 @@ pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 10_000;
 /// Processes that wait to become a sandbox, whichever is asked for next.
-pub const STOCK_MAX: usize = 3;
+pub const STOCK_MAX: usize = 6;
+/// Without one being taken for this long, the next one is made.
+pub const STOCK_REST_MS: i32 = 3;
 /// What the process that makes them says of one.
 pub const BLANK_BYTES_MAX: usize = 128;
 /// Mount namespaces that were left and not ended yet.

@@ -135,15 +135,30 @@ impl Maker {
     }
 }
 
-/// Makes one for each word, until the spawner is gone.
+/// Makes one for each word, until the spawner is gone. As long as some are left it waits
+/// for a moment in which none is taken, because who takes one is in a hurry.
 fn serve(socket: &OwnedFd, mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<()> {
-    let mut word = [0; 1];
-    while recv(socket, &mut word, RecvFlags::empty())?.1 == 1 {
+    let mut wanted = 0;
+    loop {
+        let patience_ms = match wanted {
+            0 => -1,
+            few if few <= limits::STOCK_MAX / 2 => limits::STOCK_REST_MS,
+            _ => 0,
+        };
+        let mut fds = [sys::pollfd(socket)];
+        sys::poll(&mut fds, patience_ms)?;
+        if fds[0].revents != 0 {
+            if recv(socket, &mut [0; 1], RecvFlags::empty())?.1 != 1 {
+                return Ok(());
+            }
+            wanted += 1;
+            continue;
+        }
         let name = name()?;
         let blank = mould.cast(prepared, &name, Parent::Above)?;
         let said = postcard::to_allocvec(&(blank.pid, name)).map_err(io::Error::other)?;
         let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
         blank::send(socket, &said, &fds, SendFlags::empty())?;
+        wanted -= 1;
     }
-    Ok(())
 }
