@@ -29,8 +29,8 @@ pub const STOCK_REST_MS: i32 = 3;
 pub const BLANK_BYTES_MAX: usize = 128;
 /// Mount namespaces that were left and not ended yet.
 pub const MOUNTS_LEFT_MAX: usize = 64;
-/// Without anything to do for this long, the spawner ends one of them.
-pub const MOUNTS_LEFT_REST_MS: u64 = 5;
+/// Without anything to do for this long, the spawner does what it put off.
+pub const PUT_OFF_MS: u64 = 5;
 /// Descriptors with one message inside of the spawner, or to a guest.
 pub const FDS_MAX: usize = 2;
 /// Times that a guest which dies under a new connection is asked for again.

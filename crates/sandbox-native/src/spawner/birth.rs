@@ -15,7 +15,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, recv};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::blank::{self, Blank};
+use super::blank::{self, Blank, Mould};
 use super::ids::Lease;
 use super::root::{Home, Plan, Prepared, Ready};
 use super::setup::{READY, WAITING};
@@ -26,13 +26,13 @@ use crate::cgroup::Group;
 /// What is to be born.
 #[derive(Debug)]
 pub(super) struct Order<'a> {
-    pub(super) plan: Plan,
+    pub(super) plan: &'a Plan,
     pub(super) prepared: &'a Prepared,
     pub(super) lease: &'a Lease,
     pub(super) spec: &'a Spec,
     pub(super) generation: &'a Generation,
     /// The table of commands of an earlier life, a file open for reading.
-    pub(super) kept: Option<OwnedFd>,
+    pub(super) kept: Option<&'a OwnedFd>,
 }
 
 /// A guest that serves.
@@ -61,35 +61,54 @@ struct Untold {
     kept: Option<OwnedFd>,
 }
 
-/// Has a guest begin.
-pub(super) fn conceive(order: Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
-    let Order { plan, prepared, lease, spec, generation, kept } = order;
-    let blank = stock.take(&prepared.namespace)?;
-    let home = Rc::clone(&stock.mould.home);
-    let limited = stock.mould.groups.limit(&blank.group, spec, lease.guest());
-    match limited.and_then(|()| plan.ready(prepared, &home)) {
-        Ok(root) => {
-            let args = vec![
-                ("--generation", generation.to_string()),
-                ("--pids", spec.pids_max.to_string()),
-                ("--file-bytes", spec.disk_bytes_max.to_string()),
-                ("--user", lease.inside().to_string()),
-            ];
-            let args = args.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
-            let untold = Untold {
-                root,
-                map: lease.map(),
-                file_bytes_max: spec.disk_bytes_max,
-                args: args.collect(),
-                kept,
-            };
-            Ok(Unborn { blank, home, untold: Some(untold) })
-        }
+/// Has a guest begin. Where one that was made ahead fails, another one is made: it may
+/// have been killed while it waited.
+pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
+    let prepared = &order.prepared.namespace;
+    if let Some(blank) = stock.take(prepared)
+        && let Ok(unborn) = begin(order, blank, &stock.mould)
+    {
+        return Ok(unborn);
+    }
+    begin(order, stock.make(prepared)?, &stock.mould)
+}
+
+fn begin(order: &Order<'_>, blank: Blank, mould: &Mould) -> io::Result<Unborn> {
+    let untold = match prepare(order, &blank, mould) {
+        Ok(untold) => Some(untold),
         Err(error) => {
             blank.discard();
-            Err(error)
+            return Err(error);
         }
+    };
+    let mut unborn = Unborn { blank, home: Rc::clone(&mould.home), untold };
+    // One that was made ahead waits for its orders already.
+    if unborn.speaks()
+        && let Err(error) = unborn.hear()
+    {
+        unborn.discard();
+        return Err(error);
     }
+    Ok(unborn)
+}
+
+fn prepare(order: &Order<'_>, blank: &Blank, mould: &Mould) -> io::Result<Untold> {
+    let Order { plan, prepared, lease, spec, generation, kept } = order;
+    mould.groups.limit(&blank.group, spec, lease.guest())?;
+    let args = [
+        ("--generation", generation.to_string()),
+        ("--pids", spec.pids_max.to_string()),
+        ("--file-bytes", spec.disk_bytes_max.to_string()),
+        ("--user", lease.inside().to_string()),
+    ];
+    let args = args.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+    Ok(Untold {
+        root: plan.ready(prepared, &mould.home)?,
+        map: lease.map(),
+        file_bytes_max: spec.disk_bytes_max,
+        args: args.collect(),
+        kept: kept.map(OwnedFd::try_clone).transpose()?,
+    })
 }
 
 impl Unborn {
@@ -99,7 +118,7 @@ impl Unborn {
     }
 
     /// Whether it has something to say.
-    pub(super) fn speaks(&self) -> bool {
+    fn speaks(&self) -> bool {
         let mut fds = [sys::pollfd(&self.blank.control)];
         sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
     }

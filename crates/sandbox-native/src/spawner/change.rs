@@ -90,7 +90,7 @@ enum Stage {
     /// A process makes one layer of those that it stands on.
     Flattening(Task, Key, Layer),
     /// Its guest was told to begin.
-    Beginning(Beginning, Key),
+    Beginning(Box<Beginning>, Key),
     /// A process deletes its disk.
     Deleting(Task, Key),
 }
@@ -172,7 +172,7 @@ impl Change {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.stage {
             Stage::HandingOver { until } => Some(until),
-            Stage::Beginning(Beginning { until, .. }, _) => Some(until),
+            Stage::Beginning(ref beginning, _) => Some(beginning.until),
             _ => None,
         }
     }
@@ -181,11 +181,13 @@ impl Change {
 impl Spawner {
     /// Begins a change.
     pub(super) fn begin(&mut self, id: SandboxId, mut change: Change) {
+        let settled = self.sandboxes.settle(&id);
+        let settled = settled.map_err(|error| backend("cannot write the record", &error));
         let step = match &change.want {
-            Want::Live(make) => self.live(&id, make),
-            Want::Cold => self.make_cold(&id),
-            Want::Snapshot(name) => self.snapshot(&id, name),
             Want::Gone => self.end(&id),
+            Want::Live(make) => settled.and_then(|()| self.live(&id, make)),
+            Want::Cold => settled.and_then(|()| self.make_cold(&id)),
+            Want::Snapshot(name) => settled.and_then(|()| self.snapshot(&id, name)),
         };
         if let Some(id) = self.conclude(id, &mut change, step) {
             self.changes.insert(id, change);
@@ -329,7 +331,7 @@ impl Spawner {
                 match std::mem::replace(&mut change.stage, Stage::New) {
                     Stage::Beginning(beginning, key) => {
                         let late = "the sandbox could not be started: it takes too long";
-                        spawner.stillborn(&id, beginning, key, Error::Backend(late.to_owned()))
+                        spawner.stillborn(&id, *beginning, key, Error::Backend(late.to_owned()))
                     }
                     // What it handed over so far is worth nothing, and it may have
                     // stopped to serve.

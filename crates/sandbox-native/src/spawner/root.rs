@@ -54,7 +54,7 @@ pub(super) struct Lower {
 }
 
 /// What a root is made from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Plan {
     /// An empty directory to mount on.
     pub(super) staging: PathBuf,
@@ -187,7 +187,7 @@ impl Plan {
 
     /// Makes what is missing of the sandbox's own tree, and all trees of its root. To be
     /// called by a process with one thread, while nothing of the sandbox runs.
-    pub(super) fn ready(self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
+    pub(super) fn ready(&self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
         let maps = self.maps(prepared)?;
         make_disk(&self.upper, self.owner, self.agent, self.is_plain())?;
         let trees = if self.is_plain() {
@@ -195,7 +195,7 @@ impl Plan {
         } else {
             home.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
-        Ok(Ready { trees: trees?, plan: self })
+        Ok(Ready { trees: trees?, plan: self.clone() })
     }
 
     /// Takes the trees out of that of the sandbox.

@@ -28,7 +28,7 @@ use super::layers::Layer;
 use super::live::Living;
 use super::origin::base_of;
 use super::record::{self, Outlasts};
-use super::root::{Base, Home, Lower, Plan, Prepared};
+use super::root::{Base, Lower, Plan, Prepared};
 use super::snapshots::{self, Kept};
 use super::stock::Stock;
 use super::store::{self, Place, Store, private};
@@ -72,6 +72,9 @@ pub(super) struct Sandboxes {
     pub(super) snapshots: BTreeMap<SnapshotId, Kept>,
     /// The record of one can't be read.
     pub(super) damaged_snapshot: bool,
+    /// Disks whose record is behind what is known of them, and whether to write it
+    /// failed already.
+    pub(super) unsettled: BTreeMap<SandboxId, bool>,
     /// Layers that nothing names yet.
     pub(super) making: BTreeSet<Layer>,
     /// Ranges of ids that disks have, living or not.
@@ -182,6 +185,7 @@ impl Sandboxes {
             doomed: BTreeMap::new(),
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
+            unsettled: BTreeMap::new(),
             ranges: BTreeSet::new(),
             waits: Waits::new()?,
         };
@@ -310,23 +314,34 @@ impl Sandboxes {
             tty_group: lease.tty_group(),
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
         };
-        let prepared = self.prepared.insert(prepared);
-        let order = Order { plan, prepared, lease: &lease, spec, generation: &generation, kept };
-        let mut unborn = conceive(order, &mut self.stock).map_err(not_started)?;
-        // One that was made ahead waits for its orders already.
-        if unborn.speaks()
-            && let Err(error) = unborn.hear()
-        {
-            unborn.discard();
-            return Err(not_started(error));
-        }
+        let order = Order {
+            plan: &plan,
+            prepared: self.prepared.insert(prepared),
+            lease: &lease,
+            spec,
+            generation: &generation,
+            kept: kept.as_ref(),
+        };
+        let unborn = conceive(&order, &mut self.stock).map_err(not_started)?;
         let (spec, read_only) = (spec.clone(), read_only.to_owned());
         Ok(Expected { unborn, generation, spec, read_only, lease })
     }
 
-    /// What was put off until there is time.
-    pub(super) fn home(&self) -> &Home {
-        &self.stock.mould.home
+    /// Whether something was put off until there is time.
+    pub(super) fn has_put_off(&self) -> bool {
+        self.unsettled.values().any(|failed| !failed) || !self.stock.mould.home.is_tidy()
+    }
+
+    /// Does a part of what was put off.
+    pub(super) fn catch_up(&mut self) {
+        let Some((id, _)) = self.unsettled.iter().find(|(_, failed)| !**failed) else {
+            return self.stock.mould.home.tidy();
+        };
+        let id = id.clone();
+        if self.settle(&id).is_err() {
+            // It is tried again before anything else becomes of the disk.
+            self.unsettled.insert(id, true);
+        }
     }
 
     /// One more blank is made for the one that was used.
@@ -387,6 +402,7 @@ impl Sandboxes {
             self.ranges.remove(&number);
         }
         self.disks.remove(id);
+        self.unsettled.remove(id);
         Ok(name)
     }
 
@@ -401,6 +417,10 @@ impl Sandboxes {
 
     /// Ends every guest and leaves nothing on the host but the disks.
     pub(super) fn close(&mut self) {
+        for id in self.unsettled.keys().cloned().collect::<Vec<_>>() {
+            // Else the next spawner ends what was begun.
+            let _ = self.settle(&id);
+        }
         // All at once, so that none is waited for while others could end.
         self.living.values().for_each(Living::kill);
         for living in std::mem::take(&mut self.living).into_values() {

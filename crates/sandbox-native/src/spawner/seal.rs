@@ -64,6 +64,25 @@ impl Sandboxes {
         }
         let mut layers = vec![layer];
         layers.extend(about.layers.iter().cloned());
-        self.note(id, About { layers, sealing: None, ..about }, Outlasts::Power)
+        let about = About { layers, sealing: None, ..about };
+        if let Some(disk) = self.disks.get_mut(id) {
+            disk.about = Some(about);
+        }
+        self.unsettled.insert(id.clone(), false);
+        Ok(())
+    }
+
+    /// Writes down that a sealing is over, for which nobody has to wait: until then the
+    /// record says that it goes on, and whoever reads that ends it in the same way. To be
+    /// done before anything else becomes of the disk.
+    pub(super) fn settle(&mut self, id: &SandboxId) -> io::Result<()> {
+        if !self.unsettled.contains_key(id) {
+            return Ok(());
+        }
+        if let Some(about) = self.disks.get(id).and_then(|disk| disk.about.clone()) {
+            self.note(id, about, Outlasts::Power)?;
+        }
+        self.unsettled.remove(id);
+        Ok(())
     }
 }

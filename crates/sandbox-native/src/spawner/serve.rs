@@ -80,7 +80,7 @@ impl Spawner {
             self.expire(now);
             self.watch(now);
             if quiet {
-                self.sandboxes.home().tidy();
+                self.sandboxes.catch_up();
                 self.make_ready();
             }
             let idle = self.sandboxes.living.is_empty()
@@ -111,9 +111,9 @@ impl Spawner {
         let now = Instant::now();
         let changes = self.changes.values().filter_map(Change::until);
         let rest = self.rest().map(|rest| now + rest);
-        let untidy = !self.sandboxes.home().is_tidy();
-        let tidy = untidy.then(|| now + Duration::from_millis(limits::MOUNTS_LEFT_REST_MS));
-        let others = [tidy, self.next_expiry(now), self.next_survey(), self.next_doom(), rest];
+        let put_off = self.sandboxes.has_put_off();
+        let put_off = put_off.then(|| now + Duration::from_millis(limits::PUT_OFF_MS));
+        let others = [put_off, self.next_expiry(now), self.next_survey(), self.next_doom(), rest];
         let soonest = changes.chain(others.into_iter().flatten()).min();
         let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
         soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))

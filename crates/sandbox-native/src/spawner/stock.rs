@@ -43,23 +43,22 @@ impl Stock {
         Self { mould, maker: None }
     }
 
-    /// A blank that stands in a prepared root. To be called by a process with one thread.
-    pub(super) fn take(&mut self, prepared: &Rc<OwnedFd>) -> io::Result<Blank> {
+    /// A blank that stands in a prepared root, if one waits.
+    pub(super) fn take(&mut self, prepared: &Rc<OwnedFd>) -> Option<Blank> {
         if let Some(maker) = self.maker.take_if(|maker| !Rc::ptr_eq(&maker.prepared, prepared)) {
             maker.dismiss(&self.mould);
         }
-        while let Some(maker) = &self.maker {
-            match maker.take(&self.mould) {
+        loop {
+            match self.maker.as_ref()?.take(&self.mould) {
                 Ok(Some(blank)) if blank.has_ended() => blank.discard(),
-                Ok(Some(blank)) => return Ok(blank),
-                Ok(None) => break,
-                Err(_) => {
-                    if let Some(maker) = self.maker.take() {
-                        maker.dismiss(&self.mould);
-                    }
-                }
+                Ok(blank) => return blank,
+                Err(_) => self.close(),
             }
         }
+    }
+
+    /// Makes a blank at once. To be called by a process with one thread.
+    pub(super) fn make(&self, prepared: &Rc<OwnedFd>) -> io::Result<Blank> {
         self.mould.cast(prepared, &name()?, Parent::This)
     }
 

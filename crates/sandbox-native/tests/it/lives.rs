@@ -82,6 +82,25 @@ async fn a_dead_guest_is_made_anew_over_its_disk() {
 }
 
 #[tokio::test]
+async fn what_waits_to_become_a_sandbox_saves_time_and_nothing_else() {
+    let sandbox = single().await;
+    let state = sandbox.world.state.path();
+    let guest = guest_of(state);
+    // One process makes them; each time all are there, in whatever state, they go.
+    for name in ["two", "three", "four"] {
+        let others: Vec<_> = children_of(state).into_iter().filter(|pid| *pid != guest).collect();
+        assert!(!others.is_empty(), "something waits, or makes what does");
+        for pid in others {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let next = sandbox.world.sandbox(name).await;
+        assert_eq!(says(&*next, "echo here").await, "here\n");
+        sandbox.world.native.destroy(&sandbox_id(name)).await.unwrap();
+    }
+    assert_eq!(says(&*sandbox, "echo still").await, "still\n");
+}
+
+#[tokio::test]
 async fn guests_end_with_their_spawner_and_another_one_finds_their_disks() {
     let sandbox = single().await;
     assert_eq!(says(&*sandbox, "echo kept > file").await, "");

@@ -178,16 +178,24 @@ pub(crate) fn spawner_of(state: &Path) -> i32 {
     pids.into_iter().find(is_spawner).expect("a spawner of this state directory")
 }
 
-/// The only guest of a state directory, as the host sees it.
-pub(crate) fn guest_of(state: &Path) -> rustix::process::Pid {
+/// The processes that a spawner started, as the host sees them.
+pub(crate) fn children_of(state: &Path) -> Vec<rustix::process::Pid> {
     let spawner = spawner_of(state);
     let children =
         std::fs::read_to_string(format!("/proc/{spawner}/task/{spawner}/children")).unwrap();
-    // Others wait to become one.
-    let executes = |pid: &&str| {
-        let program = std::fs::read_link(format!("/proc/{pid}/exe"));
-        program.is_ok_and(|program| program.to_string_lossy().contains("outrigger-guest"))
+    let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
+    pids.map(|pid| rustix::process::Pid::from_raw(pid).unwrap()).collect()
+}
+
+/// The only guest of a state directory, as the host sees it.
+pub(crate) fn guest_of(state: &Path) -> rustix::process::Pid {
+    let of =
+        |pid: &rustix::process::Pid, file: &str| format!("/proc/{}/{file}", pid.as_raw_nonzero());
+    let serves = |pid: &rustix::process::Pid| {
+        let program = std::fs::read_link(of(pid, "exe")).unwrap_or_default();
+        // Others wait to become one, and have no ids yet.
+        program.to_string_lossy().contains("outrigger-guest")
+            && std::fs::read_to_string(of(pid, "uid_map")).is_ok_and(|map| !map.is_empty())
     };
-    let pid = children.split_whitespace().find(executes).expect("a guest").parse().unwrap();
-    rustix::process::Pid::from_raw(pid).unwrap()
+    children_of(state).into_iter().find(serves).expect("a guest")
 }

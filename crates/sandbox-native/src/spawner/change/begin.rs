@@ -207,7 +207,7 @@ impl Spawner {
         let added = self.sandboxes.waits.add(expected.control(), Source::Change(id.clone()));
         let beginning = Beginning { expected, over, until, goal };
         match added {
-            Ok(key) => Ok(Next::Wait(Stage::Beginning(beginning, key))),
+            Ok(key) => Ok(Next::Wait(Stage::Beginning(Box::new(beginning), key))),
             Err(error) => self.unexpected(id, beginning, backend("cannot wait", &error)),
         }
     }
@@ -217,11 +217,11 @@ impl Spawner {
         match beginning.expected.hear() {
             Ok(false) => return Ok(Next::Wait(Stage::Beginning(beginning, key))),
             Ok(true) => {}
-            Err(error) => return self.stillborn(id, beginning, key, error),
+            Err(error) => return self.stillborn(id, *beginning, key, error),
         }
         self.sandboxes.waits.remove(key, beginning.expected.control());
         self.sandboxes.refill();
-        let Beginning { expected, over, goal, until: _ } = beginning;
+        let Beginning { expected, over, goal, until: _ } = *beginning;
         let awake = self.awake(id, expected.born());
         match (awake, goal) {
             // From here on it lives, whether this caller reaches it or not.
