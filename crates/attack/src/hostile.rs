@@ -151,7 +151,8 @@ pub(crate) fn ambiguous() -> Vec<(Hostile, &'static [&'static str])> {
                 layer.entry(EntryType::Directory, b"image/dir/", b"", 0o755, 1024, &inner[..1024]);
                 layer.file("image/last", 0o644, b"x");
             }),
-            &["image/dir/", "image/last"],
+            // Nothing belongs to a directory, so what follows it is the next entry.
+            &["image/dir/", "image/hidden", "image/last"],
         ),
         (
             hostile("something after its end", |layer| {

@@ -186,6 +186,9 @@ pub const LAYER_JOBS_MAX: usize = 16;
 pub const LAYER_REPORT_BYTES_MAX: usize = 8 << 20;
 /// Times that a path is looked up again because something was renamed on the host meanwhile.
 pub const LAYER_LOOKUPS_MAX: u32 = 1_000;
+/// What a fuzzed layer may become when it is unpacked.
+#[cfg(fuzzing)]
+pub const FUZZED_BYTES_MAX: u64 = 1 << 20;
 
 /// An archive with an image, without its compression.
 pub const ARCHIVE_BYTES_MAX: u64 = 64 << 30;

@@ -8,9 +8,8 @@ use rustix::fs::{Mode, OFlags};
 use super::layer::{Owners, Tree};
 use crate::image::stream::{Bounded, Decoded};
 use crate::image::tar;
+use crate::limits;
 
-/// What a decoder may make of a short input.
-const BYTES_MAX: u64 = 1 << 20;
 /// Length of a block of a tar archive, and where its checksum is.
 const BLOCK: usize = 512;
 const CHECKSUM: std::ops::Range<usize> = 148..156;
@@ -30,7 +29,8 @@ fn unpack(bytes: &[u8], to: &Path) {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(to, flags, Mode::empty()).expect("it was just made");
     let Ok(decoded) = Decoded::new(bytes) else { return };
-    let mut archive = tar::Reader::new(Bounded::new(decoded, bytes.len() as u64, BYTES_MAX));
+    let mut archive =
+        tar::Reader::new(Bounded::new(decoded, bytes.len() as u64, limits::FUZZED_BYTES_MAX));
     let _ = Tree::new(root, Owners::Caller).unpack(&mut archive);
 }
 
