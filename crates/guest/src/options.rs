@@ -173,22 +173,23 @@ mod tests {
     #[test]
     fn the_rest_comes_later_and_whole() {
         let control = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let pieces = |rest: &str| rest.replace(' ', "\0").into_bytes();
         let waiting = || Options { way: Way::Control(control()), ..Options::default() };
         for (rest, fds) in [
             ("", 0),
-            ("--generation\0g", 0),
-            ("--generation\0g\0--pids\01\0--wat\01", 0),
-            ("--generation\0g\0--pids\01\0--output", 1),
-            ("--generation\0g\0--pids\01\0--output\01", 1),
-            ("--generation\0g\0--pids\01\0--output\00\0--kept\00", 1),
+            ("--generation g", 0),
+            ("--generation g --pids 1 --wat 1", 0),
+            ("--generation g --pids 1 --output", 1),
+            ("--generation g --pids 1 --output 1", 1),
+            ("--generation g --pids 1 --output 0 --kept 0", 1),
         ] {
             let fds = std::iter::repeat_with(control).take(fds).collect();
-            assert!(waiting().take_the_rest(rest.as_bytes(), fds).is_none(), "{rest:?}");
+            assert!(waiting().take_the_rest(&pieces(rest), fds).is_none(), "{rest:?}");
         }
         let mut options = waiting();
         assert!(options.awaits_the_rest().is_some());
-        let rest = b"--generation\0g\0--pids\05\0--user\00\0--output\00\0--kept\01";
-        options.take_the_rest(rest, vec![control(), control()]).expect("these are whole");
+        let rest = pieces("--generation g --pids 5 --user 0 --output 0 --kept 1");
+        options.take_the_rest(&rest, vec![control(), control()]).expect("these are whole");
         assert!(options.output.is_some() && options.kept.is_some() && options.user == Some(0));
         assert!(options.awaits_the_rest().is_none());
     }
