@@ -213,7 +213,12 @@ impl Spawner {
     }
 
     /// Its guest has something to say.
-    pub(super) fn beginning(&mut self, id: &SandboxId, mut beginning: Beginning, key: Key) -> Step {
+    pub(super) fn beginning(
+        &mut self,
+        id: &SandboxId,
+        mut beginning: Box<Beginning>,
+        key: Key,
+    ) -> Step {
         match beginning.expected.hear() {
             Ok(false) => return Ok(Next::Wait(Stage::Beginning(beginning, key))),
             Ok(true) => {}
