@@ -100,6 +100,7 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     child::set_limits()?;
     let signals = sys::child_signals()?;
     let filter = seccomp::install().map_err(io::Error::other)?;
+    sys::give_back_memory();
     // Up to here everything is the same for all, and may be done before there is one.
     if let Some(control) = options.awaits_the_rest() {
         let (args, fds) = control::await_the_rest(control.as_fd())?.ok_or(SetupError::Options)?;

@@ -196,6 +196,12 @@ pub(crate) fn hide() -> io::Result<()> {
     Ok(())
 }
 
+/// Gives memory back that was needed once and is free now.
+pub(crate) fn give_back_memory() {
+    // SAFETY: it takes a number alone, and leaves everything that is in use as it is.
+    unsafe { libc::malloc_trim(0) };
+}
+
 /// Has a write to what nobody reads fail instead of ending this program.
 pub(crate) fn ignore_broken_pipes() {
     // SAFETY: to ignore is no function.

@@ -247,6 +247,7 @@ fn leave_mounts() -> io::Result<()> {
 /// with one thread, in the spawner's mount namespace and a pid namespace of its own.
 pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
     let proc = kernel::new_proc()?;
+    kernel::forget_segments(&proc);
     doing("enter", "the prepared root", sys::enter_mounts(prepared))?;
     // SAFETY: the caller has one thread.
     doing("copy", "the prepared root", unsafe { sys::unshare(libc::CLONE_NEWNS) })?;

@@ -74,7 +74,6 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("make a network namespace", unsafe { sys::unshare(libc::CLONE_NEWNET) })?;
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
-    forget_segments();
     enter_prepared(child.prepared)?;
     // The groups that were entered above become the root of the namespace.
     // SAFETY: as above.
@@ -86,13 +85,6 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     doing("keep capabilities", sys::keep_capabilities(child.capabilities))?;
     let error = execute(child, report)?;
     doing("execute the guest program", Err(error))
-}
-
-/// Lets segments of shared memory go with the last process that has them, so that a
-/// command that was killed for memory gives it back; see shm_rmid_forced in proc(5).
-/// Where the kernel leaves this to the host's root alone, they stay until the sandbox ends.
-fn forget_segments() {
-    let _ = std::fs::write("/proc/sys/kernel/shm_rmid_forced", "1");
 }
 
 /// Puts every descriptor at its number, closes all others, and executes. A failure of

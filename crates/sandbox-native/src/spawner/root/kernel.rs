@@ -92,6 +92,18 @@ pub(super) fn new_proc() -> io::Result<OwnedFd> {
     mounts::create("proc", &[], attributes)
 }
 
+/// Lets segments of shared memory go with the last process that has them, so that a
+/// command that was killed for memory gives it back; see shm_rmid_forced in proc(5).
+/// Where the kernel leaves this to the host's root alone, they stay until the sandbox
+/// ends. By its own `/proc`: in the host's, the kernel looks at the name of every
+/// sandbox there is.
+pub(super) fn forget_segments(proc: &OwnedFd) {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    if let Ok(file) = openat(proc, "sys/kernel/shm_rmid_forced", flags, Mode::empty()) {
+        let _ = rustix::io::write(file, b"1");
+    }
+}
+
 /// Mounts a new `/proc` on a directory, and hides what is not for sandboxes with what
 /// is in `dev`. The parts are looked up in the mount itself, which is a procfs for sure.
 pub(super) fn processes(proc: &OwnedFd, target: &OwnedFd, dev: &OwnedFd) -> io::Result<()> {
