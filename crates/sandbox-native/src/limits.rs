@@ -22,7 +22,7 @@ pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 10_000;
 /// Processes that wait to become a sandbox, whichever is asked for next.
-pub const STOCK_MAX: usize = 6;
+pub const STOCK_MAX: usize = 4;
 /// Without one being taken for this long, the next one is made.
 pub const STOCK_REST_MS: i32 = 3;
 /// What the process that makes them says of one.
