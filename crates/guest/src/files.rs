@@ -5,6 +5,7 @@
 
 mod place;
 mod pool;
+mod quick;
 mod read;
 mod remove;
 mod search;
@@ -57,6 +58,11 @@ impl Files {
         caller: Caller,
         table: &mut Table,
     ) -> Option<Result<FileReply, Error>> {
+        if let FileOp::Read { path, offset, bytes_max } = &op
+            && let Some(reply) = quick::read(path, *offset, *bytes_max)
+        {
+            return Some(Ok(reply));
+        }
         let Some(id) = op.id().cloned() else {
             return self.pool.submit(op, Ticket::Caller(caller)).err().map(Err);
         };

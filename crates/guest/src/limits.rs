@@ -23,6 +23,8 @@ pub(crate) const SPILLS_MAX: usize = 16_384;
 pub(crate) const PROGRAM_BYTES_MAX: usize = 1_024;
 /// Threads that perform file operations.
 pub(crate) const FILE_THREADS_MAX: usize = 4;
+/// A read that is done without a thread, where everything is in memory.
+pub(crate) const QUICK_BYTES_MAX: usize = 64 << 10;
 /// File operations that wait for a thread.
 pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
 /// Stack of such a thread.

@@ -136,6 +136,59 @@ pub(crate) fn become_agent() -> io::Result<()> {
     Ok(())
 }
 
+/// The rights of the sandbox's user on files, and no others, for this thread and until
+/// this is dropped. What it held before had no rights on files but its own user's.
+#[derive(Debug)]
+pub(crate) struct AgentRights {
+    /// The user before, and the signal that its parent's end is told by, which a change
+    /// of rights clears (prctl(2)).
+    own: Option<(u32, libc::c_int)>,
+}
+
+impl AgentRights {
+    /// `None`: they can't be taken, and nothing has changed.
+    pub(crate) fn take() -> Option<Self> {
+        let own = rustix::process::geteuid().as_raw();
+        if own == AGENT_ID {
+            return Some(Self { own: None });
+        }
+        let mut signal: libc::c_int = 0;
+        // SAFETY: the pointer is to a live local.
+        unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal, 0, 0, 0) };
+        let rights = Self { own: Some((own, signal)) };
+        file_ids(AGENT_ID).then_some(rights)
+    }
+}
+
+impl Drop for AgentRights {
+    fn drop(&mut self) {
+        let Some((own, signal)) = self.own else { return };
+        // With the rights of the sandbox's user this goes on, if it must.
+        file_ids(own);
+        // SAFETY: no memory is passed.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
+    }
+}
+
+/// Sets whose files this thread opens (setfsuid(2), which tells of no failure).
+fn file_ids(id: u32) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe {
+        libc::syscall(libc::SYS_setfsgid, id);
+        libc::syscall(libc::SYS_setfsuid, id);
+    }
+    file_ids_are(id)
+}
+
+/// Whether they are these: an id that is none changes nothing and gives the present one.
+fn file_ids_are(id: u32) -> bool {
+    // SAFETY: no memory is passed.
+    let (group, user) = unsafe {
+        (libc::syscall(libc::SYS_setfsgid, u32::MAX), libc::syscall(libc::SYS_setfsuid, u32::MAX))
+    };
+    group == libc::c_long::from(id) && user == libc::c_long::from(id)
+}
+
 #[repr(C)]
 struct CapHeader {
     version: u32,

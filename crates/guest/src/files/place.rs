@@ -17,9 +17,9 @@ use rustix::io::Errno;
 use crate::limits;
 
 /// Where relative paths start.
-const WORKSPACE: &str = "/workspace";
+pub(super) const WORKSPACE: &str = "/workspace";
 /// Beneath these the sandbox's user may write.
-const WRITABLE: [&str; 3] = [WORKSPACE, "/tmp", "/home/agent"];
+pub(super) const WRITABLE: [&str; 3] = [WORKSPACE, "/tmp", "/home/agent"];
 /// Beneath these are no files in the sense of file operations.
 pub(super) const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, End, Error, ExecId};
+use outrigger_sandbox::{Backend, End, Error, ExecId, FileOp, FileReply};
 use outrigger_sandbox_native::Config;
 
 fn exec_id(name: &str) -> ExecId {
@@ -104,6 +104,19 @@ async fn what_waits_to_become_a_sandbox_saves_time_and_nothing_else() {
 async fn guests_end_with_their_spawner_and_another_one_finds_their_disks() {
     let sandbox = single().await;
     assert_eq!(says(&*sandbox, "echo kept > file").await, "");
+    // With the rights of another user for a moment, after which it is told of its parent's
+    // end as before.
+    let read = FileOp::Read { path: "file".to_owned(), offset: 0, bytes_max: 100 };
+    let read = sandbox.files(read).await.unwrap();
+    assert_eq!(read, FileReply::Bytes { bytes: b"kept\n".to_vec(), total_bytes: 5 });
+    let guest = guest_of(sandbox.world.state.path()).as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{guest}/status")).unwrap();
+    let ids: Vec<&str> = status
+        .lines()
+        .filter(|line| line.starts_with("Uid:") || line.starts_with("Gid:"))
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "its own user in every respect: {ids:?}");
     let spawner = rustix::process::Pid::from_raw(spawner_of(sandbox.world.state.path())).unwrap();
     rustix::process::kill_process(spawner, rustix::process::Signal::KILL).unwrap();
     let lost = sandbox.execute(shell("sleep 60"), &()).await;
