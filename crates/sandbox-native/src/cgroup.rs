@@ -18,13 +18,15 @@ use outrigger_sandbox::Spec;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
-use self::cpu::Demand;
+use self::cpu::{Cores, Demand, Share, Version};
 use crate::limits;
 
 /// The group, below that of a sandbox, in which its guest has all commands.
 const COMMANDS: &str = "run";
 /// Controllers that carry limits.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
+/// The one that says which cores, for use where it is there.
+const CORES: &str = "cpuset";
 
 /// Where groups can be made.
 #[derive(Debug, Default)]
@@ -102,7 +104,7 @@ pub(crate) fn find() -> Places {
             let Some(own) = path_of(&str::is_empty) else { continue };
             find_unified(&below(own), &point, &mut places);
         } else if kind == "cgroup" {
-            for name in ["memory", "pids", "cpu", "freezer"] {
+            for name in LIMITING.into_iter().chain([CORES, "freezer"]) {
                 let has = |list: &str| list.split(',').any(|item| item == name);
                 let Some(own) = path_of(&has).filter(|_| has(options)) else { continue };
                 if writable(&below(own)) {
@@ -130,11 +132,8 @@ fn find_unified(own: &Path, top: &Path, places: &mut Places) {
             continue;
         }
         let passed_on = words(&dir.join("cgroup.subtree_control"));
-        let has: BTreeSet<String> = LIMITING
-            .map(str::to_owned)
-            .into_iter()
-            .filter(|name| passed_on.contains(name))
-            .collect();
+        let wanted = LIMITING.into_iter().chain([CORES]).map(str::to_owned);
+        let has: BTreeSet<String> = wanted.filter(|name| passed_on.contains(name)).collect();
         if places.unified.is_none() || has.len() > places.unified_controllers.len() {
             places.unified = Some(dir.to_owned());
             places.unified_controllers = has;
@@ -148,6 +147,7 @@ pub(crate) struct Groups {
     unified: Option<PathBuf>,
     controllers: BTreeSet<String>,
     legacy: BTreeMap<&'static str, PathBuf>,
+    cores: Option<Cores>,
 }
 
 /// The groups of one sandbox.
@@ -167,6 +167,7 @@ impl Groups {
             unified: None,
             controllers: places.unified_controllers,
             legacy: BTreeMap::new(),
+            cores: None,
         };
         if let Some(dir) = places.unified.map(|dir| dir.join(name))
             && make(&dir).is_ok()
@@ -179,11 +180,13 @@ impl Groups {
         }
         for (controller, dir) in places.legacy {
             let dir = dir.join(name);
-            if make(&dir).is_ok() {
+            if make(&dir).is_ok() && (controller != CORES || inherit_cores(&dir).is_ok()) {
                 groups.legacy.insert(controller, dir);
             }
         }
         groups.weigh();
+        groups.cores =
+            groups.cores_file().and_then(|path| Cores::new(&fs::read_to_string(path).ok()?));
         for dir in groups.unified.iter().chain(groups.legacy.values()) {
             for stale in children(dir) {
                 remove(&stale);
@@ -196,10 +199,20 @@ impl Groups {
     /// where the host is busy, one of them takes half of what all of them get.
     fn weigh(&self) {
         if let Some(dir) = self.unified.as_ref().filter(|_| self.controllers.contains("cpu")) {
-            cpu::UNIFIED.give(dir, limits::SANDBOXES_WEIGHT_PERCENT);
+            Version::Unified.weigh(dir, limits::SANDBOXES_WEIGHT_PERCENT);
         }
         if let Some(dir) = self.legacy.get("cpu") {
-            cpu::LEGACY.give(dir, limits::SANDBOXES_WEIGHT_PERCENT);
+            Version::Legacy.weigh(dir, limits::SANDBOXES_WEIGHT_PERCENT);
+        }
+    }
+
+    /// Where the kernel lists the cores that sandboxes have.
+    fn cores_file(&self) -> Option<PathBuf> {
+        match (&self.unified, self.legacy.get(CORES)) {
+            (Some(dir), _) if self.controllers.contains(CORES) => {
+                Some(dir.join("cpuset.cpus.effective"))
+            }
+            (_, dir) => Some(dir?.join("cpuset.effective_cpus")),
         }
     }
 
@@ -229,11 +242,16 @@ impl Groups {
             (_, Some(dir)) => Some(dir.join("memory.oom_control")),
             _ => None,
         };
+        let cores = match (&unified, legacy.get(CORES)) {
+            (Some(dir), _) if self.controllers.contains(CORES) => Some(dir),
+            (_, dir) => dir,
+        };
+        let cores = cores.cloned().zip(self.cores.clone());
         let demand = match (&unified, legacy.get("cpu")) {
             (Some(dir), _) if self.controllers.contains("cpu") => {
-                Some(Demand::new(dir, cpu::UNIFIED))
+                Some(Demand::new(dir, Version::Unified, cores))
             }
-            (_, Some(dir)) => Some(Demand::new(dir, cpu::LEGACY)),
+            (_, Some(dir)) => Some(Demand::new(dir, Version::Legacy, cores)),
             _ => None,
         };
         Group { unified, legacy, events, demand }
@@ -268,8 +286,7 @@ impl Groups {
                 put(&dir.join("pids.max"), &pids)?;
             }
             if self.controllers.contains("cpu") {
-                let (quota, period) = cpu::share(spec);
-                put(&dir.join("cpu.max"), &format!("{quota} {period}"))?;
+                Version::Unified.limit(dir, Share::of(spec))?;
             }
             own(dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
         }
@@ -280,11 +297,8 @@ impl Groups {
                     let _ = put(&dir.join("memory.memsw.limit_in_bytes"), &memory);
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
-                "cpu" => {
-                    let (quota, period) = cpu::share(spec);
-                    put(&dir.join("cpu.cfs_period_us"), &period.to_string())?;
-                    put(&dir.join("cpu.cfs_quota_us"), &quota.to_string())?;
-                }
+                "cpu" => Version::Legacy.limit(dir, Share::of(spec))?,
+                CORES => {}
                 _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }
@@ -307,6 +321,16 @@ fn make(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Gives a new group of version 1, and those that are made in it, the cores and memory of
+/// the one above: without, nothing can enter it. See the kernel's cgroup-v1/cpusets.rst.
+fn inherit_cores(dir: &Path) -> io::Result<()> {
+    for file in ["cpuset.cpus", "cpuset.mems"] {
+        let above = dir.parent().ok_or(io::ErrorKind::NotFound)?.join(file);
+        put(&dir.join(file), fs::read_to_string(above)?.trim())?;
+    }
+    put(&dir.join("cgroup.clone_children"), "1")
 }
 
 fn own(dir: &Path, owner: u32, files: &[&str]) -> io::Result<()> {
@@ -402,9 +426,9 @@ impl Group {
     }
 
     /// Lets it come after others for as long as it wants more CPU than it may have.
-    pub(crate) fn weigh(&mut self) {
+    pub(crate) fn weigh(&mut self, spec: &Spec) {
         if let Some(demand) = &mut self.demand {
-            demand.look();
+            demand.look(spec);
         }
     }
 
@@ -468,6 +492,8 @@ mod tests {
             .collect();
         assert!(!dirs.is_empty(), "this test needs writable cgroups: run it as root");
         dirs.iter().for_each(|dir| make(dir).unwrap());
+        let with_cores = dirs.iter().filter(|dir| dir.join("cpuset.mems").exists());
+        with_cores.for_each(|dir| inherit_cores(dir).unwrap());
         dirs
     }
 

@@ -228,6 +228,9 @@ pub const SANDBOXES_WEIGHT_PERCENT: u64 = 800;
 /// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
 /// that does not.
 pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
+/// How much of the cores that it is kept to such a sandbox gets, in hundredths: what is
+/// not stopped at its limit would not show that it still wants more.
+pub const KEPT_CORES_PERCENT: u64 = 95;
 /// Looks for which it does so after the last one that found it wanting more.
 pub const YIELDING_LOOKS: u32 = 20;
 /// Sandboxes of which one look finds out whether they want more than they may have.

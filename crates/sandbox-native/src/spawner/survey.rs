@@ -152,7 +152,7 @@ impl Spawner {
         let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let living = self.sandboxes.living.range_mut((after, Bound::Unbounded));
         for (number, (id, living)) in living.take(limits::DEMANDS_MAX).enumerate() {
-            living.group.weigh();
+            living.group.weigh(&living.spec);
             if number + 1 == limits::DEMANDS_MAX {
                 self.survey.weighed = Some(id.clone());
             }
