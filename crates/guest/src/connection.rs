@@ -13,6 +13,7 @@ use outrigger_sandbox::{Error, Generation};
 use rustix::io::Errno;
 
 use crate::exec::table::Caller;
+use crate::scratch::Scratch;
 use crate::{limits, sys};
 
 /// One host that is connected.
@@ -100,7 +101,7 @@ impl Connections {
     }
 
     /// Reads what a connection has and gives its requests.
-    pub(crate) fn read(&mut self, number: u64, scratch: &mut [u8]) -> Vec<ToGuest> {
+    pub(crate) fn read(&mut self, number: u64, scratch: &mut Scratch) -> Vec<ToGuest> {
         let mut requests = Vec::new();
         if let Some(connection) = self.all.get_mut(&number) {
             connection.read(scratch, &mut requests);
@@ -140,10 +141,10 @@ impl Connection {
         }
     }
 
-    fn read(&mut self, scratch: &mut [u8], requests: &mut Vec<ToGuest>) {
-        match rustix::io::read(&self.input, &mut *scratch) {
-            Ok(0) => self.broken = true,
-            Ok(length) => self.gather.push(&scratch[..length]),
+    fn read(&mut self, scratch: &mut Scratch, requests: &mut Vec<ToGuest>) {
+        match scratch.read(&self.input) {
+            Ok([]) => self.broken = true,
+            Ok(piece) => self.gather.push(piece),
             Err(Errno::AGAIN | Errno::INTR) => return,
             Err(_) => self.broken = true,
         }

@@ -33,6 +33,8 @@ mod listen;
 #[cfg(fuzzing)]
 mod options;
 #[cfg(fuzzing)]
+mod scratch;
+#[cfg(fuzzing)]
 mod seccomp;
 #[cfg(fuzzing)]
 mod serve;

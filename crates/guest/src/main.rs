@@ -24,6 +24,7 @@ mod files;
 mod limits;
 mod listen;
 mod options;
+mod scratch;
 mod seccomp;
 mod serve;
 mod sys;

@@ -16,6 +16,7 @@ use crate::exec::Commands;
 use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
+use crate::scratch::Scratch;
 use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
@@ -90,7 +91,7 @@ impl Guest {
     /// # Errors
     /// When the kernel refuses to wait, which leaves nothing to do but end.
     pub(crate) fn serve(mut self) -> io::Result<()> {
-        let mut scratch = vec![0; limits::PIECE_BYTES];
+        let mut scratch = Scratch::new();
         let (mut fds, mut tokens) = (Vec::new(), Vec::new());
         loop {
             self.gather(&mut fds, &mut tokens);
@@ -148,11 +149,11 @@ impl Guest {
     }
 
     /// Moves one thing; says whether to go on.
-    fn ready(&mut self, token: Token, scratch: &mut [u8]) -> io::Result<bool> {
+    fn ready(&mut self, token: Token, scratch: &mut Scratch) -> io::Result<bool> {
         match token {
             Token::Door => return self.admit(),
             Token::Signals => {
-                let _ = rustix::io::read(&self.signals, &mut *scratch);
+                let _ = scratch.read(&self.signals);
                 self.commands.reap();
             }
             Token::Files => self.files.collect(&mut self.commands.table, &mut self.connections),

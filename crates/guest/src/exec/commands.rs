@@ -20,6 +20,7 @@ use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
 use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, brief, never_ran};
 use crate::exec::vfork::Memory;
+use crate::scratch::Scratch;
 use crate::{limits, sys};
 
 /// See the module.
@@ -35,7 +36,7 @@ pub(crate) struct Commands {
     watched: BTreeSet<ExecId>,
     leftover: Vec<Group>,
     drains: Vec<OwnedFd>,
-    scratch: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl Commands {
@@ -56,7 +57,7 @@ impl Commands {
             watched: BTreeSet::new(),
             leftover: Vec::new(),
             drains: Vec::new(),
-            scratch: vec![0; limits::PIECE_BYTES],
+            scratch: Scratch::new(),
         }
     }
 
@@ -256,8 +257,8 @@ impl Commands {
         self.drains.retain(|fd| {
             use rustix::io::Errno;
             for _ in 0..limits::PIECES_PER_TURN_MAX {
-                match rustix::io::read(fd, &mut scratch[..]) {
-                    Ok(0) => return false,
+                match scratch.read(fd) {
+                    Ok([]) => return false,
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(Errno::AGAIN) => return true,
                     Err(_) => return false,

@@ -17,6 +17,7 @@ use crate::exec::output::{Output, Spills};
 use crate::exec::report::Report;
 use crate::exec::table::Caller;
 use crate::exec::terminal::Terminal;
+use crate::scratch::Scratch;
 use crate::sys::Reaped;
 use crate::{limits, sys};
 
@@ -111,7 +112,7 @@ impl Running {
         id: &ExecId,
         output: &mut Output,
         spills: &mut Spills,
-        scratch: &mut [u8],
+        scratch: &mut Scratch,
     ) {
         match pipe {
             Pipe::Stdin => self.feed(),
@@ -229,7 +230,7 @@ impl Running {
         id: &ExecId,
         output: &mut Output,
         spills: &mut Spills,
-        scratch: &mut [u8],
+        scratch: &mut Scratch,
         out_of_memory: &mut dyn FnMut() -> bool,
     ) -> Finished {
         for pipe in [Pipe::Stdout, Pipe::Stderr, Pipe::Terminal] {
@@ -273,12 +274,12 @@ fn gather(
     id: &ExecId,
     output: &mut Output,
     spills: &mut Spills,
-    scratch: &mut [u8],
+    scratch: &mut Scratch,
 ) -> bool {
     for _ in 0..limits::PIECES_PER_TURN_MAX {
-        match rustix::io::read(fd, &mut *scratch) {
-            Ok(0) => return true,
-            Ok(length) => output.push(stream, &scratch[..length], id, spills),
+        match scratch.read(fd) {
+            Ok([]) => return true,
+            Ok(piece) => output.push(stream, piece, id, spills),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return false,
             Err(_) => return true,
