@@ -39,23 +39,32 @@ pub(crate) enum Tell {
     Failed,
 }
 
-/// Waits for the rest of the command line. `None`: the spawner has no use for this guest.
-pub(crate) fn await_the_rest(
+/// Takes bytes, and the descriptors that come with them.
+fn take(
     control: BorrowedFd<'_>,
-) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
-    tell(control, Tell::Waiting)?;
-    let mut rest = vec![0; limits::REST_BYTES_MAX];
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut parts = [io::IoSliceMut::new(&mut rest)];
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    let length = retry_on_intr(|| recvmsg(control, &mut parts, &mut ancillary, flags))?.bytes;
+    let mut parts = [io::IoSliceMut::new(bytes)];
+    let length = recvmsg(control, &mut parts, &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC)?;
     let mut fds = Vec::new();
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(passed) = message {
             fds.extend(passed);
         }
     }
+    Ok((length.bytes, fds))
+}
+
+/// Waits for the rest of the command line. `None`: the spawner has no use for this guest.
+pub(crate) fn await_the_rest(
+    control: BorrowedFd<'_>,
+) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
+    tell(control, Tell::Waiting)?;
+    let mut rest = vec![0; limits::REST_BYTES_MAX];
+    let (length, fds) = retry_on_intr(|| take(control, &mut rest, RecvFlags::empty()))?;
     rest.truncate(length);
     Ok((length > 0).then_some((rest, fds)))
 }
@@ -63,22 +72,12 @@ pub(crate) fn await_the_rest(
 /// Takes one message.
 pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Received> {
     let mut byte = [0; 1];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let mut parts = [io::IoSliceMut::new(&mut byte)];
-    match recvmsg(control, &mut parts, &mut ancillary, flags) {
-        Ok(message) if message.bytes == 0 => return Ok(Received::Closed),
-        Ok(_) => {}
+    let passed = match take(control, &mut byte, RecvFlags::DONTWAIT) {
+        Ok((0, _)) => return Ok(Received::Closed),
+        Ok((_, fds)) => fds.into_iter().next(),
         Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
         Err(error) => return Err(error.into()),
-    }
-    let mut passed = None;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
-            passed = fds.next();
-        }
-    }
+    };
     Ok(match (byte[0], passed) {
         (b'c', Some(fd)) => Received::Connection(fd),
         (b'h', Some(fd)) => Received::HandOver(fd),

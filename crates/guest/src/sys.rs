@@ -7,15 +7,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use outrigger_sandbox::Generation;
+use rustix::process::Signal;
+use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
 /// User and group that commands and file operations run as.
 pub(crate) const AGENT_ID: u32 = 1000;
-
-/// Capabilities by number, from `linux/capability.h`.
-const CAP_KILL: u32 = 5;
-const CAP_SETGID: u32 = 6;
-const CAP_SETUID: u32 = 7;
-const CAP_LAST: u32 = 63;
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -106,27 +102,15 @@ pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
-/// Becomes a user and group of its own user namespace, with no other groups where the
-/// namespace allows to give those up. While this process has one thread.
-pub(crate) fn become_user(id: u32) -> io::Result<()> {
-    // SAFETY: no memory is passed but a null list of length zero.
-    unsafe {
-        libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>());
-        check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
-        check(libc::syscall(libc::SYS_setresuid, id, id, id))?;
-    }
-    Ok(())
-}
-
-/// Switches this thread, and no other, to the sandbox's user, for good.
+/// Switches this thread, and no other, to a user and group, for good.
 ///
 /// The wrappers of the C library would switch every thread, hence the raw calls.
-/// Leaving uid 0 also empties the thread's capability sets (capabilities(7)).
-pub(crate) fn become_agent() -> io::Result<()> {
-    if rustix::process::geteuid().as_raw() == AGENT_ID {
+/// Leaving uid 0 also empties the thread's capability sets (capabilities(7)). Who has
+/// no other id than its own is that user already.
+pub(crate) fn become_user(id: u32) -> io::Result<()> {
+    if rustix::process::geteuid().as_raw() == id {
         return Ok(());
     }
-    let id = AGENT_ID;
     // SAFETY: no memory is passed but a null list of length zero.
     unsafe {
         check(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<libc::gid_t>()))?;
@@ -142,7 +126,7 @@ pub(crate) fn become_agent() -> io::Result<()> {
 pub(crate) struct AgentRights {
     /// The user before, and the signal that its parent's end is told by, which a change
     /// of rights clears (prctl(2)).
-    own: Option<(u32, libc::c_int)>,
+    own: Option<(u32, Option<Signal>)>,
 }
 
 impl AgentRights {
@@ -152,9 +136,7 @@ impl AgentRights {
         if own == AGENT_ID {
             return Some(Self { own: None });
         }
-        let mut signal: libc::c_int = 0;
-        // SAFETY: the pointer is to a live local.
-        unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal, 0, 0, 0) };
+        let signal = rustix::process::parent_process_death_signal().ok()?;
         let rights = Self { own: Some((own, signal)) };
         file_ids(AGENT_ID).then_some(rights)
     }
@@ -165,8 +147,7 @@ impl Drop for AgentRights {
         let Some((own, signal)) = self.own else { return };
         // With the rights of the sandbox's user this goes on, if it must.
         file_ids(own);
-        // SAFETY: no memory is passed.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
+        let _ = rustix::process::set_parent_process_death_signal(signal);
     }
 }
 
@@ -189,55 +170,34 @@ fn file_ids_are(id: u32) -> bool {
     group == libc::c_long::from(id) && user == libc::c_long::from(id)
 }
 
-#[repr(C)]
-struct CapHeader {
-    version: u32,
-    pid: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct CapData {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
-}
-
 /// Gives up every capability but those that start and kill commands of another
 /// user, and the whole bounding set, so that nothing started from here has any.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     let keep = if rustix::process::geteuid().is_root() {
-        1 << CAP_KILL | 1 << CAP_SETGID | 1 << CAP_SETUID
+        CapabilitySet::KILL | CapabilitySet::SETGID | CapabilitySet::SETUID
     } else {
-        0
+        CapabilitySet::empty()
     };
-    for capability in 0..=CAP_LAST {
-        // SAFETY: no memory is passed.
-        let held = || unsafe { libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) };
-        match held() {
-            0 => continue,
-            1 => {}
+    for number in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => continue,
+            Ok(true) => {}
             // The kernel knows no such capability, nor any above.
-            _ => break,
+            Err(_) => break,
         }
-        // SAFETY: no memory is passed. That it may not be changed is checked below.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        if held() == 1 {
-            return Err(io::Error::other(format!(
-                "capability {capability} stays in the bounding set"
-            )));
+        // That it may not be changed is checked below.
+        let _ = thread::remove_capability_from_bounding_set(capability);
+        if thread::capability_is_in_bounding_set(capability)? {
+            return Err(io::Error::other(format!("capability {number} stays in the bounding set")));
         }
     }
-    // `_LINUX_CAPABILITY_VERSION_3`.
-    let header = CapHeader { version: 0x2008_0522, pid: 0 };
-    let mut data = [CapData::default(); 2];
-    data[0] = CapData { effective: keep, permitted: keep, inheritable: 0 };
-    // SAFETY: both pointers are to live values of the layout of capset(2), version 3.
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) })?;
-    // SAFETY: no memory is passed.
-    let cleared =
-        unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
-    check(libc::c_long::from(cleared)).map(|_| ())
+    let inheritable = CapabilitySet::empty();
+    thread::set_capabilities(
+        None,
+        CapabilitySets { effective: keep, permitted: keep, inheritable },
+    )?;
+    Ok(thread::clear_ambient_capability_set()?)
 }
 
 /// Hides this process from its own children: no ptrace, no core, no `/proc/1/fd`.

@@ -22,6 +22,7 @@ mod backend;
 mod cgroup;
 mod image;
 pub mod limits;
+mod passing;
 mod probe;
 mod protocol;
 pub mod spawner;

@@ -4,24 +4,19 @@
 //! little-endian, then one postcard value. A descriptor may come with the first byte. One request per
 //! connection, so that there is nothing to match.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use outrigger_sandbox::{
     Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
 };
-use rustix::io::retry_on_intr;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::{RecvFlags, SendFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::image::ask::{ImageAnswer, ImageRequest};
-use crate::limits;
+use crate::{limits, passing};
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
 /// so be older than one that finds it.
@@ -92,17 +87,8 @@ pub(crate) fn send<T: Serialize>(
     }
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
     let frame = [&VERSION.to_le_bytes()[..], &length.to_le_bytes(), &body].concat();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
-    if !fds.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-    }
-    // With a time limit a call is cut short even by a stop that the kernel goes on from
-    // by itself otherwise (signal(7)).
-    let sent = retry_on_intr(|| {
-        sendmsg(stream, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)
-    })?;
+    let sent = passing::send(stream, &frame, &fds, SendFlags::empty())?;
     (&*stream).write_all(&frame[sent..])
 }
 
@@ -111,17 +97,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
     stream: &UnixStream,
 ) -> io::Result<(T, Option<OwnedFd>)> {
     let mut header = [0; HEADER_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut parts = [IoSliceMut::new(&mut header)];
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    let got = retry_on_intr(|| recvmsg(stream.as_fd(), &mut parts, &mut ancillary, flags))?.bytes;
-    let mut received = None;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
-            received = fds.next();
-        }
-    }
+    let (got, fds) = passing::receive(stream, &mut header, RecvFlags::empty())?;
     if got == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -140,7 +116,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
     (&*stream).read_exact(&mut body)?;
     let message = postcard::from_bytes(&body)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-    Ok((message, received))
+    Ok((message, fds.into_iter().next()))
 }
 
 /// Takes bytes as either side would, as they are and as the body of a frame. For
@@ -166,6 +142,8 @@ pub fn fuzz(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]

@@ -96,7 +96,7 @@ impl Pool {
 
 fn work(shared: &Shared, answer: &Sender<Answer>) {
     // Without the switch nothing may be touched: each operation is answered with that.
-    let rights = sys::become_agent();
+    let rights = sys::become_user(sys::AGENT_ID);
     loop {
         let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let (op, ticket) = loop {

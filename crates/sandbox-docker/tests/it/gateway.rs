@@ -58,8 +58,15 @@ impl Gateway {
                 let ((from, to_client), (from_daemon, to)) =
                     (client.into_split(), daemon.into_split());
                 let here = Arc::new(AtomicBool::new(false));
-                tokio::spawn(there(from, to, Arc::clone(&shared), Arc::clone(&here)));
-                tokio::spawn(back(from_daemon, to_client, Arc::clone(&shared), here));
+                let asked = Arc::clone(&here);
+                tokio::spawn(carry(from, to, Arc::clone(&shared), move |held, bytes| {
+                    let meant = held.is_meant(bytes);
+                    asked.fetch_or(meant, Ordering::SeqCst);
+                    meant && held.on == On::TheWayThere
+                }));
+                tokio::spawn(carry(from_daemon, to_client, Arc::clone(&shared), move |held, _| {
+                    held.on == On::TheWayBack && here.swap(false, Ordering::SeqCst)
+                }));
             }
         });
         Self { socket, held, _dir: dir }
@@ -88,35 +95,16 @@ impl Held {
     }
 }
 
-async fn there(
+/// Carries bytes one way, and holds those up that are to be.
+async fn carry(
     mut from: unix::OwnedReadHalf,
     mut to: unix::OwnedWriteHalf,
     held: Arc<Held>,
-    here: Arc<AtomicBool>,
+    is_to_be_held: impl Fn(&Held, &[u8]) -> bool,
 ) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        if held.is_meant(&bytes[..length]) {
-            here.store(true, Ordering::SeqCst);
-            if held.on == On::TheWayThere {
-                held.hold().await;
-            }
-        }
-        if to.write_all(&bytes[..length]).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn back(
-    mut from: unix::OwnedReadHalf,
-    mut to: unix::OwnedWriteHalf,
-    held: Arc<Held>,
-    here: Arc<AtomicBool>,
-) {
-    let mut bytes = vec![0; 1 << 16];
-    while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        if held.on == On::TheWayBack && here.swap(false, Ordering::SeqCst) {
+        if is_to_be_held(&held, &bytes[..length]) {
             held.hold().await;
         }
         if to.write_all(&bytes[..length]).await.is_err() {

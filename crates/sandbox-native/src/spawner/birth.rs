@@ -15,13 +15,14 @@ use rustix::io::retry_on_intr;
 use rustix::net::{RecvFlags, SendFlags, recv};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::blank::{self, Blank, Mould};
+use super::blank::{Blank, Mould};
 use super::ids::Lease;
 use super::root::{Home, Plan, Prepared, Ready};
 use super::setup::{READY, WAITING};
 use super::stock::Stock;
 use super::sys;
 use crate::cgroup::Group;
+use crate::passing;
 
 /// What is to be born.
 #[derive(Debug)]
@@ -119,8 +120,7 @@ impl Unborn {
 
     /// Whether it has something to say.
     fn speaks(&self) -> bool {
-        let mut fds = [sys::pollfd(&self.blank.control)];
-        sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+        sys::is_readable(&self.blank.control)
     }
 
     /// Hears it, and answers; waits for no more than one word. `true`: it serves.
@@ -155,7 +155,8 @@ impl Unborn {
             fds.push(kept.as_fd());
             args.extend(["--kept", "1"].map(str::to_owned));
         }
-        blank::send(control, args.join("\0").as_bytes(), &fds, SendFlags::empty())
+        let args = args.join("\0");
+        passing::send(control, args.as_bytes(), &fds, SendFlags::empty()).map(drop)
     }
 
     /// It serves, and these are its groups.

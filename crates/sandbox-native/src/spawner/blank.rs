@@ -6,14 +6,14 @@
 //! waits to be told whose it is. See [`setup`] for its own side.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
+use rustix::thread::CapabilitySet;
 
 use super::root::Home;
 use super::setup::{self, Child};
@@ -41,7 +41,7 @@ pub(super) struct Mould {
     pub(super) groups: Groups,
     pub(super) home: Rc<Home>,
     /// What guests are left of their rights in their own user namespace.
-    pub(super) capabilities: &'static [u32],
+    pub(super) capabilities: CapabilitySet,
 }
 
 /// See the module.
@@ -122,8 +122,7 @@ const UNKNOWN: [i32; 4] = [libc::ENOSYS, libc::E2BIG, libc::EINVAL, libc::EPERM]
 impl Blank {
     /// Whether it ended, which it does only if something is wrong.
     pub(super) fn has_ended(&self) -> bool {
-        let mut fds = [sys::pollfd(&self.pidfd)];
-        sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+        sys::is_readable(&self.pidfd)
     }
 
     /// Ends it. To be called by the spawner.
@@ -132,42 +131,4 @@ impl Blank {
         sys::wait(self.pid);
         self.group.remove();
     }
-}
-
-/// Takes descriptors that come with a message of at most `bytes.len()` bytes.
-pub(super) fn receive(
-    socket: BorrowedFd<'_>,
-    bytes: &mut [u8],
-    flags: rustix::net::RecvFlags,
-) -> io::Result<(usize, Vec<OwnedFd>)> {
-    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-    let mut space =
-        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::FDS_MAX))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut parts = [io::IoSliceMut::new(bytes)];
-    let flags = flags | RecvFlags::CMSG_CLOEXEC;
-    let got = retry_on_intr(|| recvmsg(socket, &mut parts, &mut ancillary, flags))?.bytes;
-    let fds = ancillary.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => fds.collect(),
-        _ => Vec::new(),
-    });
-    Ok((got, fds.collect()))
-}
-
-/// Sends descriptors with a message.
-pub(super) fn send(
-    socket: &OwnedFd,
-    bytes: &[u8],
-    fds: &[BorrowedFd<'_>],
-    flags: rustix::net::SendFlags,
-) -> io::Result<()> {
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-    let mut space =
-        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::FDS_MAX))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
-        return Err(io::Error::other("too many descriptors for one message"));
-    }
-    sendmsg(socket, &[io::IoSlice::new(bytes)], &mut ancillary, flags | SendFlags::NOSIGNAL)?;
-    Ok(())
 }

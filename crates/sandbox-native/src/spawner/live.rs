@@ -5,17 +5,13 @@
 
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Error, Generation, Spec};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
-    SocketType, recv, sendmsg, socketpair,
-};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::birth::Born;
@@ -24,7 +20,7 @@ use super::survey::Usage;
 use super::sys;
 use super::waits::{Key, Source, Waits};
 use crate::cgroup::Group;
-use crate::limits;
+use crate::{limits, passing};
 
 /// Why a guest takes no connection. One that closed its end is ending, which its
 /// process descriptor tells a moment later: the caller asks again.
@@ -110,16 +106,9 @@ impl Living {
     }
 
     fn say(&self, word: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
-        if !fds.is_empty() {
-            ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-        }
         // A guest that listens no more must not hold the spawner.
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.born.control, &[io::IoSlice::new(word)], &mut ancillary, flags)?;
-        Ok(())
+        passing::send(&self.born.control, word, &fds, SendFlags::DONTWAIT).map(drop)
     }
 
     /// What it said since the last time, as far as one turn goes.
@@ -157,8 +146,7 @@ impl Living {
 
     /// Whether it ended already.
     pub(super) fn has_ended(&self) -> bool {
-        let mut fds = [sys::pollfd(&self.born.pidfd)];
-        sys::poll(&mut fds, 0).is_ok() && fds[0].revents != 0
+        sys::is_readable(&self.born.pidfd)
     }
 
     /// Tells it to end. It is to be buried when it has.

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{SendFlags, send};
+use rustix::thread::CapabilitySet;
 
 use super::root::enter_prepared;
 use super::sys;
@@ -31,9 +32,12 @@ const PROGRAM: i32 = 7;
 /// Numbers that descriptors are moved above before they are put in place.
 const SCRATCH: i32 = 32;
 
-/// Capabilities of a guest with a range of ids, by number (linux/capability.h): to
-/// kill, to set groups and users, and to empty its bounding set.
-pub(super) const GUEST_CAPABILITIES: [u32; 4] = [5, 6, 7, 8];
+/// Capabilities of a guest with a range of ids: to kill, to set groups and users, and
+/// to empty its bounding set.
+pub(super) const GUEST_CAPABILITIES: CapabilitySet = CapabilitySet::KILL
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETPCAP);
 
 /// What the child needs before it is told anything.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ pub(super) struct Child<'a> {
     /// A mount namespace with what all roots have in common.
     pub(super) prepared: BorrowedFd<'a>,
     /// What the guest is left of its rights in its own user namespace.
-    pub(super) capabilities: &'a [u32],
+    pub(super) capabilities: CapabilitySet,
 }
 
 /// Becomes the guest, or reports why not and ends.

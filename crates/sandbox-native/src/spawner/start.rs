@@ -16,6 +16,7 @@ use std::time::UNIX_EPOCH;
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
 use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::thread::CapabilitySet;
 
 use super::blank::Mould;
 use super::root::Home;
@@ -109,9 +110,9 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     }
     let isolation = take_tier(state)?;
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
-    let capabilities: &[u32] = match isolation {
-        Isolation::RootlessSingle => &[],
-        _ => &setup::GUEST_CAPABILITIES,
+    let capabilities = match isolation {
+        Isolation::RootlessSingle => CapabilitySet::empty(),
+        _ => setup::GUEST_CAPABILITIES,
     };
     let mould = Mould { program, groups, home: Rc::new(Home::here()?), capabilities };
     let sandboxes = Sandboxes::open(state.to_owned(), isolation, mould)?;

@@ -13,10 +13,10 @@ use rustix::net::{
 };
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::blank::{self, Blank, Mould, Parent};
+use super::blank::{Blank, Mould, Parent};
 use super::random_name;
 use super::sys::{self, Fork};
-use crate::limits;
+use crate::{limits, passing};
 
 /// From spawner to maker: one is wanted.
 const WANTED: &[u8] = b"w";
@@ -112,11 +112,10 @@ impl Maker {
     /// One that is there already.
     fn take(&self, mould: &Mould) -> io::Result<Option<Blank>> {
         let mut said = [0; limits::BLANK_BYTES_MAX];
-        let (length, fds) =
-            match blank::receive(self.socket.as_fd(), &mut said, RecvFlags::DONTWAIT) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                got => got?,
-            };
+        let (length, fds) = match passing::receive(&self.socket, &mut said, RecvFlags::DONTWAIT) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            got => got?,
+        };
         let nonsense = || io::Error::other("the maker of blanks is broken");
         let (pid, name) =
             postcard::from_bytes::<(i32, String)>(&said[..length]).map_err(|_| nonsense())?;
@@ -157,7 +156,7 @@ fn serve(socket: &OwnedFd, mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<
         let blank = mould.cast(prepared, &name, Parent::Above)?;
         let said = postcard::to_allocvec(&(blank.pid, name)).map_err(io::Error::other)?;
         let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
-        blank::send(socket, &said, &fds, SendFlags::empty())?;
+        passing::send(socket, &said, &fds, SendFlags::empty())?;
         wanted -= 1;
     }
 }

@@ -4,6 +4,8 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -260,50 +262,27 @@ pub(super) fn write_files_as(id: u32) {
     }
 }
 
-/// Removes every capability from the bounding set but those of the list, so that
-/// the next exec gains no others.
-pub(super) fn bound_capabilities(keep: &[u32]) -> io::Result<()> {
-    for capability in (0..64).filter(|capability| !keep.contains(capability)) {
-        // SAFETY: no memory is passed.
-        let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
-        match check(libc::c_long::from(dropped)) {
+/// Removes every capability from the bounding set but these, so that the next exec
+/// gains no others.
+pub(super) fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
+    let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for capability in all.filter(|capability| !keep.contains(*capability)) {
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
             // The kernel knows no such capability, nor any above.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+            Err(rustix::io::Errno::INVAL) => break,
             result => result?,
-        };
+        }
     }
     Ok(())
 }
 
-#[repr(C)]
-struct CapHeader {
-    version: u32,
-    pid: i32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct CapData {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
-}
-
 /// Keeps these capabilities, and no others, over an exec by who is not root of its user
-/// namespace (ambient capabilities, see capabilities(7)). All are below number 32.
-pub(super) fn keep_capabilities(keep: &[u32]) -> io::Result<()> {
-    let bits = keep.iter().fold(0, |bits, capability| bits | 1 << capability);
-    // `_LINUX_CAPABILITY_VERSION_3`.
-    let header = CapHeader { version: 0x2008_0522, pid: 0 };
-    let mut data = [CapData::default(); 2];
-    data[0] = CapData { effective: bits, permitted: bits, inheritable: bits };
-    // SAFETY: both pointers are to live values of the layout of capset(2), version 3.
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, data.as_ptr()) })?;
-    for capability in keep {
-        let raise = libc::PR_CAP_AMBIENT_RAISE;
-        // SAFETY: no memory is passed.
-        let raised = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, *capability, 0, 0) };
-        check(libc::c_long::from(raised))?;
+/// namespace (ambient capabilities, see capabilities(7)).
+pub(super) fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
+    let sets = CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
+    rustix::thread::set_capabilities(None, sets)?;
+    for capability in keep.iter() {
+        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
     }
     Ok(())
 }
@@ -372,6 +351,12 @@ pub(super) fn wait(pid: i32) -> bool {
         }
     }
     status == 0
+}
+
+/// Whether there is something to read at once, or the end of it.
+pub(super) fn is_readable(fd: &impl AsRawFd) -> bool {
+    let mut fds = [pollfd(fd)];
+    poll(&mut fds, 0).is_ok() && fds[0].revents != 0
 }
 
 /// Waits until one of `fds` is ready or the time is over.

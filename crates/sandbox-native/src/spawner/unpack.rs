@@ -204,12 +204,11 @@ fn give_up() -> io::Result<()> {
     limit(Resource::Fsize, limits::LAYER_FILE_BYTES_MAX)?;
     limit(Resource::Core, 0)?;
     limit(Resource::Nofile, 256)?;
-    // CHOWN, DAC_OVERRIDE, FOWNER and FSETID of linux/capability.h.
-    sys::bound_capabilities(&[0, 1, 3, 4])?;
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID;
+    sys::bound_capabilities(kept)?;
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
