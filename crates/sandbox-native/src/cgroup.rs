@@ -232,7 +232,7 @@ impl Groups {
         let legacy: BTreeMap<_, _> = self
             .legacy
             .iter()
-            .filter(|(controller, _)| !taken(controller))
+            .filter(|(controller, _)| !taken(controller) && **controller != CORES)
             .map(|(controller, dir)| (*controller, dir.join(name)))
             .collect();
         let events = match (&unified, legacy.get("memory")) {
@@ -242,11 +242,11 @@ impl Groups {
             (_, Some(dir)) => Some(dir.join("memory.oom_control")),
             _ => None,
         };
-        let cores = match (&unified, legacy.get(CORES)) {
-            (Some(dir), _) if self.controllers.contains(CORES) => Some(dir),
-            (_, dir) => dir,
+        let cores = match &unified {
+            Some(dir) if self.controllers.contains(CORES) => Some(dir.clone()),
+            _ => self.legacy.get(CORES).map(|dir| dir.join(name)),
         };
-        let cores = cores.cloned().zip(self.cores.clone());
+        let cores = cores.zip(self.cores.clone());
         let demand = match (&unified, legacy.get("cpu")) {
             (Some(dir), _) if self.controllers.contains("cpu") => {
                 Some(Demand::new(dir, Version::Unified, cores))
@@ -272,8 +272,13 @@ impl Groups {
     }
 
     /// Sets the limits of a sandbox on its groups, and gives them to `owner` as far as
-    /// its guest divides them further.
-    pub(crate) fn limit(&self, group: &Group, spec: &Spec, owner: u32) -> io::Result<()> {
+    /// its guest divides them further. That guest is `pid`, and has no children yet.
+    pub(crate) fn limit(
+        &self,
+        group: &mut Group,
+        spec: &Spec,
+        (pid, owner): (i32, u32),
+    ) -> io::Result<()> {
         let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES).to_string();
         let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
         if let Some(dir) = &group.unified {
@@ -298,9 +303,14 @@ impl Groups {
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
                 "cpu" => Version::Legacy.limit(dir, Share::of(spec))?,
-                CORES => {}
                 _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
+        }
+        let cores = group.demand.as_ref().and_then(|demand| demand.cores(spec));
+        if let Some((dir, _)) = cores.filter(|(dir, _)| Some(dir) != group.unified.as_ref()) {
+            make(dir)?;
+            put(&dir.join("tasks"), &pid.to_string())?;
+            group.legacy.insert(CORES, dir.clone());
         }
         Ok(())
     }

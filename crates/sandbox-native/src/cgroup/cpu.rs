@@ -137,13 +137,17 @@ impl Demand {
         }
     }
 
-    /// By weight, and by leaving one core alone, where what it may have fits on the
-    /// others: a kernel may let a process that wakes up wait for the next tick (4 ms)
+    /// The group in which it can be told its cores, if it can do with those that are left
+    /// when one is kept free.
+    pub(super) fn cores(&self, spec: &Spec) -> Option<&(PathBuf, Cores)> {
+        let fits = |cores: &Cores| u64::from(spec.cpu_millis_max) <= cores.count * 1_000;
+        self.cores.as_ref().filter(|(_, cores)| fits(cores))
+    }
+
+    /// By weight, and by leaving one core alone: a kernel may let a process that wakes up wait for the next tick (4 ms)
     /// behind one that runs, whatever both weigh, unless a core is free.
     fn yield_to_others(&self, yields: bool, spec: &Spec) -> bool {
-        if let Some((dir, cores)) = &self.cores
-            && u64::from(spec.cpu_millis_max) <= cores.count * 1_000
-        {
+        if let Some((dir, cores)) = self.cores(spec) {
             let share = Share::of(spec);
             let (list, share) =
                 if yields { (&cores.others, share.on(cores.count)) } else { (&cores.all, share) };

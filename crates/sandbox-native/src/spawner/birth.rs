@@ -74,8 +74,8 @@ pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unbor
     begin(order, stock.make(prepared)?, &stock.mould)
 }
 
-fn begin(order: &Order<'_>, blank: Blank, mould: &Mould) -> io::Result<Unborn> {
-    let untold = match prepare(order, &blank, mould) {
+fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unborn> {
+    let untold = match prepare(order, &mut blank, mould) {
         Ok(untold) => Some(untold),
         Err(error) => {
             blank.discard();
@@ -93,9 +93,9 @@ fn begin(order: &Order<'_>, blank: Blank, mould: &Mould) -> io::Result<Unborn> {
     Ok(unborn)
 }
 
-fn prepare(order: &Order<'_>, blank: &Blank, mould: &Mould) -> io::Result<Untold> {
+fn prepare(order: &Order<'_>, blank: &mut Blank, mould: &Mould) -> io::Result<Untold> {
     let Order { plan, prepared, lease, spec, generation, kept } = order;
-    mould.groups.limit(&blank.group, spec, lease.guest())?;
+    mould.groups.limit(&mut blank.group, spec, (blank.pid, lease.guest()))?;
     let args = [
         ("--generation", generation.to_string()),
         ("--pids", spec.pids_max.to_string()),
