@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod drive;
 mod finish;
+mod policy;
 mod run;
 mod sandbox;
 mod sessions;
@@ -21,6 +22,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
+        Command::Policy(asked) => policy::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await

@@ -169,7 +169,9 @@ fn what_the_rules_forbid_and_what_a_person_denies() {
             Some(Verdict::Forbid { rules: vec!["never".to_owned()] })
         }
         Work::CallTool(call) if call.call == "none" => Some(Verdict::Forbid { rules: vec![] }),
-        Work::CallTool(_) => Some(Verdict::Ask { rules: vec!["careful".to_owned()] }),
+        Work::CallTool(_) => {
+            Some(Verdict::Ask { rules: vec!["careful".to_owned()], approvers: Vec::new() })
+        }
         Work::AskModel | Work::Compact | Work::Provision { .. } => None,
     };
     let calls = ["no", "none", "yes", "nay"].map(|id| call(id, "recall", "{}"));

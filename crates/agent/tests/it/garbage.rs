@@ -101,7 +101,7 @@ fn event(tape: &mut Tape) -> Event {
             let rules = vec![text(tape)];
             let verdict = match tape.below(3) {
                 0 => Verdict::Permit { rules },
-                1 => Verdict::Ask { rules },
+                1 => Verdict::Ask { rules, approvers: Vec::new() },
                 _ => Verdict::Forbid { rules },
             };
             Event::Decided { effect, verdict, rule_set: rule_set() }

@@ -96,7 +96,7 @@ impl World {
         let rules = vec!["r".to_owned()];
         match self.tape.byte() {
             0..200 => Verdict::Permit { rules },
-            200..240 => Verdict::Ask { rules },
+            200..240 => Verdict::Ask { rules, approvers: Vec::new() },
             240.. => Verdict::Forbid { rules },
         }
     }
@@ -106,7 +106,11 @@ impl World {
         if self.tape.rarely(10) {
             let rules = vec!["changed".to_owned()];
             let ask = self.tape.rarely(128);
-            let verdict = if ask { Verdict::Ask { rules } } else { Verdict::Forbid { rules } };
+            let verdict = if ask {
+                Verdict::Ask { rules, approvers: Vec::new() }
+            } else {
+                Verdict::Forbid { rules }
+            };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }
         self.append(started);

@@ -178,7 +178,7 @@ fn turn() -> Vec<Event> {
         started(4, None),
         settled(4, Outcome::Done(Product::Reply(reply(wish, Stop::End, usage)))),
         Event::Proposed(call_tool(4, 0, "bash")),
-        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()] }),
+        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()], approvers: Vec::new() }),
         Event::Answered { effect: Seq(8), by: "person:local".to_owned(), answer },
         Event::Proposed(Work::Provision { sandbox: "work".to_owned() }),
         decided(11, permit()),
