@@ -4,9 +4,11 @@
 //! told that it came too late. It performs nothing: a driver decides everything again.
 
 use outrigger_agent::{Answer, Digest, Seq, SessionId, State, Work};
+use outrigger_policy::Verdict;
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
+use crate::facts::with_facts;
 use crate::reach::{Missing, reach};
 use crate::{Engine, Error};
 
@@ -29,7 +31,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Unanswerable`], with nothing changed, if it was answered before, is over,
-    /// expired, or was asked about other arguments; no such session; or the journal's.
+    /// expired, or was asked about other arguments; [`Error::NotEntitled`]; no such session; or the journal's.
     pub async fn answer(&self, session: &SessionId, given: Answering) -> Result<(), Error> {
         let Answering { effect, by, arguments, answer } = given;
         self.command(session, |state| {
@@ -37,10 +39,34 @@ impl Engine {
             state.answerable(effect, arguments.as_ref(), &answer, now_ms).map_err(|source| {
                 Error::Unanswerable { session: session.clone(), effect, source }
             })?;
+            self.entitled(state, effect, &by, &answer, now_ms)?;
             let (by, arguments, answer) = (by.clone(), arguments.clone(), answer.clone());
             Ok(outrigger_agent::Event::Answered { effect, by, arguments, answer })
         })
         .await
+    }
+
+    /// Who approves has to be asked by every rule that asks. Refusing, and wishing for
+    /// something else that is then asked about, is open to whoever takes part.
+    fn entitled(
+        &self,
+        state: &State,
+        id: Seq,
+        by: &str,
+        answer: &Answer,
+        now_ms: u64,
+    ) -> Result<(), Error> {
+        let Some(effect) = state.effect(id) else { return Ok(()) };
+        let rules = &self.parts.rules;
+        // Where they do not ask any more, the answer is void anyway.
+        let may = with_facts(state, &effect.work, now_ms, |facts| {
+            !matches!(rules.judge(facts), Verdict::Ask { .. }) || rules.may_approve(facts, by)
+        });
+        if may || !matches!(answer, Answer::Approved { .. }) {
+            return Ok(());
+        }
+        let approvers = effect.asked.as_ref().map(|asked| asked.approvers.join(", "));
+        Err(Error::NotEntitled { by: by.to_owned(), approvers: approvers.unwrap_or_default() })
     }
 
     /// What an effect that waits would make of a file. Nothing for one that changes none,

@@ -34,6 +34,14 @@ pub enum Error {
         /// Why.
         source: Unanswerable,
     },
+    /// The rules ask somebody else.
+    #[error("{by} may not approve this; the rules ask {approvers}")]
+    NotEntitled {
+        /// Who answered.
+        by: String,
+        /// Whom they ask.
+        approvers: String,
+    },
     /// A message is too large for a conversation.
     #[error("the message has {bytes} bytes; at most {max} are accepted")]
     MessageTooLarge {

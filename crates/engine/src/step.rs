@@ -2,14 +2,13 @@
 
 use futures_util::future::FusedFuture;
 use futures_util::{FutureExt, StreamExt};
-use outrigger_agent::{
-    Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, ToolKind, Work,
-};
-use outrigger_policy::{Action, Facts, Granted, Refused};
+use outrigger_agent::{Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, Work};
+use outrigger_policy::{Granted, Refused};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
+use crate::facts::with_facts;
 use crate::live::{Completed, Flushed, Live, Lost};
 use crate::{Engine, Error, limits};
 
@@ -76,13 +75,13 @@ impl Engine {
     fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) {
         let Some(effect) = live.state.effect(id) else { return };
         let rules = &self.parts.rules;
-        let verdict = with_facts(&live.state, &effect.work, |facts| rules.judge(facts));
+        let verdict = with_facts(&live.state, &effect.work, at_ms, |facts| rules.judge(facts));
         live.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
     }
 
     /// Decides once more, and only then lets the effect start.
     fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) {
-        match self.grant(&live.state, id) {
+        match self.grant(&live.state, id, at_ms) {
             Ok(granted) => {
                 live.granted.insert(id, granted);
                 live.push(at_ms, started);
@@ -94,12 +93,13 @@ impl Engine {
         }
     }
 
-    fn grant(&self, state: &State, id: Seq) -> Result<Granted<Work>, Refused> {
+    fn grant(&self, state: &State, id: Seq, at_ms: u64) -> Result<Granted<Work>, Refused> {
+        let rules = &self.parts.rules;
         let no_effect =
             Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
         let effect = state.effect(id).ok_or(no_effect)?;
-        with_facts(state, &effect.work, |facts| {
-            self.parts.rules.grant(facts, &effect.approved, effect.work.clone())
+        with_facts(state, &effect.work, at_ms, |facts| {
+            rules.grant(facts, &effect.approved, effect.work.clone())
         })
     }
 
@@ -130,7 +130,7 @@ impl Engine {
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
         let Some(how) = live.state.recover(id) else { return Ok(None) };
-        let granted = match (self.grant(&live.state, id), how) {
+        let granted = match (self.grant(&live.state, id, at_ms), how) {
             (Ok(granted), Recover::Again(started)) => {
                 live.push(at_ms, started);
                 Some(granted)
@@ -220,25 +220,4 @@ pub(crate) enum Found {
     Fresh,
     /// By one that is gone: it may have happened.
     Interrupted,
-}
-
-fn with_facts<T>(state: &State, work: &Work, judge: impl FnOnce(&Facts<'_>) -> T) -> T {
-    let (principal, model) = match state.spec() {
-        Some(spec) => (spec.principal.as_str(), spec.model.name.as_str()),
-        None => ("", ""),
-    };
-    let (action, resource) = match work {
-        Work::AskModel | Work::Compact => (Action::AskModel, model),
-        Work::Provision { sandbox } => (Action::Provision, sandbox.as_str()),
-        Work::CallTool(call) => {
-            let action = match state.tool(&call.tool).map(|tool| tool.kind) {
-                // A tool that is not on offer never gets here; the strictest is right for it.
-                Some(ToolKind::Execute) | None => Action::Execute,
-                Some(ToolKind::ReadFiles) => Action::ReadFiles,
-                Some(ToolKind::WriteFiles) => Action::WriteFiles,
-            };
-            (action, call.tool.as_str())
-        }
-    };
-    judge(&Facts { principal, action, resource })
 }

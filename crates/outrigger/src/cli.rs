@@ -1,10 +1,12 @@
 //! The command line, as it is typed.
 
+mod policy;
 mod sandbox;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
+pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -66,6 +68,9 @@ pub(crate) enum Command {
     Deny(Deny),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Check, explain and test the rules that every step is judged by.
+    #[command(subcommand)]
+    Policy(Policy),
     /// Say what this machine offers and what is missing.
     Doctor(Doctor),
 }
@@ -273,6 +278,7 @@ impl Command {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Run(run) => run.output,
+            Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
             Self::Inbox(inbox) => inbox.output,

@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod drive;
 mod finish;
+mod policy;
 mod run;
 mod sandbox;
 mod sessions;
@@ -25,6 +26,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Inbox(asked) => approvals::inbox(&paths, asked.id.as_deref(), asked.output).await,
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
+        Command::Policy(asked) => policy::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await

@@ -3,7 +3,6 @@
 use outrigger_agent::ModelSpec;
 use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
 use outrigger_model::Model;
-use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
@@ -18,6 +17,7 @@ use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::paths::Paths;
+use crate::rules;
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -130,27 +130,27 @@ pub(crate) fn no_sandbox(error: &outrigger_sandbox::Error) -> Failure {
         .hint("`outrigger doctor` says what this machine offers and what is missing.")
 }
 
-/// An engine with everything that it needs.
+/// An engine with everything that it needs. Wrong rules are an error before anything is done.
 pub(crate) fn engine(
     config: &Config,
     store: &Store,
     opened: &Opened,
     backends: &Backends,
-) -> Engine {
+) -> Outcome<Engine> {
     let site = |sandbox: &Sandbox| {
         let backend = Arc::clone(backends.get(&sandbox.backend)?);
         let site = Site { backend, spec: sandbox.spec.clone(), care: sandbox.care() };
         Some((sandbox.name.clone(), site))
     };
-    Engine::new(Parts {
+    Ok(Engine::new(Parts {
         journal: Arc::clone(&store.journal),
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
-        rules: Arc::new(RuleSet::local_default()),
+        rules: Arc::new(rules::load(&config.policy)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
-    })
+    }))
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

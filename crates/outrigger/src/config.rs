@@ -4,10 +4,12 @@
 //! repository could otherwise send a key to an address of theirs.
 
 mod model;
+mod policy;
 mod range;
 mod sandbox;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
+pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
@@ -30,6 +33,7 @@ pub(crate) struct File {
     pub(crate) sandbox: SandboxFiles,
     pub(crate) docker: DockerFile,
     pub(crate) workspace: WorkspaceFile,
+    pub(crate) policy: PolicyFile,
 }
 
 /// Where the Docker backend finds its engine and what its sandboxes are made from.
@@ -74,6 +78,7 @@ pub(crate) struct Config {
     pub(crate) docker: DockerFile,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
+    pub(crate) policy: Policy,
 }
 
 /// Reads a configuration file. Its errors name the file, the line and the allowed keys.
@@ -82,10 +87,12 @@ pub(crate) fn read(path: &Path) -> Outcome<File> {
         let text = format!("the configuration {} can't be read: {error}", path.display());
         Failure::new(Kind::Usage, text)
     };
-    parse(&fs::read_to_string(path).map_err(unreadable)?, path)
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    parse(&text, path, "docs/configuration.md lists every key with its type and default.")
 }
 
-fn parse(text: &str, path: &Path) -> Outcome<File> {
+/// Reads a text of TOML; the hint says where its keys are explained.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, path: &Path, hint: &str) -> Outcome<T> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.get(..start).unwrap_or_default();
@@ -94,7 +101,7 @@ fn parse(text: &str, path: &Path) -> Outcome<File> {
         let line: String = line.chars().take(limits::CONFIG_LINE_CHARS_MAX).collect();
         let said = error.message().trim().replace('\n', ", ");
         Failure::new(Kind::Usage, format!("{}, line {number}, `{line}`: {said}", path.display()))
-            .hint("docs/configuration.md lists every key with its type and default.")
+            .hint(hint)
     })
 }
 
@@ -107,8 +114,10 @@ impl Config {
     /// Files, the weaker first, then environment and flags.
     pub(crate) fn load(files: &[PathBuf], flags: &cli::Model, more: cli::Limits) -> Outcome<Self> {
         let mut config = Self::default();
+        let mut defaults = None;
         for path in files {
-            let file = read(path)?;
+            let mut file = read(path)?;
+            config.policy.absorb(std::mem::take(&mut file.policy), path, &mut defaults)?;
             config.model.overlay(file.model.clone());
             config.absorb(file)?;
         }
@@ -119,7 +128,7 @@ impl Config {
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace } = file;
+        let File { model: _, limits, sandbox, docker, workspace, policy: _ } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -156,6 +165,7 @@ impl Default for Config {
             docker: DockerFile::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
+            policy: Policy::default(),
         }
     }
 }

@@ -168,6 +168,7 @@ impl From<&outrigger_engine::Error> for Failure {
             }
             Error::Unanswerable { .. } => Self::from_error(Kind::Conflict, error)
                 .hint("`outrigger inbox` lists what waits for an answer."),
+            Error::NotEntitled { .. } => Self::from_error(Kind::Denied, error),
             Error::NoSuchSandbox(_) => Self::from_error(Kind::Usage, error),
             Error::Workspace(_) | Error::Sandbox(_) => {
                 Self::from_error(Kind::SandboxUnavailable, error)

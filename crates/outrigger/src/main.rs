@@ -17,6 +17,7 @@ mod paths;
 #[cfg(test)]
 mod reference;
 mod repository;
+mod rules;
 mod session;
 mod show;
 

@@ -5,16 +5,38 @@
 //! be read back from storage, so authority is always decided, never remembered.
 //! Must never do I/O, read a clock, or know how an effect is performed.
 //!
-//! Read first: [`RuleSet::judge`], [`RuleSet::grant`].
+//! Read first: [`RuleSet::judge`], [`RuleSet::grant`], `schema.cedarschema`,
+//! `default.cedar`.
 
 #![forbid(unsafe_code)]
 
+mod approval;
+mod case;
+mod check;
+mod directory;
+mod explanation;
 mod facts;
 mod granted;
+pub mod limits;
+mod problem;
+mod request;
+mod resource;
+mod rule;
 mod rules;
+mod situation;
+mod slices;
 mod verdict;
+mod vocabulary;
 
-pub use facts::{Action, Facts};
+pub use approval::{Approved, Approvers};
+pub use case::{Case, Cases, Outcome, Tried};
+pub use directory::{Directory, Principal};
+pub use explanation::{Explanation, Subject};
+pub use facts::{Action, Facts, Left, Outgoing, ShellFacts, Trigger, UNTRUSTED};
 pub use granted::{Granted, Refused};
-pub use rules::{Approved, Matcher, Outcome, Rule, RuleSet};
+pub use problem::{Problem, Problems, Severity};
+pub use rule::{Part, Rule, Says, Source};
+pub use rules::{DEFAULT, RuleSet};
+pub use situation::Situation;
 pub use verdict::{RuleSetHash, Verdict};
+pub use vocabulary::SCHEMA;

@@ -1,136 +1,137 @@
-//! Rules and how they combine: forbid wins over ask, ask over permit, and what
-//! no rule speaks of is forbidden.
+//! The rules in force, and how they combine: whoever is asked of must be permitted,
+//! forbid wins over ask, ask over permit, and what no rule speaks of is forbidden.
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
-use crate::{Action, Facts, Granted, Refused, RuleSetHash, Verdict};
+use crate::approval::Approved;
+use crate::check;
+use crate::directory::{Directory, Principal};
+use crate::problem::{Problem, Problems};
+use crate::request::{Asking, Malformed};
+use crate::rule::{Part, Rule, Says, Source, Whose};
+use crate::slices::{Said, Slices};
+use crate::vocabulary::SCHEMA;
+use crate::{Action, Explanation, Facts, Granted, Refused, RuleSetHash, Subject, Verdict};
 
-/// What a rule says when it applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It may be done.
-    Permit,
-    /// It may not.
-    Forbid,
-    /// A person decides.
-    Ask,
-}
+/// The rules that hold where nobody configured others, as they stand in this crate.
+pub const DEFAULT: &str = include_str!("default.cedar");
 
-/// When a rule applies to one part of the facts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Matcher {
-    /// Always.
-    Any,
-    /// To exactly this text.
-    Is(String),
-}
-
-impl Matcher {
-    fn covers(&self, value: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Is(text) => text == value,
-        }
-    }
-}
-
-/// One rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
-    /// Unique name, journalled with every decision that it makes.
-    pub id: String,
-    /// What it says.
-    pub outcome: Outcome,
-    /// Of whom.
-    pub principal: Matcher,
-    /// Of which actions.
-    pub actions: Vec<Action>,
-    /// Of what.
-    pub resource: Matcher,
-}
-
-impl Rule {
-    fn applies(&self, facts: &Facts<'_>) -> bool {
-        self.actions.contains(&facts.action)
-            && self.principal.covers(facts.principal)
-            && self.resource.covers(facts.resource)
-    }
-}
-
-/// The rules in force, with the hash that names them.
+/// The rules in force, with the hash that names them. A copy is cheap.
 #[derive(Debug, Clone)]
 pub struct RuleSet {
-    rules: Vec<Rule>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    rules: BTreeMap<String, Rule>,
+    directory: Directory,
+    has_ceiling: bool,
+    slices: Slices,
+    warnings: Vec<Problem>,
     hash: RuleSetHash,
 }
 
+/// What all rules together say of a situation.
+struct Weighed {
+    verdict: Verdict,
+    /// The rules that ask, if it is they who decide.
+    asking: BTreeSet<String>,
+    subjects: Vec<Subject>,
+    /// Why it can't be put to the rules at all.
+    malformed: Option<String>,
+}
+
 impl RuleSet {
-    /// Takes rules into force.
-    #[must_use]
-    pub fn new(rules: Vec<Rule>) -> Self {
-        let mut hasher = Sha256::new();
-        for rule in &rules {
-            // Debug output of these plain types is injective, which is all that
-            // a name needs; nothing parses it.
-            hasher.update(format!("{rule:?}\n").as_bytes());
-        }
-        Self { rules, hash: RuleSetHash::new(hasher.finalize().into()) }
+    /// Takes rules into force, for the people of a directory.
+    ///
+    /// # Errors
+    /// [`Problems`] if a text can't be parsed, does not fit [`SCHEMA`], or two rules
+    /// have one name.
+    pub fn new(sources: &[Source], directory: Directory) -> Result<Self, Problems> {
+        let check::Checked { rules, warnings } = check::check(sources, &directory)?;
+        let has_ceiling = sources.iter().any(|source| source.part == Part::Ceiling);
+        let hash = hash(&rules, has_ceiling, &directory);
+        let slices = Slices::new(rules.values());
+        let inner = Inner { rules, directory, has_ceiling, slices, warnings, hash };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What one developer on a laptop accepts unchanged: the model may be asked,
-    /// and within a sandbox without network and secrets everything may be done.
+    /// Rules from one text, where nobody is in a group.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn from_cedar(text: &str) -> Result<Self, Problems> {
+        let (name, text) = ("rules".to_owned(), text.to_owned());
+        Self::new(&[Source { name, text, part: Part::Rules }], Directory::default())
+    }
+
+    /// What a careful team accepts unchanged: within a sandbox everything may be done,
+    /// what reaches somebody else asks first.
     #[must_use]
     pub fn local_default() -> Self {
-        let permit = |id: &str, actions: &[Action]| Rule {
-            id: id.to_owned(),
-            outcome: Outcome::Permit,
-            principal: Matcher::Any,
-            actions: actions.to_vec(),
-            resource: Matcher::Any,
-        };
-        Self::new(vec![
-            permit("model", &[Action::AskModel]),
-            permit(
-                "inside-the-sandbox",
-                &[Action::Provision, Action::Execute, Action::ReadFiles, Action::WriteFiles],
-            ),
-        ])
+        // A constant that takes long to make.
+        static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+            RuleSet::new(&[RuleSet::default_source()], Directory::default())
+                .expect("a test takes the default rules into force")
+        });
+        RULES.clone()
     }
 
-    /// The name of exactly these rules.
+    /// The default rules, to be put beside others.
+    #[must_use]
+    pub fn default_source() -> Source {
+        let (name, text) = ("default.cedar".to_owned(), DEFAULT.to_owned());
+        Source { name, text, part: Part::Rules }
+    }
+
+    /// The name of exactly these rules and this directory.
     #[must_use]
     pub fn hash(&self) -> RuleSetHash {
-        self.hash
+        self.inner.hash
+    }
+
+    /// All rules, by name.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.inner.rules.values()
+    }
+
+    /// One rule.
+    #[must_use]
+    pub fn rule(&self, id: &str) -> Option<&Rule> {
+        self.inner.rules.get(id)
+    }
+
+    /// What will hardly be meant so.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.inner.warnings
+    }
+
+    /// How many rules a decision on an action looks at, at most.
+    #[must_use]
+    pub fn slice_len(&self, action: Action) -> usize {
+        self.inner.slices.len(action)
     }
 
     /// Judges a situation.
     #[must_use]
     pub fn judge(&self, facts: &Facts<'_>) -> Verdict {
-        let saying = |outcome: Outcome| -> Vec<String> {
-            let says = |rule: &&Rule| rule.outcome == outcome && rule.applies(facts);
-            self.rules.iter().filter(says).map(|rule| rule.id.clone()).collect()
-        };
-        let forbidding = saying(Outcome::Forbid);
-        if !forbidding.is_empty() {
-            return Verdict::Forbid { rules: forbidding };
-        }
-        let asking = saying(Outcome::Ask);
-        if !asking.is_empty() {
-            return Verdict::Ask { rules: asking, approvers: Vec::new() };
-        }
-        let permitting = saying(Outcome::Permit);
-        if permitting.is_empty() {
-            return Verdict::Forbid { rules: Vec::new() };
-        }
-        Verdict::Permit { rules: permitting }
+        self.inner.weigh(facts).verdict
+    }
+
+    /// Judges a situation and says what each rule had to do with it.
+    #[must_use]
+    pub fn explain(&self, facts: &Facts<'_>) -> Explanation {
+        let Weighed { verdict, asking: _, subjects, malformed } = self.inner.weigh(facts);
+        Explanation { verdict, subjects, malformed }
     }
 
     /// Judges again, at execution, and hands out the authority to perform `effect`.
-    /// A person's approval turns ask into permit, if it was given under these very
-    /// rules; it never overrides forbid.
+    /// An approval counts only under the very rules that it was given under, and only
+    /// while whoever gave it may; it never overrides a rule that forbids.
     ///
     /// # Errors
     /// [`Refused`] with the verdict if the rules do not permit it now.
@@ -140,84 +141,144 @@ impl RuleSet {
         approved: &[Approved],
         effect: T,
     ) -> Result<Granted<T>, Refused> {
-        let verdict = self.judge(facts);
-        let given = approved.iter().any(|approved| approved.rule_set == self.hash);
-        match &verdict {
-            Verdict::Permit { .. } => Ok(Granted::mint(effect)),
-            Verdict::Ask { .. } if given => Ok(Granted::mint(effect)),
-            Verdict::Ask { .. } | Verdict::Forbid { .. } => Err(Refused { verdict }),
-        }
+        let Weighed { verdict, asking, .. } = self.inner.weigh(facts);
+        let permitted = match &verdict {
+            Verdict::Permit { .. } => true,
+            Verdict::Forbid { .. } => false,
+            Verdict::Ask { .. } => {
+                let now = approved.iter().filter(|approved| approved.rule_set == self.hash());
+                let by: BTreeSet<&str> = now.map(|approved| approved.by.as_str()).collect();
+                !asking.is_empty()
+                    && asking
+                        .iter()
+                        .all(|rule| by.iter().any(|by| self.inner.entitles(rule, facts, by)))
+            }
+        };
+        if permitted { Ok(Granted::mint(effect)) } else { Err(Refused { verdict }) }
+    }
+
+    /// Whether somebody may now answer for at least one of the rules that ask.
+    #[must_use]
+    pub fn may_approve(&self, facts: &Facts<'_>, by: &str) -> bool {
+        let Weighed { asking, .. } = self.inner.weigh(facts);
+        asking.iter().any(|rule| self.inner.entitles(rule, facts, by))
     }
 }
 
-/// A person's approval of one effect, as its journal says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approved {
-    /// Who gave it.
-    pub by: String,
-    /// The rules that asked for it.
-    pub rule_set: RuleSetHash,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule(id: &str, outcome: Outcome, resource: Matcher) -> Rule {
-        let actions = vec![Action::Execute];
-        Rule { id: id.to_owned(), outcome, principal: Matcher::Any, actions, resource }
-    }
-
-    fn facts(resource: &str) -> Facts<'_> {
-        Facts { principal: "person:local", action: Action::Execute, resource }
-    }
-
-    fn set() -> RuleSet {
-        RuleSet::new(vec![
-            rule("all", Outcome::Permit, Matcher::Any),
-            rule("careful", Outcome::Ask, Matcher::Is("deploy".to_owned())),
-            rule("careful-too", Outcome::Ask, Matcher::Is("wipe".to_owned())),
-            rule("never", Outcome::Forbid, Matcher::Is("wipe".to_owned())),
-        ])
-    }
-
-    #[test]
-    fn forbid_wins_over_ask_and_ask_over_permit() {
-        let id = |name: &str| vec![name.to_owned()];
-        for (resource, expected) in [
-            ("test", Verdict::Permit { rules: id("all") }),
-            ("deploy", Verdict::Ask { rules: id("careful"), approvers: vec![] }),
-            ("wipe", Verdict::Forbid { rules: id("never") }),
-        ] {
-            assert_eq!(set().judge(&facts(resource)), expected, "{resource}");
+impl Inner {
+    fn weigh(&self, facts: &Facts<'_>) -> Weighed {
+        match self.ask_all(facts) {
+            Ok((said, subjects)) => self.combine(said, subjects),
+            Err(Malformed(why)) => Weighed {
+                verdict: Verdict::Forbid { rules: Vec::new() },
+                asking: BTreeSet::new(),
+                subjects: Vec::new(),
+                malformed: Some(why),
+            },
         }
     }
 
-    #[test]
-    fn what_no_rule_speaks_of_is_forbidden() {
-        let facts = Facts { action: Action::AskModel, ..facts("model") };
-        assert_eq!(set().judge(&facts), Verdict::Forbid { rules: vec![] });
+    fn ask_all(&self, facts: &Facts<'_>) -> Result<(Said, Vec<Subject>), Malformed> {
+        let asking = Asking::new(facts, &self.directory, None)?;
+        let common = self.ask(&asking, Whose::Everybody, &asking.person)?;
+        let agents = asking.agents.iter().map(|agent| (Whose::Agent, agent));
+        let who = agents
+            .chain([(Whose::Person, &asking.person), (Whose::Organisation, &asking.organisation)]);
+        let mut subjects = Vec::new();
+        let mut all = Said::default();
+        for (whose, who) in who {
+            let mut said = self.ask(&asking, whose, who)?;
+            if whose == Whose::Organisation && self.has_ceiling {
+                said.permits
+                    .retain(|id| self.rules.get(id).is_some_and(|rule| rule.part == Part::Ceiling));
+                let Said { permits: _, forbids, failed } = common.clone();
+                said.join(Said { permits: BTreeSet::new(), forbids, failed });
+            } else {
+                said.join(common.clone());
+            }
+            subjects.push(Subject {
+                who: who.to_string(),
+                permitting: said.permits.iter().cloned().collect(),
+                denying: said.forbids.union(&said.failed).cloned().collect(),
+            });
+            all.join(said);
+        }
+        Ok((all, subjects))
     }
 
-    #[test]
-    fn an_approval_never_overrides_a_forbid() {
-        let under = |rule_set| vec![Approved { by: "person:ada".to_owned(), rule_set }];
-        let (now, before) = (under(set().hash()), under(RuleSet::local_default().hash()));
-        let granted =
-            |resource, approved: &[_]| set().grant(&facts(resource), approved, ()).is_ok();
-        assert!(granted("test", &[]));
-        assert!(!granted("deploy", &[]));
-        assert!(!granted("deploy", &before), "the rules changed since");
-        assert!(granted("deploy", &now));
-        assert!(!granted("wipe", &now));
+    fn ask(&self, asking: &Asking, whose: Whose, who: &Principal) -> Result<Said, Malformed> {
+        let Principal::Organisation(organisation) = &asking.organisation else {
+            return Ok(Said::default());
+        };
+        let scope = (asking.action, whose, organisation.as_str());
+        Ok(self.slices.ask(scope, &asking.request(who)?, asking.entities()))
     }
 
-    #[test]
-    fn the_hash_names_the_rules() {
-        assert_eq!(set().hash(), set().hash());
-        assert_ne!(set().hash(), RuleSet::local_default().hash());
-        let text = String::from(set().hash());
-        assert_eq!(RuleSetHash::try_from(text).unwrap(), set().hash());
-        assert!(RuleSetHash::try_from("zz".to_owned()).is_err());
+    fn combine(&self, said: Said, subjects: Vec<Subject>) -> Weighed {
+        let Said { permits, forbids, failed } = said;
+        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask(_)));
+        let hard: BTreeSet<String> =
+            forbids.iter().filter(|id| !asks(id)).chain(&failed).cloned().collect();
+        let all_permitted = subjects.iter().all(|subject| !subject.permitting.is_empty());
+        let decided = |verdict, asking| Weighed { verdict, asking, subjects, malformed: None };
+        if !hard.is_empty() || !all_permitted {
+            let rules = hard.into_iter().collect();
+            return decided(Verdict::Forbid { rules }, BTreeSet::new());
+        }
+        if forbids.is_empty() {
+            return decided(
+                Verdict::Permit { rules: permits.into_iter().collect() },
+                BTreeSet::new(),
+            );
+        }
+        let named = forbids.iter().filter_map(|id| match self.says(id) {
+            Some(Says::Ask(approvers)) => Some(approvers.names()),
+            Some(Says::Permit | Says::Forbid) | None => None,
+        });
+        let approvers: BTreeSet<String> = named.flatten().collect();
+        let rules = forbids.iter().cloned().collect();
+        decided(Verdict::Ask { rules, approvers: approvers.into_iter().collect() }, forbids)
     }
+
+    fn says(&self, id: &str) -> Option<&Says> {
+        self.rules.get(id).map(|rule| &rule.says)
+    }
+
+    /// Whether a rule takes somebody's approval now: it names them, and no rule forbids
+    /// them to approve.
+    fn entitles(&self, rule: &str, facts: &Facts<'_>, by: &str) -> bool {
+        let (Some(Says::Ask(approvers)), Ok(by)) = (self.says(rule), by.parse::<Principal>())
+        else {
+            return false;
+        };
+        approvers.include(&by, &self.directory) && self.lets_approve(facts, &by).unwrap_or(false)
+    }
+
+    fn lets_approve(&self, facts: &Facts<'_>, by: &Principal) -> Result<bool, Malformed> {
+        let facts = Facts { action: Action::Approve, resource: facts.action.as_str(), ..*facts };
+        let asking = Asking::new(&facts, &self.directory, Some(by))?;
+        let mut said = self.ask(&asking, Whose::Everybody, by)?;
+        said.join(self.ask(&asking, Whose::Person, by)?);
+        said.join(self.ask(&asking, Whose::Organisation, &asking.organisation)?);
+        // A rule that asks of everything does not ask of its own approvals.
+        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask(_)));
+        Ok(said.forbids.iter().all(asks) && said.failed.is_empty())
+    }
+}
+
+fn hash(rules: &BTreeMap<String, Rule>, has_ceiling: bool, directory: &Directory) -> RuleSetHash {
+    let mut hasher = Sha256::new();
+    let mut put = |text: &str| {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    };
+    put(SCHEMA);
+    put(if has_ceiling { "ceiling" } else { "no ceiling" });
+    rules.values().for_each(|rule| put(&rule.canonical()));
+    put(&directory.organisation);
+    for (name, members) in &directory.groups {
+        put(name);
+        put(&members.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+    }
+    RuleSetHash::new(hasher.finalize().into())
 }

@@ -60,8 +60,8 @@ pub enum Verdict {
     Ask {
         /// The rules that ask.
         rules: Vec<String>,
-        /// Who may approve: principals and groups, for example `group:ops`. Empty:
-        /// whoever may speak in the session.
+        /// The people and groups that they name; none where anybody may approve who may
+        /// speak in the session.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
     },

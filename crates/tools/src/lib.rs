@@ -55,6 +55,24 @@ pub fn specs_of_further(sandbox: &str) -> Vec<ToolSpec> {
     TOOLS.iter().map(|tool| tool.spec_of_further(sandbox)).collect()
 }
 
+/// The file or folder that a call of a built-in file tool is about, as that tool itself
+/// reads its arguments. `None` if it is no file tool, or performs nothing because its
+/// arguments are wrong.
+#[must_use]
+pub fn target(tool: &str, arguments: &str) -> Option<String> {
+    let tool = Tool::named(tool)?;
+    let arguments = arguments::check(tool, arguments).ok()?;
+    let text = |name: &str| arguments.text(name).map(str::to_owned);
+    match tool.name {
+        ToolName::Execute => None,
+        ToolName::ReadFile | ToolName::WriteFile | ToolName::EditFile => text("file_path"),
+        ToolName::Ls | ToolName::Grep => {
+            Some(text("path").unwrap_or_else(|| files::WORKSPACE.to_owned()))
+        }
+        ToolName::Glob => Some(search::globbed(&arguments).0.to_owned()),
+    }
+}
+
 /// Performs a call and gives what the model sees of it. `sink` gets a command's
 /// output as it comes, uncut.
 ///

@@ -12,11 +12,7 @@ pub(crate) async fn glob(
     arguments: &Arguments,
     sandbox: &dyn Sandbox,
 ) -> Result<ToolOutput, Error> {
-    let given = arguments.required("pattern");
-    let (root, pattern) = match rooted(given) {
-        Some((root, pattern)) => (root, pattern),
-        None => (arguments.text("path").unwrap_or(WORKSPACE), given),
-    };
+    let (root, pattern) = globbed(arguments);
     let op = FileOp::Glob {
         root: root.to_owned(),
         pattern: pattern.to_owned(),
@@ -38,6 +34,15 @@ pub(crate) async fn glob(
         ));
     }
     Ok(output::ok(text.trim_end_matches('\n').to_owned()))
+}
+
+/// Where names are looked for, and by which pattern.
+pub(crate) fn globbed(arguments: &Arguments) -> (&str, &str) {
+    let given = arguments.required("pattern");
+    match rooted(given) {
+        Some((root, pattern)) => (root, pattern),
+        None => (arguments.text("path").unwrap_or(WORKSPACE), given),
+    }
 }
 
 /// An absolute pattern as the directory that it names for certain, and the rest.

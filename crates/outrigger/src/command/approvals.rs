@@ -1,8 +1,8 @@
 //! `outrigger inbox`, `approve` and `deny`: what waits for a person, exactly as it would
 //! be done, and the person's answer.
 
-use outrigger_agent::{Answer, Asked, Digest, Effect, Seen, Seq, SessionId, State, Work};
-use outrigger_engine::{Answering, Engine};
+use outrigger_agent::{Answer, Asked, Digest, Effect, Seen, Seq, SessionId, State, ToolKind, Work};
+use outrigger_engine::Answering;
 use outrigger_store::{Before, Journal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -200,16 +200,16 @@ struct Change {
 
 impl Change {
     async fn of(paths: &Paths, store: &Store, waiting: &Waiting) -> Outcome<Option<Self>> {
-        let is_call = matches!(
-            waiting.state.effect(waiting.effect).map(|effect| &effect.work),
-            Some(Work::CallTool(_))
-        );
-        if !is_call {
+        let tool = match waiting.state.effect(waiting.effect).map(|effect| &effect.work) {
+            Some(Work::CallTool(call)) => waiting.state.tool(&call.tool),
+            _ => None,
+        };
+        if tool.is_none_or(|tool| tool.kind != ToolKind::WriteFiles) {
             return Ok(None);
         }
         let config = Config::of_files(paths.configs())?;
         let backends = compose::backends(paths, &config).await?;
-        let engine = compose::engine(&config, store, &models::unasked()?, &backends);
+        let engine = compose::engine(&config, store, &models::unasked()?, &backends)?;
         let preview = engine.preview(&waiting.session, &waiting.state, waiting.effect).await;
         // It may have been cold, and goes on waiting.
         drop(engine.rest(&waiting.session).await);
@@ -307,8 +307,7 @@ async fn answered(
     (later, output): (bool, Output),
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
-    let engine: Engine =
-        compose::engine(&config, store, &models::unasked()?, &compose::Backends::new());
+    let engine = compose::engine(&config, store, &models::unasked()?, &compose::Backends::new())?;
     let given = Answering {
         effect: waiting.effect,
         by: WHO.to_owned(),

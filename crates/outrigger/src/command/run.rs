@@ -85,7 +85,7 @@ pub(crate) async fn start(
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config).await?;
-    let engine = compose::engine(config, &store, &opened, &backends);
+    let engine = compose::engine(config, &store, &opened, &backends)?;
     engine.open(&session, spec(config, &opened, workspace), task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {

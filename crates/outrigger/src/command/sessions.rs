@@ -143,7 +143,7 @@ pub(crate) async fn resume(
     }
     let opened = models::reopen(&spec.model, &config.model)?;
     let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &opened, &backends);
+    let engine = compose::engine(&config, &store, &opened, &backends)?;
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
     let raised = more.max_steps.is_some() || more.max_tokens.is_some();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
@@ -177,7 +177,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
     let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &models::unasked()?, &backends);
+    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
     engine.cancel(&session, "person:local", "outrigger sessions cancel").await?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;

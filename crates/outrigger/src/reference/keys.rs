@@ -43,6 +43,9 @@ impl Key {
             "scope" => "\"assistant\"",
             "age_hours_max" => "720",
             "approval_hours_max" => "72",
+            "files" => "[\"rules/hosts.cedar\"]",
+            "ceiling" => "[\"rules/ceiling.cedar\"]",
+            "people" => "\"people.toml\"",
             _ => return (self.default)().trim_matches('`').to_owned(),
         };
         given.to_owned()
@@ -355,6 +358,40 @@ pub(super) const TABLES: &[Table] = &[
                 kind: "whole number, 1 to 100000000",
                 default: || value(limits::WORKSPACE_FILES_DEFAULT),
                 about: "How many files.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
+        name: "policy",
+        about: "the rules that every step is judged by; `docs/how-to/write-policies.md` shows how they are written",
+        keys: &[
+            Key {
+                name: "defaults",
+                kind: "boolean",
+                default: || "`true`".to_owned(),
+                about: "Whether the built-in rules hold beside those of the files. A stronger file can't change what a weaker one says.",
+                instead: "",
+            },
+            Key {
+                name: "files",
+                kind: "list of paths",
+                default: || "`[]`".to_owned(),
+                about: "Files of rules, in Cedar. Those of all configuration files hold together.",
+                instead: "",
+            },
+            Key {
+                name: "ceiling",
+                kind: "list of paths",
+                default: || "`[]`".to_owned(),
+                about: "Files of rules for the organisation: what they do not permit, nobody can be permitted. Without one the organisation is judged by the other rules. Only one configuration file may say it.",
+                instead: "",
+            },
+            Key {
+                name: "people",
+                kind: "path",
+                default: || "nobody is in a group".to_owned(),
+                about: "A file that says who is in which group. Only one configuration file may say it.",
                 instead: "",
             },
         ],

@@ -21,7 +21,11 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
         ),
         (
             "[limitz]\n",
-            &["line 1", "`limitz`", "`model`, `limits`, `sandbox`, `docker`, `workspace`"],
+            &[
+                "line 1",
+                "`limitz`",
+                "`model`, `limits`, `sandbox`, `docker`, `workspace`, `policy`",
+            ],
         ),
         (
             "[limits]\nsteps_max = \"3\"\n",

@@ -11,7 +11,7 @@ const ANYHOW_CRATES: &[&str] = &["outrigger", "xtask"];
 /// Crates without I/O, and all that they may link.
 const PURE_CRATES: &[&str] = &["policy", "agent"];
 const PURE_DEPENDENCIES: &[&str] =
-    &["serde", "serde_json", "sha2", "thiserror", "outrigger-policy"];
+    &["serde", "serde_json", "sha2", "thiserror", "cedar-policy", "miette", "outrigger-policy"];
 
 /// The part of a manifest that cargo's metadata leaves out.
 #[derive(Debug, Default, Deserialize)]

@@ -1,0 +1,66 @@
+//! What the rules are told of an effect: everything comes from the journal, and of the
+//! model's words only what the tool itself will act on.
+
+use outrigger_agent::{Seq, State, ToolKind, Work};
+use outrigger_policy::{Action, Facts, Left, Situation};
+
+/// Where file tools act that name no path.
+const WORKSPACE: &str = "/workspace";
+
+/// What the rules are told of an effect that is not settled in `state`, to be looked at.
+#[must_use]
+pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
+    let effect = state.effect(effect)?;
+    Some(with_facts(state, &effect.work, at_ms, |facts| Situation::from(facts)))
+}
+
+/// Judges an effect as the journal has it.
+pub(crate) fn with_facts<T>(
+    state: &State,
+    work: &Work,
+    at_ms: u64,
+    judge: impl FnOnce(&Facts<'_>) -> T,
+) -> T {
+    let (principal, model) = match state.spec() {
+        Some(spec) => (spec.principal.as_str(), spec.model.name.as_str()),
+        None => ("", ""),
+    };
+    let all = Facts { at_ms, left: left(state), ..Facts::new(principal, Action::AskModel, model) };
+    let Work::CallTool(call) = work else {
+        return match work {
+            Work::Provision { sandbox } => judge(&Facts {
+                action: Action::Provision,
+                resource: sandbox,
+                sandbox: Some(sandbox),
+                ..all
+            }),
+            Work::AskModel | Work::Compact | Work::CallTool(_) => judge(&all),
+        };
+    };
+    let tool = state.tool(&call.tool);
+    let sandbox = tool.and_then(|tool| tool.sandbox.as_deref());
+    let all = Facts { sandbox, tool: Some(&call.tool), ..all };
+    let action = match tool.map(|tool| tool.kind) {
+        // A tool that is not on offer never gets here; the strictest is right for it.
+        Some(ToolKind::Execute) | None => {
+            let resource = sandbox.unwrap_or_default();
+            return judge(&Facts { action: Action::Execute, resource, ..all });
+        }
+        Some(ToolKind::ReadFiles) => Action::ReadFiles,
+        Some(ToolKind::WriteFiles) => Action::WriteFiles,
+    };
+    let built_in = tool.map_or(call.tool.as_str(), |tool| tool.built_in());
+    let genuine = state.call(call);
+    let target = genuine.and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments));
+    judge(&Facts { action, resource: target.as_deref().unwrap_or(WORKSPACE), ..all })
+}
+
+fn left(state: &State) -> Left {
+    let (budget, spent) = (state.budget(), state.spent());
+    let left = |all: u64, spent: u64| (all != u64::MAX).then(|| all.saturating_sub(spent));
+    Left {
+        tokens: left(budget.tokens, spent.tokens),
+        steps: left(budget.steps, spent.steps),
+        money_micros: None,
+    }
+}

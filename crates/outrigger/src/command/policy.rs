@@ -1,0 +1,135 @@
+//! `outrigger policy`: whether rules hold, what they say of a situation, and whether
+//! that is what was expected.
+
+mod explain;
+
+use outrigger_policy::{Cases, Outcome as Says, Problem, Problems, RuleSet, Severity};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+use crate::cli::{Output, Policy};
+use crate::config::Config;
+use crate::exit::{Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, inert};
+use crate::{config, rules};
+
+/// The exit code of tests of which one came out otherwise.
+const DIFFERED: u8 = 1;
+
+pub(crate) async fn execute(paths: &Paths, asked: Policy) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    match asked {
+        Policy::Check { files, output } => check(&rules::instead(&config.policy, &files), output),
+        Policy::Explain(asked) => explain::explain(paths, &config, &asked).await,
+        Policy::Test { file, rules, output } => test(&config, &file, &rules, output),
+    }
+}
+
+fn check(policy: &config::Policy, output: Output) -> Outcome<u8> {
+    let (sources, directory) = rules::read(policy)?;
+    let made = RuleSet::new(&sources, directory);
+    let problems = match &made {
+        Ok(set) => set.warnings(),
+        Err(Problems(problems)) => problems,
+    };
+    let code = if made.is_ok() { 0 } else { Kind::Usage as u8 };
+    if output.json.is_some() {
+        let problems: Vec<_> = problems.iter().map(problem).collect();
+        let all: Vec<_> = made.iter().flat_map(RuleSet::rules).map(explain::object).collect();
+        show::line(&json!({
+            "type": "policy_check",
+            "valid": made.is_ok(),
+            "rule_set": made.as_ref().ok().map(|set| set.hash().to_string()),
+            "rules": all,
+            "problems": problems,
+        }))?;
+        return Ok(code);
+    }
+    for problem in problems {
+        let severity = severity(problem);
+        show::out(&inert(&format!("{severity}: {problem}")))?;
+        if !problem.help.is_empty() {
+            show::out(&inert(&format!("  hint: {}", problem.help)))?;
+        }
+    }
+    if let Ok(set) = &made {
+        for rule in set.rules() {
+            let place = format!("{}:{}", rule.source, rule.line);
+            let says = explain::says(rule);
+            show::out(&inert(&format!("{says:<7} {:<32} {place}", rule.id)))?;
+        }
+        let count = show::count(set.rules().count() as u64, "rule");
+        show::out(&format!(
+            "{count} of {}, rule set {}",
+            show::count(sources.len() as u64, "file"),
+            set.hash()
+        ))?;
+    }
+    Ok(code)
+}
+
+fn severity(problem: &Problem) -> &'static str {
+    match problem.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn problem(problem: &Problem) -> serde_json::Value {
+    json!({
+        "severity": severity(problem),
+        "file": problem.source,
+        "line": problem.line,
+        "message": problem.message,
+        "help": problem.help,
+    })
+}
+
+fn test(config: &Config, file: &Path, files: &[PathBuf], output: Output) -> Outcome<u8> {
+    let set = rules::load(&rules::instead(&config.policy, files))?;
+    let hint = "docs/how-to/write-policies.md shows a file of tests.";
+    let Cases { case: cases } = config::parse(&rules::text(file)?, file, hint)?;
+    let tried: Vec<_> = cases.iter().map(|case| (case, case.run(&set))).collect();
+    let differ = tried.iter().filter(|(_, tried)| !tried.passed).count();
+    if output.json.is_some() {
+        let cases = tried.iter().map(|(case, tried)| {
+            json!({
+                "name": case.name,
+                "passed": tried.passed,
+                "expected": case.expect,
+                "expected_rules": case.rules,
+                "found": tried.outcome,
+                "rules": tried.verdict.rules(),
+            })
+        });
+        let cases: Vec<_> = cases.collect();
+        let hash = set.hash().to_string();
+        show::line(&json!({
+            "type": "policy_test", "passed": differ == 0, "differ": differ, "rule_set": hash, "cases": cases,
+        }))?;
+        return Ok(if differ > 0 { DIFFERED } else { 0 });
+    }
+    for (case, tried) in &tried {
+        let mark = if tried.passed { "ok  " } else { "FAIL" };
+        let found = shown(tried.outcome, tried.verdict.rules());
+        let mut row = format!("{mark}  {:<44}  {found}", case.name);
+        if !tried.passed {
+            let rules = case.rules.as_deref();
+            let expected = rules
+                .map_or_else(|| case.expect.as_str().to_owned(), |rules| shown(case.expect, rules));
+            row = format!("{row}, expected {expected}");
+        }
+        show::out(&inert(&row))?;
+    }
+    let count = show::count(tried.len() as u64, "situation");
+    show::out(&format!("{count}, {differ} not as expected"))?;
+    Ok(if differ > 0 { DIFFERED } else { 0 })
+}
+
+fn shown(outcome: Says, rules: &[String]) -> String {
+    if rules.is_empty() {
+        return format!("{} (no rule permits it)", outcome.as_str());
+    }
+    format!("{} by {}", outcome.as_str(), rules.join(", "))
+}

@@ -1,0 +1,181 @@
+//! `outrigger policy explain`.
+
+use outrigger_agent::{Event, Record, Seq, State};
+use outrigger_engine::{Clock, SystemClock};
+use outrigger_policy::{Explanation, Left, Rule, RuleSet, Says, Situation, Verdict};
+use outrigger_store::load_all;
+use serde_json::{Value, json};
+
+use crate::cli::Explain;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, inert};
+use crate::{compose, rules, session};
+
+/// A situation, and what was decided of it then, if anything was.
+struct Asked {
+    situation: Situation,
+    then: Option<(Verdict, String)>,
+}
+
+pub(crate) async fn explain(paths: &Paths, config: &Config, asked: &Explain) -> Outcome<u8> {
+    let set = rules::load(&config.policy)?;
+    let found = match (&asked.session, asked.effect, asked.action) {
+        (Some(session), Some(effect), _) => recorded(paths, session, Seq(effect)).await?,
+        (_, _, Some(action)) => Asked { situation: described(asked, action.into()), then: None },
+        _ => return Err(Failure::new(Kind::Usage, "neither an action nor a session is named")),
+    };
+    let explanation = set.explain(&found.situation.facts());
+    if asked.output.json.is_some() {
+        show::line(&whole(&set, &found, &explanation))?;
+        return Ok(0);
+    }
+    for line in told(&set, &found, &explanation) {
+        show::out(&inert(&line))?;
+    }
+    Ok(0)
+}
+
+fn described(asked: &Explain, action: outrigger_policy::Action) -> Situation {
+    Situation {
+        person: asked.person.clone(),
+        agent: asked.agent.clone(),
+        above: asked.above.clone(),
+        organisation: asked.organisation.clone(),
+        sandbox: asked.sandbox.clone(),
+        tool: asked.tool.clone(),
+        host: asked.host.clone(),
+        port: asked.port,
+        method: asked.method.clone(),
+        path: asked.path.clone(),
+        labels: asked.label.iter().cloned().collect(),
+        trigger: asked.trigger.into(),
+        at_ms: asked.at_ms.unwrap_or_else(|| SystemClock.now_ms()),
+        left: Left::default(),
+        ..Situation::new(action, &asked.resource)
+    }
+}
+
+/// An effect of a session as it was when the rules were last asked of it.
+async fn recorded(paths: &Paths, name: &str, effect: Seq) -> Outcome<Asked> {
+    let store = compose::store(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let mut state = State::default();
+    let mut found: Option<Situation> = None;
+    let mut then = None;
+    load_all(&*store.journal, &session, Seq::default(), |record: Record| {
+        if let Event::Decided { effect: of, verdict, rule_set } = &record.event
+            && *of == effect
+        {
+            found = outrigger_engine::situation(&state, effect, record.at_ms);
+            then = Some((verdict.clone(), rule_set.to_string()));
+        }
+        let at_ms = record.at_ms;
+        state = std::mem::take(&mut state).apply(&record);
+        if found.is_none() {
+            found = outrigger_engine::situation(&state, effect, at_ms);
+        }
+    })
+    .await?;
+    let situation = found.ok_or_else(|| {
+        let text = format!("session {session} has no effect {}", effect.0);
+        Failure::new(Kind::NotFound, text)
+            .hint(format!("`outrigger sessions logs {session} --json` shows its events."))
+    })?;
+    Ok(Asked { situation, then })
+}
+
+fn told(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Vec<String> {
+    let Asked { situation, then } = found;
+    let verdict = &explanation.verdict;
+    let (action, resource) = (situation.action.as_str(), &situation.resource);
+    let mut lines = vec![format!("{}: {action} `{resource}`", verdict.outcome().as_str())];
+    lines.push(format!("because {}", why(explanation)));
+    if let Verdict::Ask { approvers, .. } = verdict {
+        let who = if approvers.is_empty() { "anyone".to_owned() } else { approvers.join(", ") };
+        lines.push(format!("may approve: {who}"));
+    }
+    for subject in &explanation.subjects {
+        let rules = |rules: &[String]| match rules {
+            [] => "no rule".to_owned(),
+            rules => rules.join(", "),
+        };
+        let (permitting, denying) = (rules(&subject.permitting), rules(&subject.denying));
+        lines.push(format!("  {}: permitted by {permitting}; held by {denying}", subject.who));
+    }
+    for rule in verdict.rules().iter().filter_map(|id| set.rule(id)) {
+        lines.push(String::new());
+        lines.push(format!("{}:{}", rule.source, rule.line));
+        lines.extend(rule.text.lines().map(|line| format!("    {line}")));
+    }
+    lines.push(String::new());
+    lines.push(format!("rule set {}", set.hash()));
+    if let Some((before, hash)) = then {
+        let (outcome, rules) = (before.outcome().as_str(), before.rules().join(", "));
+        let by = if rules.is_empty() { String::new() } else { format!(" by {rules}") };
+        lines.push(format!("decided then: {outcome}{by}, under rule set {hash}"));
+    }
+    lines
+}
+
+fn why(explanation: &Explanation) -> String {
+    if let Some(malformed) = &explanation.malformed {
+        return format!("it can't be put to the rules: {malformed}");
+    }
+    let rules = explanation.verdict.rules().join(", ");
+    match &explanation.verdict {
+        Verdict::Permit { .. } => format!("{rules} permits it, and nothing forbids it"),
+        Verdict::Ask { .. } => format!("{rules} asks, and it is permitted otherwise"),
+        Verdict::Forbid { rules: none } if none.is_empty() => {
+            let lacking = explanation.subjects.iter().filter(|it| it.permitting.is_empty());
+            let who: Vec<_> = lacking.map(|subject| subject.who.as_str()).collect();
+            format!("no rule permits it to {}", who.join(", "))
+        }
+        Verdict::Forbid { .. } => format!("{rules} forbids it, and nobody can approve"),
+    }
+}
+
+fn whole(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Value {
+    let verdict = &explanation.verdict;
+    let rules: Vec<_> = verdict.rules().iter().filter_map(|id| set.rule(id)).map(object).collect();
+    let subjects: Vec<_> = explanation
+        .subjects
+        .iter()
+        .map(|it| json!({ "who": it.who, "permitted_by": it.permitting, "held_by": it.denying }))
+        .collect();
+    let then =
+        found.then.as_ref().map(|(verdict, hash)| json!({ "verdict": verdict, "rule_set": hash }));
+    json!({
+        "type": "policy_explanation",
+        "outcome": verdict.outcome(),
+        "verdict": verdict,
+        "why": why(explanation),
+        "rules": rules,
+        "subjects": subjects,
+        "situation": found.situation,
+        "rule_set": set.hash().to_string(),
+        "then": then,
+    })
+}
+
+/// What a rule says, in a word.
+pub(crate) fn says(rule: &Rule) -> &'static str {
+    match rule.says {
+        Says::Permit => "permit",
+        Says::Forbid => "forbid",
+        Says::Ask(_) => "ask",
+    }
+}
+
+/// A rule for programs.
+pub(crate) fn object(rule: &Rule) -> Value {
+    let approvers: Vec<String> = match &rule.says {
+        Says::Ask(approvers) => approvers.names().collect(),
+        Says::Permit | Says::Forbid => Vec::new(),
+    };
+    json!({
+        "id": rule.id, "says": says(rule), "approvers": approvers, "reason": rule.reason,
+        "file": rule.source, "line": rule.line, "text": rule.text,
+    })
+}

@@ -1,0 +1,79 @@
+//! `[policy]`: which rules hold, and for whom.
+//!
+//! Rules add up over all configuration files. What could loosen them is said once: the
+//! weaker file is the administrator's, and a stronger one can't take it back.
+
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Failure, Kind, Outcome};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PolicyFile {
+    pub(crate) defaults: Option<bool>,
+    pub(crate) files: Option<Vec<PathBuf>>,
+    pub(crate) ceiling: Option<Vec<PathBuf>>,
+    pub(crate) people: Option<PathBuf>,
+}
+
+/// Which rules hold, as all files together say.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    /// Whether the built-in rules hold.
+    pub(crate) defaults: bool,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) ceiling: Vec<PathBuf>,
+    pub(crate) people: Option<PathBuf>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { defaults: true, files: Vec::new(), ceiling: Vec::new(), people: None }
+    }
+}
+
+impl Policy {
+    /// Adds what a stronger file says. Its paths begin where it stands. `settled` is
+    /// whether `defaults` holds, once a file with rules has said or implied it.
+    pub(super) fn absorb(
+        &mut self,
+        file: PolicyFile,
+        path: &Path,
+        settled: &mut Option<bool>,
+    ) -> Outcome {
+        let says_nothing = file == PolicyFile::default();
+        let PolicyFile { defaults, files, ceiling, people } = file;
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let said = |key: &str| {
+            let text = format!(
+                "{}: `policy.{key}` is settled by a weaker configuration file",
+                path.display()
+            );
+            Failure::new(Kind::Usage, text).hint(
+                "Rules can be added to in `policy.files`, and not taken back: leave it out here.",
+            )
+        };
+        // Saying the same again takes nothing back.
+        if defaults.is_some_and(|new| settled.is_some_and(|before| before != new)) {
+            return Err(said("defaults"));
+        }
+        if !says_nothing {
+            self.defaults = *settled.get_or_insert(defaults.unwrap_or(true));
+        }
+        if let Some(ceiling) = ceiling.filter(|ceiling| !ceiling.is_empty()) {
+            if !self.ceiling.is_empty() {
+                return Err(said("ceiling"));
+            }
+            self.ceiling = ceiling.iter().map(|file| dir.join(file)).collect();
+        }
+        if let Some(people) = people {
+            if self.people.is_some() {
+                return Err(said("people"));
+            }
+            self.people = Some(dir.join(people));
+        }
+        self.files.extend(files.unwrap_or_default().iter().map(|file| dir.join(file)));
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! A test of rules as data: a situation, and what is expected of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Approved, RuleSet, Situation, Verdict};
+
+/// A file of tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cases {
+    /// The tests, in their order.
+    #[serde(default)]
+    pub case: Vec<Case>,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What it shows.
+    pub name: String,
+    /// The situation.
+    pub when: Situation,
+    /// Who approved, under the rules of now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_by: Vec<String>,
+    /// What the rules are to say then.
+    pub expect: Outcome,
+    /// Exactly which rules are to decide, if that matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<String>>,
+}
+
+/// The three outcomes, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It may be done.
+    Permit,
+    /// It may not.
+    Forbid,
+    /// A person decides.
+    Ask,
+}
+
+impl Outcome {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Permit => "permit",
+            Self::Forbid => "forbid",
+            Self::Ask => "ask",
+        }
+    }
+}
+
+impl Verdict {
+    /// Which of the three it is.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Permit { .. } => Outcome::Permit,
+            Self::Forbid { .. } => Outcome::Forbid,
+            Self::Ask { .. } => Outcome::Ask,
+        }
+    }
+}
+
+/// What a test came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// What the rules say; permit where the approvals suffice.
+    pub outcome: Outcome,
+    /// The verdict before any approval.
+    pub verdict: Verdict,
+    /// Whether both are as expected.
+    pub passed: bool,
+}
+
+impl Case {
+    /// Tries it.
+    #[must_use]
+    pub fn run(&self, rules: &RuleSet) -> Tried {
+        let facts = self.when.facts();
+        let approved = self.approved_by.iter().map(|by| {
+            let (by, rule_set) = (by.clone(), rules.hash());
+            Approved { by, rule_set }
+        });
+        let approved: Vec<_> = approved.collect();
+        let verdict = rules.judge(&facts);
+        let outcome = match rules.grant(&facts, &approved, ()) {
+            Ok(granted) => {
+                let () = granted.into_effect();
+                Outcome::Permit
+            }
+            Err(refused) => refused.verdict.outcome(),
+        };
+        let named = self.rules.as_ref().is_none_or(|expected| expected == verdict.rules());
+        Tried { outcome, passed: named && outcome == self.expect, verdict }
+    }
+}
