@@ -1,8 +1,8 @@
 //! What the rules are told of an effect: everything comes from the journal, and of the
 //! model's words only what the tool itself will act on.
 
-use outrigger_agent::{Effect, Seq, State, ToolKind, Work};
-use outrigger_policy::{Action, Approved, Facts, Left, RuleSetHash, Situation};
+use outrigger_agent::{Seq, State, ToolKind, Work};
+use outrigger_policy::{Action, Facts, Left, Situation};
 
 /// Where file tools act that name no path.
 const WORKSPACE: &str = "/workspace";
@@ -63,11 +63,4 @@ fn left(state: &State) -> Left {
         steps: left(budget.steps, spent.steps),
         money_micros: None,
     }
-}
-
-/// Who approved an effect, and under which rules.
-pub(crate) fn approvals(state: &State, effect: &Effect, now: RuleSetHash) -> Vec<Approved> {
-    let person = state.spec().map(|spec| spec.principal.clone());
-    let given = person.filter(|_| effect.approved);
-    given.map(|by| Approved { by, rule_set: now }).into_iter().collect()
 }

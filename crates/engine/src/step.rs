@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::facts::{approvals, with_facts};
+use crate::facts::with_facts;
 use crate::live::{Completed, Flushed, Live, Lost};
 use crate::{Engine, Error, limits};
 
@@ -98,9 +98,8 @@ impl Engine {
         let no_effect =
             Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
         let effect = state.effect(id).ok_or(no_effect)?;
-        let approved = approvals(state, effect, rules.hash());
         with_facts(state, &effect.work, at_ms, |facts| {
-            rules.grant(facts, &approved, effect.work.clone())
+            rules.grant(facts, &effect.approved, effect.work.clone())
         })
     }
 
