@@ -66,7 +66,7 @@ fn check_names_file_line_and_what_to_do() {
 fn wrong_rules_keep_a_session_from_beginning() {
     let world = world("[policy]\nfiles = [\"lost.cedar\"]\n");
     let dir = world.dir("repo", &[("file", b"file\n")]);
-    let script = world.script(&[Turn(&[])]);
+    let script = world.script(&[]);
     let ran = world.ran(2, &["run", "Wait.", "--dir", dir.to_str().unwrap(), "--script", &script]);
     assert!(ran.stderr.contains("lost.cedar: it can't be read"), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: docs/how-to/write-policies.md"), "{}", ran.stderr);
@@ -97,7 +97,7 @@ fn a_situation_is_explained() {
 fn an_effect_of_a_session_is_explained() {
     let world = configured();
     let dir = world.dir("repo", &[("file", b"file\n")]);
-    let script = world.script(&[Turn(&[shell("true")]), Turn(&[])]);
+    let script = world.script(&[Turn(&[shell("true")])]);
     let args = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
     let session = world.ran(0, &args).json()["session"].as_str().unwrap().to_owned();
     let logs = world.ran(0, &["sessions", "logs", &session, "--json"]).stdout;
