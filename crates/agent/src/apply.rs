@@ -6,11 +6,11 @@ use crate::round::{Round, explain};
 use crate::sandboxes::Known;
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
-    Amounts, Answer, Event, Failure, Item, Loss, ModelFault, Outcome, Place, Product, Record,
-    Reply, SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
-    TurnLimits, Work, compaction,
+    Amounts, Event, Failure, Item, Loss, ModelFault, Outcome, Place, Product, Record, Reply,
+    SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
+    TurnLimits, Work, compaction, limits,
 };
-use outrigger_policy::Verdict;
+use outrigger_policy::{RuleSetHash, Verdict};
 
 /// What the model is told of a call that was not begun when a person stopped the turn.
 const STOPPED: &str = "Not performed: a person stopped the turn.";
@@ -33,8 +33,12 @@ impl State {
                 self.begin_turn(record.at_ms);
             }
             Event::Proposed(work) => self.proposed(record.seq, work),
-            Event::Decided { effect, verdict, .. } => self.decided(*effect, verdict),
-            Event::Answered { effect, answer, .. } => self.answered(*effect, answer, record.at_ms),
+            Event::Decided { effect, verdict, rule_set } => {
+                self.decided(*effect, verdict, *rule_set, record.at_ms);
+            }
+            Event::Answered { effect, by, arguments, answer } => {
+                self.answered(*effect, by, arguments.as_ref(), answer, record.at_ms);
+            }
             Event::Started { effect, attempt, reserved, place } => {
                 self.touched(*effect, place.as_ref(), record.seq);
                 let place = place.clone();
@@ -161,39 +165,22 @@ impl State {
                 return;
             }
         }
-        let effect = Effect { work: work.clone(), phase: Phase::Proposed, approved: false };
-        self.effects.insert(id, effect);
+        let (asked, approved, seen) = (None, Vec::new(), None);
+        let phase = Phase::Proposed;
+        self.effects.insert(id, Effect { work: work.clone(), phase, asked, approved, seen });
     }
 
-    fn decided(&mut self, id: Seq, verdict: &Verdict) {
+    fn decided(&mut self, id: Seq, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
         if let Some(effect) = self.effects.get_mut(&id) {
             if matches!(effect.phase, Phase::Started { .. } | Phase::Refused { .. }) {
                 return;
             }
-            effect.phase = match verdict {
-                Verdict::Permit { .. } => Phase::Permitted,
-                Verdict::Ask { .. } => Phase::Asked,
-                Verdict::Forbid { rules } => Phase::Refused { reason: forbidden(rules) },
-            };
-        }
-    }
-
-    fn answered(&mut self, id: Seq, answer: &Answer, at_ms: u64) {
-        let asked = |effect: &&mut Effect| effect.phase == Phase::Asked;
-        if let Some(effect) = self.effects.get_mut(&id).filter(asked) {
-            match answer {
-                Answer::Approved { .. } => {
-                    effect.approved = true;
-                    effect.phase = Phase::Permitted;
+            match verdict {
+                Verdict::Permit { .. } => effect.phase = Phase::Permitted,
+                Verdict::Ask { .. } => effect.ask(verdict, rule_set, at_ms),
+                Verdict::Forbid { rules } => {
+                    effect.phase = Phase::Refused { reason: forbidden(rules) };
                 }
-                Answer::Denied { reason } => {
-                    let reason = format!("A person denied it: {reason}");
-                    effect.phase = Phase::Refused { reason };
-                }
-            }
-            // Waiting for a person is not the turn's time.
-            if let Some(turn) = &mut self.turn {
-                turn.since_ms = at_ms;
             }
         }
     }
@@ -334,10 +321,17 @@ impl State {
             Outcome::Cancelled => (Status::Denied, STOPPED.to_owned()),
             Outcome::Unknown { evidence } => (Status::Unknown, evidence.clone()),
         };
-        self.context.bytes += text.len() as u64;
+        let text = match self.amendment(call) {
+            Some(arguments) => amended(arguments) + &text,
+            None => text,
+        };
         let Some(round) = self.round.as_mut().filter(|round| round.reply == call.reply) else {
             return;
         };
+        if round.is_amended(call, id) {
+            return;
+        }
+        self.context.bytes += text.len() as u64;
         let (id_of_call, tool) = (call.call.clone(), call.tool.clone());
         round.settle(call.index, ToolResult { effect: id, call: id_of_call, tool, status, text });
         self.close_round();
@@ -378,4 +372,13 @@ fn forbidden(rules: &[String]) -> String {
         return "No rule permits it.".to_owned();
     }
     format!("It is forbidden by: {}.", rules.join(", "))
+}
+
+/// What the model is told before the result of a call that it did not write so.
+fn amended(arguments: &str) -> String {
+    let shown: String = arguments.chars().take(limits::AMENDED_CHARS_MAX).collect();
+    let cut = if shown.len() < arguments.len() { " (cut)" } else { "" };
+    format!(
+        "A person changed the arguments of this call before it was performed, to: {shown}{cut}\n"
+    )
 }

@@ -52,6 +52,10 @@ impl State {
         if self.stuck == Some(TurnEnd::Interrupted) {
             return self.wind_down(TurnEnd::Interrupted);
         }
+        if let Some(id) = self.expired(now_ms) {
+            let reason = "Nobody approved it in time.".to_owned();
+            return settle(id, Outcome::Failed(Failure::Denied { reason }));
+        }
         if let Some(next) = self.advance_ledger().or_else(|| self.propose_call()) {
             return next;
         }

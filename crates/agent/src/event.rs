@@ -10,11 +10,11 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Digest, Kept, Loss, Message, Reply, SandboxReady, Seq, Spec, Status, TurnLimits,
+    Amounts, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status, TurnLimits,
 };
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub enum Event {
         effect: Seq,
         /// Who answered.
         by: String,
+        /// Digest of the arguments that they looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Digest>,
         /// What they said.
         answer: Answer,
     },
@@ -152,6 +155,10 @@ pub struct ToolCall {
     pub tool: String,
     /// Digest of the raw text of the arguments, which stands in the reply.
     pub arguments: Digest,
+    /// The effect in whose place it came, because a person changed its arguments: they
+    /// stand in the answer about that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amends: Option<Seq>,
 }
 
 /// A person's answer to a verdict of `ask`.
@@ -162,6 +169,15 @@ pub enum Answer {
     Approved {
         /// The rules that were in force when the person looked.
         rule_set: RuleSetHash,
+        /// What the file that it changes was then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Seen>,
+    },
+    /// It may not as it is: a new effect with other arguments takes its place, which the
+    /// rules are asked about like any other.
+    Amended {
+        /// The arguments, a JSON object.
+        arguments: String,
     },
     /// It may not; the model is told why.
     Denied {

@@ -85,6 +85,17 @@ impl Digest {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The bytes that it was written down from.
+    #[must_use]
+    pub fn to_sha256(&self) -> [u8; 32] {
+        let mut digest = [0; 32];
+        for (byte, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+            let digits = self.0.get(at..at + 2).unwrap_or_default();
+            *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+        }
+        digest
+    }
 }
 
 impl fmt::Display for Digest {

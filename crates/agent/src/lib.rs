@@ -13,6 +13,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod apply;
+mod approval;
 mod budget;
 mod compaction;
 mod conversation;
@@ -26,6 +27,7 @@ mod sandboxes;
 mod spec;
 mod state;
 
+pub use approval::{Approvals, Asked, Seen, Unanswerable};
 pub use budget::Amounts;
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,

@@ -20,5 +20,7 @@ pub const BYTES_PER_TOKEN: u64 = 3;
 pub const KEPT_MAX: usize = 256;
 /// Attempts at one effect, counted over crashes of the harness.
 pub const ATTEMPTS_MAX: u32 = 100;
+/// Characters of changed arguments that the model is told.
+pub const AMENDED_CHARS_MAX: usize = 2_000;
 /// A day, as times are told.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;

@@ -20,7 +20,18 @@ pub(crate) struct Round {
     /// Effects of the calls, by index.
     proposed: BTreeMap<u32, Seq>,
     results: BTreeMap<u32, Arc<ToolResult>>,
+    /// Calls whose arguments a person changed, by index.
+    #[serde(default)]
+    amended: BTreeMap<u32, Amended>,
     count: u32,
+}
+
+/// A call as a person changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Amended {
+    /// The effect in whose place it comes.
+    of: Seq,
+    call: Call,
 }
 
 impl Round {
@@ -39,13 +50,20 @@ impl Round {
             let fault = fault_of(call, index, spec, &mut ids).or_else(|| cycle(call, repeated));
             faults.extend(fault.map(|fault| (index, fault)));
         }
-        let (proposed, results) = (BTreeMap::new(), BTreeMap::new());
-        Self { reply, source, faults, proposed, results, count }
+        let (proposed, results, amended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { reply, source, faults, proposed, results, amended, count }
     }
 
-    /// A call as it stands in the reply, if `work` names exactly that.
+    /// A call as it stands in the reply, or in a person's answer about that one, if
+    /// `work` names exactly that.
     pub(crate) fn genuine(&self, work: &ToolCall) -> Option<&Call> {
-        let call = self.source.calls().nth(work.index as usize)?;
+        let call = match work.amends {
+            None => self.source.calls().nth(work.index as usize)?,
+            Some(of) => {
+                let amended = self.amended.get(&work.index);
+                &amended.filter(|amended| amended.of == of)?.call
+            }
+        };
         let same = call.id == work.call
             && call.name == work.tool
             && Digest::of(call.arguments.as_bytes()) == work.arguments;
@@ -54,11 +72,20 @@ impl Round {
 
     /// The next call that was not proposed yet.
     pub(crate) fn unproposed(&self) -> Option<ToolCall> {
-        let index = (0..self.count).find(|index| !self.proposed.contains_key(index))?;
-        let call = self.source.calls().nth(index as usize)?;
+        let amended = self.amended.iter();
+        let mut amended =
+            amended.filter(|(index, amended)| self.proposed.get(index) == Some(&amended.of));
+        let (index, call, amends) = match amended.next() {
+            Some((index, amended)) => (*index, &amended.call, Some(amended.of)),
+            None => {
+                let index = (0..self.count).find(|index| !self.proposed.contains_key(index))?;
+                (index, self.source.calls().nth(index as usize)?, None)
+            }
+        };
         Some(ToolCall {
             reply: self.reply,
             index,
+            amends,
             call: call.id.clone(),
             tool: call.name.clone(),
             arguments: Digest::of(call.arguments.as_bytes()),
@@ -69,12 +96,27 @@ impl Round {
     /// it was proposed before.
     pub(crate) fn propose(&mut self, call: &ToolCall, effect: Seq) -> bool {
         let sound = call.reply == self.reply
-            && !self.proposed.contains_key(&call.index)
+            && self.proposed.get(&call.index).copied() == call.amends
             && self.genuine(call).is_some();
         if sound {
             self.proposed.insert(call.index, effect);
         }
         sound
+    }
+
+    /// Puts other arguments in the place of an effect's.
+    pub(crate) fn amend(&mut self, call: &ToolCall, of: Seq, arguments: &str) {
+        if self.proposed.get(&call.index) == Some(&of)
+            && let Some(genuine) = self.genuine(call)
+        {
+            let call_now = Call { arguments: arguments.to_owned(), ..genuine.clone() };
+            self.amended.insert(call.index, Amended { of, call: call_now });
+        }
+    }
+
+    /// Whether another effect comes in this one's place, so that it has no result.
+    pub(crate) fn is_amended(&self, call: &ToolCall, effect: Seq) -> bool {
+        self.amended.get(&call.index).is_some_and(|amended| amended.of == effect)
     }
 
     pub(crate) fn fault(&self, index: u32) -> Option<&CallFault> {

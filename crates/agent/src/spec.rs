@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
 
-use crate::{Amounts, Digest, Raw, SandboxSpec};
+use crate::{Amounts, Approvals, Digest, Raw, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Spec {
     pub budget: Amounts,
     /// Limits of one turn.
     pub turn: TurnLimits,
+    /// How people are asked.
+    #[serde(default, skip_serializing_if = "Approvals::is_usual")]
+    pub approvals: Approvals,
     /// The sandbox's starting content, if there is any.
     pub workspace: Option<Workspace>,
     /// The sandboxes that its tools may act in. One that is not here has the

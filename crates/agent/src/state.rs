@@ -4,15 +4,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outrigger_policy::Approved;
+
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Call, Item, Kept, Place, SandboxReady, Seq, Spec, ToolCall, ToolSpec, TurnEnd,
-    TurnLimits, Work, limits,
+    Amounts, Asked, Call, Item, Kept, Place, SandboxReady, Seen, Seq, Spec, ToolCall, ToolSpec,
+    TurnEnd, TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 2;
+pub const FOLD: u32 = 3;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -71,8 +73,15 @@ pub struct Effect {
     pub work: Work,
     /// How far it is.
     pub phase: Phase,
-    /// Whether a person approved it.
-    pub approved: bool,
+    /// What the rules ask, if they do.
+    #[serde(default)]
+    pub asked: Option<Asked>,
+    /// Who approved it, under the rules that ask now.
+    #[serde(default)]
+    pub approved: Vec<Approved>,
+    /// What the file that it changes was when it was approved.
+    #[serde(default)]
+    pub seen: Option<Seen>,
 }
 
 /// How far an effect is.

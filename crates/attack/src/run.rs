@@ -101,16 +101,17 @@ async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) ->
     };
     let failed =
         |what: String| vec![Judged { attempt: probe.name().to_owned(), seen: what, ..blank(row) }];
-    let backend = &stage.backend().capabilities().backend;
+    let capabilities = stage.backend().capabilities();
+    let whose = [capabilities.backend.clone(), capabilities.isolation.to_string()];
     match seen {
         Err(error) => failed(error),
         Ok(seen) if seen.is_empty() => failed("nothing was tried".to_owned()),
-        Ok(seen) => seen.into_iter().map(|seen| judge(backend, row, probe, seen)).collect(),
+        Ok(seen) => seen.into_iter().map(|seen| judge(&whose, row, probe, seen)).collect(),
     }
 }
 
-fn judge(backend: &str, row: &Row, probe: &Probe, seen: Seen) -> Judged {
-    let expect = probe.expects(backend, &seen.name);
+fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Seen) -> Judged {
+    let expect = probe.expects(whose, &seen.name);
     let verdict = match (&seen.lacks, expect.allows(&seen.saw), expect.known) {
         (Some(_), ..) => Verdict::NotApplicable,
         (None, false, _) => Verdict::Unexpected,

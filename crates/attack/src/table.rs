@@ -55,7 +55,8 @@ pub struct Probe {
     pub expect: Expect,
     /// But for these, by the end of their names.
     pub but: &'static [(&'static str, Expect)],
-    /// And but for these where a backend differs, by its name and the end of theirs.
+    /// And but for these where a backend or an isolation differs, by its name and the end
+    /// of theirs.
     pub on: &'static [(&'static str, &'static str, Expect)],
 }
 
@@ -109,7 +110,7 @@ const fn but(probe: Probe, but: &'static [(&'static str, Expect)]) -> Probe {
     Probe { but, ..probe }
 }
 
-/// The same where a backend is documented to differ.
+/// The same where a backend or an isolation is documented to differ.
 const fn on(probe: Probe, on: &'static [(&'static str, &'static str, Expect)]) -> Probe {
     Probe { on, ..probe }
 }
@@ -142,10 +143,12 @@ impl Expect {
 }
 
 impl Probe {
-    /// What one attempt of it must come to on a backend.
+    /// What one attempt of it must come to on a backend with its isolation, by their names.
     #[must_use]
-    pub fn expects(&self, backend: &str, name: &str) -> Expect {
-        let differs = |(on, end, _): &&(&str, &str, Expect)| *on == backend && name.ends_with(end);
+    pub fn expects(&self, whose: &[String], name: &str) -> Expect {
+        let differs = |(on, end, _): &&(&str, &str, Expect)| {
+            whose.iter().any(|whose| whose == on) && name.ends_with(end)
+        };
         if let Some((_, _, expect)) = self.on.iter().find(differs) {
             return *expect;
         }

@@ -36,7 +36,7 @@ impl Engine {
     /// A message that is too large, an ended session, or the journal's.
     pub async fn say(&self, session: &SessionId, message: Message) -> Result<(), Error> {
         let event = said(message)?;
-        self.command(session, |state| (!state.is_cancelled()).then(|| event.clone())).await
+        self.command(session, |state| open(session, state).map(|()| event.clone())).await
     }
 
     /// Stops the current turn and keeps the session.
@@ -46,7 +46,7 @@ impl Engine {
     pub async fn interrupt(&self, session: &SessionId, by: &str) -> Result<(), Error> {
         let by = by.to_owned();
         self.command(session, |state| {
-            (!state.is_cancelled()).then(|| Event::Interrupted { by: by.clone() })
+            open(session, state).map(|()| Event::Interrupted { by: by.clone() })
         })
         .await
     }
@@ -60,7 +60,7 @@ impl Engine {
         let cancelled = self
             .command(session, |state| {
                 let event = Event::Cancelled { by: by.clone(), reason: reason.clone() };
-                (!state.is_cancelled()).then_some(event)
+                open(session, state).map(|()| event)
             })
             .await;
         match cancelled {
@@ -83,7 +83,7 @@ impl Engine {
         let by = by.to_owned();
         self.command(session, |state| {
             let event = Event::Resumed { by: by.clone(), budget, turn };
-            (!state.is_cancelled()).then_some(event)
+            open(session, state).map(|()| event)
         })
         .await
     }
@@ -100,14 +100,14 @@ impl Engine {
         Ok(state)
     }
 
-    async fn command(
+    pub(crate) async fn command(
         &self,
         session: &SessionId,
-        event: impl Fn(&State) -> Option<Event>,
+        event: impl Fn(&State) -> Result<Event, Error>,
     ) -> Result<(), Error> {
         for _ in 0..limits::CONFLICTS_MAX {
             let state = self.state(session).await?;
-            let event = event(&state).ok_or_else(|| Error::Ended(session.clone()))?;
+            let event = event(&state)?;
             let at_ms = self.parts.clock.now_ms();
             let after = state.seq();
             let record = Record { seq: after.next(), at_ms, event };
@@ -119,6 +119,11 @@ impl Engine {
         }
         Err(Error::Contended(session.clone()))
     }
+}
+
+/// Whether something can still happen in a session.
+fn open(session: &SessionId, state: &State) -> Result<(), Error> {
+    if state.is_cancelled() { Err(Error::Ended(session.clone())) } else { Ok(()) }
 }
 
 fn said(message: Message) -> Result<Event, Error> {

@@ -1,6 +1,6 @@
 //! What can stop a driver. Everything else is an event.
 
-use outrigger_agent::SessionId;
+use outrigger_agent::{Seq, SessionId, Unanswerable};
 
 /// What can stop a driver. Nothing is lost by any of them: the session can be
 /// driven again from its journal.
@@ -24,6 +24,16 @@ pub enum Error {
     /// The session was ended; nothing further can be said in it.
     #[error("session {0} was ended")]
     Ended(SessionId),
+    /// An answer that changes nothing.
+    #[error("{source}: {session}.{effect}")]
+    Unanswerable {
+        /// The session.
+        session: SessionId,
+        /// The effect.
+        effect: Seq,
+        /// Why.
+        source: Unanswerable,
+    },
     /// A message is too large for a conversation.
     #[error("the message has {bytes} bytes; at most {max} are accepted")]
     MessageTooLarge {

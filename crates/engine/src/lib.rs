@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod clock;
 mod collect;
 mod commands;
@@ -31,6 +32,7 @@ mod tasks;
 mod trouble;
 pub mod workspace;
 
+pub use answer::Answering;
 pub use clock::{Clock, SystemClock};
 pub use collect::Collected;
 pub use engine::{Engine, Parts};

@@ -5,7 +5,7 @@ use futures_util::{FutureExt, StreamExt};
 use outrigger_agent::{
     Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, ToolKind, Work,
 };
-use outrigger_policy::{Action, Approval, Facts, Granted, Refused};
+use outrigger_policy::{Action, Facts, Granted, Refused};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -98,9 +98,8 @@ impl Engine {
         let no_effect =
             Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
         let effect = state.effect(id).ok_or(no_effect)?;
-        let approval = if effect.approved { Approval::Given } else { Approval::None };
         with_facts(state, &effect.work, |facts| {
-            self.parts.rules.grant(facts, approval, effect.work.clone())
+            self.parts.rules.grant(facts, &effect.approved, effect.work.clone())
         })
     }
 

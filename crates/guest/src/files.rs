@@ -123,8 +123,8 @@ fn perform(op: FileOp) -> Result<FileReply, Error> {
         FileOp::Write { id: _, path, contents, mode, executable, precondition } => {
             write::Write { contents, mode, executable, precondition }.perform(&path)
         }
-        FileOp::Edit { id: _, path, old, new, occurrences } => {
-            write::edit(&path, &old, &new, occurrences)
+        FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
+            write::edit(&path, (&old, &new), occurrences, precondition)
         }
         FileOp::Link { id: _, path, target } => write::link(&path, &target),
         FileOp::MakeDir { id: _, path } => write::make_dir(&path),

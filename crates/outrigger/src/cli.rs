@@ -58,6 +58,12 @@ pub(crate) enum Command {
     /// Look at sessions, go on with them, or end them.
     #[command(subcommand)]
     Sessions(Sessions),
+    /// Show what waits for a person, with its exact arguments and what it would change.
+    Inbox(Inbox),
+    /// Let something be done that the rules ask about, once, and go on with its session.
+    Approve(Approve),
+    /// Refuse something that the rules ask about; the model is told why.
+    Deny(Deny),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
     /// Say what this machine offers and what is missing.
@@ -157,6 +163,50 @@ pub(crate) struct Demo {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Inbox {
+    /// Only this one, and what it would make of a file.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// What waits, as `outrigger inbox` names it; the session may be named by its beginning.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// What `outrigger inbox ID` said of the file that it changes: if the file changed
+    /// since, nothing is approved.
+    #[arg(long, value_name = "SEEN")]
+    pub(crate) seen: Option<String>,
+    /// Do it with these arguments instead, a JSON object. The rules are asked about that
+    /// anew, and the model is told.
+    #[arg(long, value_name = "JSON", conflicts_with = "seen")]
+    pub(crate) arguments: Option<String>,
+    /// Only answer; `outrigger sessions resume` goes on.
+    #[arg(long)]
+    pub(crate) later: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deny {
+    /// What waits, as `outrigger inbox` names it; the session may be named by its beginning.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Why, for the model.
+    #[arg(long, short = 'm', value_name = "TEXT", default_value = "no reason was given")]
+    pub(crate) reason: String,
+    /// Only answer; `outrigger sessions resume` goes on.
+    #[arg(long)]
+    pub(crate) later: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) model: Model,
@@ -225,6 +275,9 @@ impl Command {
             Self::Run(run) => run.output,
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
+            Self::Inbox(inbox) => inbox.output,
+            Self::Approve(approve) => approve.output,
+            Self::Deny(deny) => deny.output,
             Self::Sessions(
                 Sessions::Ls { output, .. }
                 | Sessions::Show { output, .. }

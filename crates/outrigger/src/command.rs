@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod approvals;
 mod demo;
 mod doctor;
 mod drive;
@@ -21,6 +22,9 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
+        Command::Inbox(asked) => approvals::inbox(&paths, asked.id.as_deref(), asked.output).await,
+        Command::Approve(asked) => approvals::approve(&paths, asked).await,
+        Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await

@@ -47,6 +47,7 @@ pub(crate) struct LimitsFile {
     pub(crate) steps_max: Option<Whole<1, 1_000_000>>,
     pub(crate) tokens_max: Option<Tokens>,
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
+    pub(crate) approval_hours_max: Option<Whole<1, 8_760>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) steps_max: u64,
     pub(crate) tokens_max: u64,
     pub(crate) turn_ms_max: u64,
+    /// `None`: what waits for an answer waits for ever.
+    pub(crate) approval_ms_max: Option<u64>,
     /// The sandboxes of a session. The first one is where its tools act; there is
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
@@ -123,6 +126,8 @@ impl Config {
         set(&mut self.steps_max, limits.steps_max.map(Whole::get), 1);
         set(&mut self.tokens_max, limits.tokens_max.map(Whole::get), 1);
         set(&mut self.turn_ms_max, limits.turn_seconds_max.map(Whole::get), 1_000);
+        let hours = limits.approval_hours_max.map(|hours| hours.get() * 3_600_000);
+        self.approval_ms_max = hours.or(self.approval_ms_max);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
         let own = &mut self.docker;
@@ -146,6 +151,7 @@ impl Default for Config {
             steps_max: limits::STEPS_DEFAULT,
             tokens_max: limits::TOKENS_DEFAULT,
             turn_ms_max: limits::TURN_MS_DEFAULT,
+            approval_ms_max: None,
             sandboxes: vec![Sandbox::default()],
             docker: DockerFile::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,

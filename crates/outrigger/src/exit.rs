@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     NotFound = 4,
     /// Something changed meanwhile, or somebody else holds it.
     Conflict = 5,
+    /// A person has to answer before it goes on.
+    WaitsForApproval = 10,
     /// A limit of steps, time or budget is reached; it can be resumed.
     BudgetExhausted = 11,
     /// The rules forbid it, or a person denied it.
@@ -33,12 +35,13 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::AgentFailed,
         Self::Usage,
         Self::Auth,
         Self::NotFound,
         Self::Conflict,
+        Self::WaitsForApproval,
         Self::BudgetExhausted,
         Self::Denied,
         Self::SandboxUnavailable,
@@ -55,6 +58,7 @@ impl Kind {
             Self::Auth => "a key is missing or refused",
             Self::NotFound => "there is no such session or directory",
             Self::Conflict => "something changed meanwhile, or another process holds it",
+            Self::WaitsForApproval => "a person has to approve something",
             Self::BudgetExhausted => "a limit of steps, time or tokens is reached",
             Self::Denied => "a rule forbids it",
             Self::SandboxUnavailable => "no sandbox can be made on this machine",
@@ -78,6 +82,9 @@ impl Kind {
             Self::NotFound => "Check the name; `outrigger sessions ls` lists the sessions.",
             Self::Conflict => {
                 "Look at what changed. After `--apply`, nothing was written back and the changes are kept in the patch."
+            }
+            Self::WaitsForApproval => {
+                "`outrigger inbox` shows what waits; `outrigger approve` or `outrigger deny` answers and goes on."
             }
             Self::BudgetExhausted => {
                 "`outrigger sessions resume` with a higher `--max-steps` or `--max-tokens` goes on."
@@ -159,6 +166,8 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::TooManySessions(_) | Error::Driver(_) => {
                 Self::from_error(Kind::AgentFailed, error)
             }
+            Error::Unanswerable { .. } => Self::from_error(Kind::Conflict, error)
+                .hint("`outrigger inbox` lists what waits for an answer."),
             Error::NoSuchSandbox(_) => Self::from_error(Kind::Usage, error),
             Error::Workspace(_) | Error::Sandbox(_) => {
                 Self::from_error(Kind::SandboxUnavailable, error)

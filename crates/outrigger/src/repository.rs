@@ -10,4 +10,4 @@ pub(crate) use apply::apply;
 pub(crate) use guide::guides;
 pub(crate) use ignored::Ignored;
 pub(crate) use pack::pack;
-pub(crate) use patch::patch;
+pub(crate) use patch::{one_file, patch};

@@ -16,5 +16,5 @@ mod verdict;
 
 pub use facts::{Action, Facts};
 pub use granted::{Granted, Refused};
-pub use rules::{Approval, Matcher, Outcome, Rule, RuleSet};
+pub use rules::{Approved, Matcher, Outcome, Rule, RuleSet};
 pub use verdict::{RuleSetHash, Verdict};

@@ -119,7 +119,7 @@ impl RuleSet {
         }
         let asking = saying(Outcome::Ask);
         if !asking.is_empty() {
-            return Verdict::Ask { rules: asking };
+            return Verdict::Ask { rules: asking, approvers: Vec::new() };
         }
         let permitting = saying(Outcome::Permit);
         if permitting.is_empty() {
@@ -129,35 +129,34 @@ impl RuleSet {
     }
 
     /// Judges again, at execution, and hands out the authority to perform `effect`.
-    /// A person's approval turns ask into permit; it never overrides forbid.
+    /// A person's approval turns ask into permit, if it was given under these very
+    /// rules; it never overrides forbid.
     ///
     /// # Errors
     /// [`Refused`] with the verdict if the rules do not permit it now.
     pub fn grant<T>(
         &self,
         facts: &Facts<'_>,
-        approval: Approval,
+        approved: &[Approved],
         effect: T,
     ) -> Result<Granted<T>, Refused> {
         let verdict = self.judge(facts);
-        match (&verdict, approval) {
-            (Verdict::Permit { .. }, _) | (Verdict::Ask { .. }, Approval::Given) => {
-                Ok(Granted::mint(effect))
-            }
-            (Verdict::Ask { .. }, Approval::None) | (Verdict::Forbid { .. }, _) => {
-                Err(Refused { verdict })
-            }
+        let given = approved.iter().any(|approved| approved.rule_set == self.hash);
+        match &verdict {
+            Verdict::Permit { .. } => Ok(Granted::mint(effect)),
+            Verdict::Ask { .. } if given => Ok(Granted::mint(effect)),
+            Verdict::Ask { .. } | Verdict::Forbid { .. } => Err(Refused { verdict }),
         }
     }
 }
 
-/// Whether a person approved this very effect, as its journal says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approval {
-    /// Nobody did.
-    None,
-    /// Somebody who may, did.
-    Given,
+/// A person's approval of one effect, as its journal says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    /// Who gave it.
+    pub by: String,
+    /// The rules that asked for it.
+    pub rule_set: RuleSetHash,
 }
 
 #[cfg(test)]
@@ -187,7 +186,7 @@ mod tests {
         let id = |name: &str| vec![name.to_owned()];
         for (resource, expected) in [
             ("test", Verdict::Permit { rules: id("all") }),
-            ("deploy", Verdict::Ask { rules: id("careful") }),
+            ("deploy", Verdict::Ask { rules: id("careful"), approvers: vec![] }),
             ("wipe", Verdict::Forbid { rules: id("never") }),
         ] {
             assert_eq!(set().judge(&facts(resource)), expected, "{resource}");
@@ -202,11 +201,15 @@ mod tests {
 
     #[test]
     fn an_approval_never_overrides_a_forbid() {
-        let granted = |resource, approval| set().grant(&facts(resource), approval, ()).is_ok();
-        assert!(granted("test", Approval::None));
-        assert!(!granted("deploy", Approval::None));
-        assert!(granted("deploy", Approval::Given));
-        assert!(!granted("wipe", Approval::Given));
+        let under = |rule_set| vec![Approved { by: "person:ada".to_owned(), rule_set }];
+        let (now, before) = (under(set().hash()), under(RuleSet::local_default().hash()));
+        let granted =
+            |resource, approved: &[_]| set().grant(&facts(resource), approved, ()).is_ok();
+        assert!(granted("test", &[]));
+        assert!(!granted("deploy", &[]));
+        assert!(!granted("deploy", &before), "the rules changed since");
+        assert!(granted("deploy", &now));
+        assert!(!granted("wipe", &now));
     }
 
     #[test]

@@ -60,6 +60,10 @@ pub enum Verdict {
     Ask {
         /// The rules that ask.
         rules: Vec<String>,
+        /// Who may approve: principals and groups, for example `group:ops`. Empty:
+        /// whoever may speak in the session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvers: Vec<String>,
     },
 }
 
@@ -68,7 +72,7 @@ impl Verdict {
     #[must_use]
     pub fn rules(&self) -> &[String] {
         match self {
-            Self::Permit { rules } | Self::Forbid { rules } | Self::Ask { rules } => rules,
+            Self::Permit { rules } | Self::Forbid { rules } | Self::Ask { rules, .. } => rules,
         }
     }
 }

@@ -82,6 +82,8 @@ pub enum FileOp {
         new: Vec<u8>,
         /// Exactly one, or all.
         occurrences: Occurrences,
+        /// What must hold of the file before.
+        precondition: Precondition,
     },
     /// Makes a symbolic link whose target is stored as given. Answer: [`FileReply::Done`].
     Link {
@@ -176,7 +178,8 @@ pub enum WriteMode {
     Append,
 }
 
-/// What [`FileOp::Write`] demands of the file before it writes; else `conflict`.
+/// What [`FileOp::Write`] and [`FileOp::Edit`] demand of the file before they change it;
+/// else `conflict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precondition {
     /// Nothing.

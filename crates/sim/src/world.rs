@@ -1,8 +1,8 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Amounts, Author, Event, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
-    TurnLimits, Workspace,
+    Amounts, Approvals, Author, Event, Message, ModelSpec, Park, Record, Seq, SessionId, Spec,
+    State, TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
@@ -217,6 +217,7 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
         tools: outrigger_tools::specs(SANDBOX),
         budget: Amounts { steps: 10_000, tokens },
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
+        approvals: Approvals::default(),
         workspace: Some(workspace),
         sandboxes: Vec::new(),
     }

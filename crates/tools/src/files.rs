@@ -1,11 +1,12 @@
 //! `ls`, `read_file`, `write_file` and `edit_file`.
 
-use outrigger_agent::ToolOutput;
+use outrigger_agent::{Seen, ToolOutput};
 use outrigger_sandbox::{
-    EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences, Precondition,
-    Sandbox, WriteMode, limits as door,
+    Digest, EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences,
+    Precondition, Sandbox, WriteMode, limits as door,
 };
 
+use crate::Invocation;
 use crate::arguments::Arguments;
 use crate::{cut, limits, output};
 
@@ -140,7 +141,7 @@ fn numbered(path: &str, lines: &Lines) -> ToolOutput {
 /// Writes a file whole, in pieces whose ids are made from the call's.
 pub(crate) async fn write_file(
     arguments: &Arguments,
-    exec: &ExecId,
+    call: &Invocation<'_>,
     sandbox: &dyn Sandbox,
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
@@ -150,14 +151,18 @@ pub(crate) async fn write_file(
     let mut replaced = false;
     let first = pieces.next().unwrap_or_default();
     for (number, piece) in std::iter::once(first).chain(pieces) {
-        let mode = if number == 0 { WriteMode::Replace } else { WriteMode::Append };
+        let mode = match (number, call.seen) {
+            (0, Some(Seen::Absent)) => WriteMode::Create,
+            (0, Some(Seen::File(_)) | None) => WriteMode::Replace,
+            _ => WriteMode::Append,
+        };
         let op = FileOp::Write {
-            id: part(exec, number)?,
+            id: part(&call.exec, number)?,
             path: path.to_owned(),
             contents: piece.to_vec(),
             mode,
             executable: None,
-            precondition: Precondition::None,
+            precondition: if number == 0 { demanded(call) } else { Precondition::None },
         };
         match sandbox.files(op).await? {
             FileReply::Written { replaced: was_there, .. } if number == 0 => replaced = was_there,
@@ -169,6 +174,14 @@ pub(crate) async fn write_file(
     let did = if replaced { "Replaced" } else { "Made" };
     let plural = if lines == 1 { "line" } else { "lines" };
     Ok(output::ok(format!("{did} {path}: {lines} {plural}, {bytes} bytes.")))
+}
+
+/// That the file is as a person saw it who approved the call.
+fn demanded(call: &Invocation<'_>) -> Precondition {
+    match call.seen {
+        Some(Seen::File(digest)) => Precondition::Digest(Digest(digest.to_sha256())),
+        Some(Seen::Absent) | None => Precondition::None,
+    }
 }
 
 /// The id of one piece of a call: the call's own for the first.
@@ -183,7 +196,7 @@ fn part(exec: &ExecId, number: usize) -> Result<ExecId, Error> {
 /// Replaces text in a file.
 pub(crate) async fn edit_file(
     arguments: &Arguments,
-    exec: &ExecId,
+    call: &Invocation<'_>,
     sandbox: &dyn Sandbox,
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
@@ -195,11 +208,12 @@ pub(crate) async fn edit_file(
     }
     let all = arguments.flag("replace_all");
     let op = FileOp::Edit {
-        id: exec.clone(),
+        id: call.exec.clone(),
         path: path.to_owned(),
         old: old.as_bytes().to_vec(),
         new: new.as_bytes().to_vec(),
         occurrences: if all { Occurrences::All } else { Occurrences::One },
+        precondition: demanded(call),
     };
     let FileReply::Edited(edited) = sandbox.files(op).await? else {
         return Err(output::mismatched("edit"));

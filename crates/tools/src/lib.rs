@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-use outrigger_agent::{ToolOutput, ToolSpec};
+use outrigger_agent::{Seen, ToolOutput, ToolSpec};
 use outrigger_sandbox::{Error, ExecId, OutputSink, Sandbox};
 
 mod arguments;
@@ -20,7 +20,10 @@ mod execute;
 mod files;
 pub mod limits;
 mod output;
+mod preview;
 mod search;
+
+pub use preview::{Preview, preview};
 
 use catalogue::{TOOLS, Tool, ToolName};
 
@@ -35,6 +38,9 @@ pub struct Invocation<'a> {
     /// The exec id of the call. The same call with the same id, in the same life of
     /// the sandbox, changes nothing a second time.
     pub exec: ExecId,
+    /// What the file that it changes was when a person approved the call: it is changed
+    /// only if it still is.
+    pub seen: Option<&'a Seen>,
 }
 
 /// All tools, acting in the sandbox of that name.
@@ -76,10 +82,15 @@ pub async fn perform(
         ToolName::Execute => execute::execute(&arguments, &call.exec, sandbox, sink).await,
         ToolName::Ls => files::ls(&arguments, sandbox).await,
         ToolName::ReadFile => files::read_file(&arguments, sandbox).await,
-        ToolName::WriteFile => files::write_file(&arguments, &call.exec, sandbox).await,
-        ToolName::EditFile => files::edit_file(&arguments, &call.exec, sandbox).await,
+        ToolName::WriteFile => files::write_file(&arguments, call, sandbox).await,
+        ToolName::EditFile => files::edit_file(&arguments, call, sandbox).await,
         ToolName::Glob => search::glob(&arguments, sandbox).await,
         ToolName::Grep => search::grep(&arguments, sandbox).await,
     };
-    done.or_else(|error| output::failure(tool.name, error))
+    match done {
+        Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
+            Ok(preview::changed(&arguments))
+        }
+        done => done.or_else(|error| output::failure(tool.name, error)),
+    }
 }

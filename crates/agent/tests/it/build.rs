@@ -1,11 +1,11 @@
 //! Short ways to write down specs, replies and events.
 
 use outrigger_agent::{
-    Amounts, Author, Call, Concurrency, Digest, Event, Loss, Message, ModelSpec, Origin, Outcome,
-    Part, Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec, Status, Stop,
-    ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
+    Amounts, Answer, Approvals, Author, Call, Concurrency, Digest, Event, Loss, Message, ModelSpec,
+    Origin, Outcome, Part, Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec,
+    Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
-use outrigger_policy::RuleSetHash;
+use outrigger_policy::{RuleSetHash, Verdict};
 use std::sync::Arc;
 
 pub(crate) const MODEL_OUTPUT_TOKENS: u64 = 100;
@@ -57,6 +57,7 @@ pub(crate) fn spec() -> Spec {
         ],
         budget: Amounts { steps: 1_000, tokens: 1_000_000 },
         turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
+        approvals: Approvals::default(),
         workspace: None,
         sandboxes: Vec::new(),
     }
@@ -127,4 +128,17 @@ pub(crate) fn lost(generation: &str) -> Event {
 
 pub(crate) fn digest(text: &str) -> Digest {
     Digest::of(text.as_bytes())
+}
+
+/// A verdict that anybody may turn.
+pub(crate) fn ask(rule: &str) -> Verdict {
+    Verdict::Ask { rules: vec![rule.to_owned()], approvers: Vec::new() }
+}
+
+pub(crate) fn approved() -> Answer {
+    Answer::Approved { rule_set: rule_set(), seen: None }
+}
+
+pub(crate) fn answered(effect: Seq, answer: Answer) -> Event {
+    Event::Answered { effect, by: "person:local".to_owned(), arguments: None, answer }
 }

@@ -1,11 +1,11 @@
 //! Unsound calls become results that say what was wrong; sound ones run in order.
 
 use expect_test::{Expect, expect};
-use outrigger_agent::{Answer, Event, Park, Part, Stop, Work, limits};
+use outrigger_agent::{Answer, Park, Part, Stop, Work, limits};
 use outrigger_policy::Verdict;
 
 use crate::bench::Bench;
-use crate::build::{answer, call, output, reply, rule_set, said, sandbox, spec};
+use crate::build::{self, answer, call, output, reply, said, sandbox, spec};
 
 /// What the model sees of one reply's calls when every sound one gives `fine`.
 fn check(parts: Vec<Part>, expected: &Expect) {
@@ -169,20 +169,17 @@ fn what_the_rules_forbid_and_what_a_person_denies() {
             Some(Verdict::Forbid { rules: vec!["never".to_owned()] })
         }
         Work::CallTool(call) if call.call == "none" => Some(Verdict::Forbid { rules: vec![] }),
-        Work::CallTool(_) => Some(Verdict::Ask { rules: vec!["careful".to_owned()] }),
+        Work::CallTool(_) => Some(build::ask("careful")),
         Work::AskModel | Work::Compact | Work::Provision { .. } => None,
     };
     let calls = ["no", "none", "yes", "nay"].map(|id| call(id, "recall", "{}"));
     bench.reply(reply(calls.to_vec()));
     let Park::Answers(ids) = bench.park() else { panic!("nobody is asked") };
-    let by = "person:local".to_owned();
-    let yes = Answer::Approved { rule_set: rule_set() };
-    bench.append(Event::Answered { effect: ids[0], by: by.clone(), answer: yes });
-    assert_eq!(bench.state.effect(ids[0]).map(|effect| effect.approved), Some(true));
+    bench.append(build::answered(ids[0], build::approved()));
     // What is permitted does not wait for what is asked.
     assert_eq!(bench.flying(), ids[..1]);
     let nay = Answer::Denied { reason: "not today".to_owned() };
-    bench.append(Event::Answered { effect: ids[1], by, answer: nay });
+    bench.append(build::answered(ids[1], nay));
     bench.settle(output("fine"));
     expect![[r#"
         result no Denied "Not performed. It is forbidden by: never."

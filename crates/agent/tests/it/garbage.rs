@@ -61,6 +61,7 @@ fn work(tape: &mut Tape) -> Work {
                 call: text(tape),
                 tool: text(tape),
                 arguments: build::digest(&arguments),
+                amends: tape.rarely(60).then(|| effect(tape)),
             })
         }
     }
@@ -101,13 +102,20 @@ fn event(tape: &mut Tape) -> Event {
             let rules = vec![text(tape)];
             let verdict = match tape.below(3) {
                 0 => Verdict::Permit { rules },
-                1 => Verdict::Ask { rules },
+                1 => Verdict::Ask { rules, approvers: vec![text(tape)] },
                 _ => Verdict::Forbid { rules },
             };
             Event::Decided { effect, verdict, rule_set: rule_set() }
         }
-        7 => Event::Answered { effect, by, answer: Answer::Approved { rule_set: rule_set() } },
-        8 => Event::Answered { effect, by, answer: Answer::Denied { reason: text(tape) } },
+        7 => {
+            let arguments = tape.rarely(60).then(|| build::digest(&text(tape)));
+            let answer = match tape.below(3) {
+                0 => build::approved(),
+                1 => Answer::Amended { arguments: text(tape) },
+                _ => Answer::Denied { reason: text(tape) },
+            };
+            Event::Answered { effect, by, arguments, answer }
+        }
         9..11 => {
             let place = tape.rarely(128).then(|| Place {
                 sandbox: text(tape),

@@ -23,8 +23,15 @@ fn check(lines: &str, shown: &[u64], expected: &ExpectFile) {
 
 #[test]
 fn a_turn_with_a_tool_call_of_format_1() {
-    assert_eq!(FORMAT, 1, "a new format needs a golden journal of its own");
     // In the middle of the round, and at the end.
     let shown = [15, 21];
     check(include_str!("../golden/v1.jsonl"), &shown, &expect_file!["../golden/v1.state.txt"]);
+}
+
+#[test]
+fn an_amended_and_approved_call_of_format_2() {
+    assert_eq!(FORMAT, 2, "a new format needs a golden journal of its own");
+    // Asked about, amended, and at the end.
+    let shown = [8, 13, 20];
+    check(include_str!("../golden/v2.jsonl"), &shown, &expect_file!["../golden/v2.state.txt"]);
 }

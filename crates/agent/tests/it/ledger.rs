@@ -112,13 +112,14 @@ impl Ledger {
     }
 
     fn answered(&mut self, effect: Seq, answer: &Answer) {
+        let is_call = matches!(self.effects[&effect].0, Work::CallTool(_));
         let standing = self.standing(effect);
-        if *standing == Standing::Asked {
-            *standing = match answer {
-                Answer::Approved { .. } => Standing::Permitted,
-                Answer::Denied { .. } => Standing::Forbidden,
-            };
-        }
+        *standing = match (*standing, answer) {
+            (Standing::Asked, Answer::Approved { .. }) => Standing::Permitted,
+            (Standing::Asked, Answer::Denied { .. }) => Standing::Forbidden,
+            (Standing::Asked, Answer::Amended { .. }) if is_call => Standing::Forbidden,
+            (before, _) => before,
+        };
     }
 
     fn started(&mut self, effect: Seq, attempt: u32, reserved: Amounts) {
@@ -142,6 +143,7 @@ impl Ledger {
     fn count(&mut self, effect: Seq) {
         match &self.effects[&effect].0 {
             Work::Provision { .. } => return,
+            // Another effect came in the place of the one that it amends.
             Work::CallTool(call) => {
                 let first = self.performed_calls.insert((call.reply, call.index));
                 assert!(first, "a call was performed twice");

@@ -97,6 +97,8 @@ fn the_tapes_reach_every_corner() {
         "\"attempt\":2",
         "\"attempt\":3",
         "\"approved\"",
+        "\"amended\"",
+        "\"amends\"",
         "\"denied\"",
         "\"interrupted\"",
         "\"cancelled\"",

@@ -96,7 +96,7 @@ impl World {
         let rules = vec!["r".to_owned()];
         match self.tape.byte() {
             0..200 => Verdict::Permit { rules },
-            200..240 => Verdict::Ask { rules },
+            200..240 => Verdict::Ask { rules, approvers: Vec::new() },
             240.. => Verdict::Forbid { rules },
         }
     }
@@ -106,7 +106,9 @@ impl World {
         if self.tape.rarely(10) {
             let rules = vec!["changed".to_owned()];
             let ask = self.tape.rarely(128);
-            let verdict = if ask { Verdict::Ask { rules } } else { Verdict::Forbid { rules } };
+            let approvers = Vec::new();
+            let verdict =
+                if ask { Verdict::Ask { rules, approvers } } else { Verdict::Forbid { rules } };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }
         self.append(started);
@@ -266,12 +268,12 @@ impl World {
     }
 
     fn answer(&mut self, effect: Seq) {
-        let answer = if self.tape.rarely(80) {
-            Answer::Denied { reason: "no".to_owned() }
-        } else {
-            Answer::Approved { rule_set: rule_set() }
+        let answer = match self.tape.byte() {
+            0..80 => Answer::Denied { reason: "no".to_owned() },
+            80..130 => Answer::Amended { arguments: r#"{"changed":true}"#.to_owned() },
+            130.. => build::approved(),
         };
-        self.append(Event::Answered { effect, by: "p".to_owned(), answer });
+        self.append(build::answered(effect, answer));
     }
 
     fn resume(&mut self) {

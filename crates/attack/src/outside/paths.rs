@@ -36,6 +36,7 @@ fn operations(room: &Room, path: &str) -> Vec<(&'static str, FileOp)> {
                 old: b"x".to_vec(),
                 new: b"y".to_vec(),
                 occurrences: outrigger_sandbox::Occurrences::All,
+                precondition: outrigger_sandbox::Precondition::None,
             },
         ),
     ]
@@ -149,6 +150,7 @@ pub(crate) async fn links(stage: OnStage) -> Tried {
             old: b"root".to_vec(),
             new: b"evil".to_vec(),
             occurrences: outrigger_sandbox::Occurrences::All,
+            precondition: outrigger_sandbox::Precondition::None,
         };
         let (saw, _) = room.files(op).await;
         all.push(seen(format!("edit {name}"), saw));

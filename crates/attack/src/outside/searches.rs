@@ -35,6 +35,7 @@ fn edit(room: &Room, path: &str, old: &[u8], new: &[u8]) -> FileOp {
         old: old.to_vec(),
         new: new.to_vec(),
         occurrences: Occurrences::All,
+        precondition: outrigger_sandbox::Precondition::None,
     }
 }
 
@@ -60,6 +61,7 @@ pub(crate) async fn edits(stage: OnStage) -> Tried {
         old: b"b".to_vec(),
         new: b"c".to_vec(),
         occurrences: Occurrences::One,
+        precondition: outrigger_sandbox::Precondition::None,
     };
     all.push(timed(&room, "one of millions", op).await);
     if room.alive().await != "alive" {

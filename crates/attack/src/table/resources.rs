@@ -83,6 +83,10 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             ),
             &[
+                ("rootless_single", "bomb/memfd", known(ENDED, RESTARTS)),
+                ("rootless_single", "bomb/sockets", known(ENDED, RESTARTS)),
+                ("rootless_range", "bomb/memfd", known(ENDED, RESTARTS)),
+                ("rootless_range", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("docker", "bomb/memfd", known(ENDED, RESTARTS)),
                 ("docker", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("docker", "bomb/pipes", known(ENDED, RESTARTS)),

@@ -1,7 +1,8 @@
 //! Performs a tool call in its sandbox.
 
 use outrigger_agent::{
-    Amounts, Loss, Outcome, Phase, Place, Product, Seq, SessionId, Status, ToolCall, ToolOutput,
+    Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
+    ToolOutput,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::Invocation;
@@ -36,6 +37,7 @@ impl Engine {
             known: live.sandboxes.get(&place.sandbox).cloned(),
             place,
             found,
+            seen: live.state.effect(effect)?.seen.clone(),
         };
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
@@ -56,6 +58,8 @@ struct Attempt {
     known: Option<Arc<dyn Sandbox>>,
     place: Place,
     found: Found,
+    /// What the file that it changes was when it was approved.
+    seen: Option<Seen>,
 }
 
 /// What a call came to.
@@ -92,8 +96,12 @@ impl Attempt {
                     Err(missing) => return self.missing(missing, died.as_ref()),
                 },
             };
-            let invocation =
-                Invocation { tool: &self.tool, arguments: &self.arguments, exec: exec.clone() };
+            let invocation = Invocation {
+                tool: &self.tool,
+                arguments: &self.arguments,
+                exec: exec.clone(),
+                seen: self.seen.as_ref(),
+            };
             let outcome = match outrigger_tools::perform(&invocation, &*sandbox, sink).await {
                 Ok(output) => Outcome::Done(Product::Output(output)),
                 Err(error @ Error::Lost { .. }) => {

@@ -1,8 +1,8 @@
 //! An engine with sessions, and everything around them in memory.
 
 use outrigger_agent::{
-    Amounts, Author, Item, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId, Spec, State,
-    TurnLimits, Workspace,
+    Amounts, Approvals, Author, Item, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId,
+    Spec, State, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
 use outrigger_policy::RuleSet;
@@ -99,6 +99,7 @@ impl World {
             tools,
             budget: Amounts::UNLIMITED,
             turn: TurnLimits { steps_max: 100, wall_ms_max: 3_600_000 },
+            approvals: Approvals::default(),
             workspace: Some(self.workspace.clone()),
             sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
         }

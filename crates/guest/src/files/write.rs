@@ -122,13 +122,7 @@ impl Write {
             }
             None => None,
         };
-        if found == Some(wanted) {
-            return Ok(());
-        }
-        Err(place.error(
-            FileErrorKind::Conflict,
-            "the file is not the one that was expected; read it again",
-        ))
+        if found == Some(wanted) { Ok(()) } else { Err(unexpected(place)) }
     }
 
     fn append(&self, place: &Place, mode: Mode) -> Result<(), FileError> {
@@ -140,6 +134,11 @@ impl Write {
         }
         fchmod(&file, mode).map_err(|errno| place.kernel(errno))
     }
+}
+
+fn unexpected(place: &Place) -> FileError {
+    let detail = "the file is not the one that was expected; read it again";
+    place.error(FileErrorKind::Conflict, detail)
 }
 
 /// Calls `make` with names that nobody has until one is free.
@@ -197,9 +196,9 @@ fn fill(place: &Place, fd: OwnedFd, contents: &[u8], mode: Mode) -> Result<(), F
 /// `Edit`.
 pub(super) fn edit(
     path: &str,
-    old: &[u8],
-    new: &[u8],
+    (old, new): (&[u8], &[u8]),
     occurrences: Occurrences,
+    precondition: Precondition,
 ) -> Result<FileReply, FileError> {
     let place = Place::find_writable(path, Last::Followed)?;
     let (file, stat) = place.open(OFlags::RDONLY)?;
@@ -214,6 +213,11 @@ pub(super) fn edit(
         .map_err(|error| place.io(&error))?;
     if contents.len() as u64 > door::EDIT_FILE_BYTES_MAX {
         return Err(too_large());
+    }
+    if let Precondition::Digest(wanted) = precondition
+        && text::digest(&contents) != wanted
+    {
+        return Err(unexpected(&place));
     }
     let (bytes, edited) = text::edit(path, &contents, old, new, occurrences)?;
     replace(&place, &bytes, permissions(Some(&stat), None), RenameFlags::empty())?;

@@ -30,6 +30,13 @@ pub(crate) struct Finish<'a> {
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
+        if let Some(failure) = self.waits(state) {
+            self.tidy(state, screen).await;
+            if screen.is_json() {
+                screen.result("", &self.object(state, None, false))?;
+            }
+            return Err(failure);
+        }
         let changes = screen.during("taking the changes out", self.changes(state)).await?;
         let patch = match &changes {
             Some(changes) => repository::patch(changes),
@@ -143,6 +150,42 @@ impl Finish<'_> {
         Ok((!patch.is_empty()).then_some(path))
     }
 
+    fn object(&self, state: &State, patch: Option<&Path>, applied: bool) -> serde_json::Value {
+        let spec = state.spec();
+        let waiting = state.asked().map(|(effect, ..)| format!("{}.{effect}", self.session));
+        json!({
+            "type": "result",
+            "session": self.session.as_str(),
+            "status": state.status(),
+            "answer": show::answer(state.conversation()),
+            "scripted": spec.is_some_and(|spec| spec.model.scripted),
+            "model": spec.map(|spec| spec.model.name.as_str()),
+            "patch": patch.map(|path| path.display().to_string()),
+            "applied": applied,
+            "steps": state.spent().steps,
+            "tokens": state.spent().tokens,
+            "waiting": waiting.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The end of a drive that stands before a person's answer.
+    fn waits(&self, state: &State) -> Option<Failure> {
+        let mut asked = state.asked().map(|(effect, ..)| format!("{}.{effect}", self.session));
+        let first = asked.next()?;
+        let more = asked.count();
+        let text = match more {
+            0 => format!("{first} waits for approval"),
+            more => format!("{first} and {more} more wait for approval"),
+        };
+        Some(
+            Failure::new(Kind::WaitsForApproval, text)
+                .hint(format!("`outrigger inbox {first}` shows exactly what it would do."))
+                .hint(format!(
+                    "`outrigger approve {first}` or `outrigger deny {first}` answers and goes on."
+                )),
+        )
+    }
+
     fn report(
         &self,
         state: &State,
@@ -151,19 +194,7 @@ impl Finish<'_> {
         applied: bool,
     ) -> Outcome<u8> {
         let answer = show::answer(state.conversation());
-        let spec = state.spec();
-        let object = json!({
-            "type": "result",
-            "session": self.session.as_str(),
-            "status": state.status(),
-            "answer": answer,
-            "scripted": spec.is_some_and(|spec| spec.model.scripted),
-            "model": spec.map(|spec| spec.model.name.as_str()),
-            "patch": patch.map(|path| path.display().to_string()),
-            "applied": applied,
-            "steps": state.spent().steps,
-            "tokens": state.spent().tokens,
-        });
+        let object = self.object(state, patch, applied);
         match ending(state.ended(), self.session) {
             Ok(()) => {
                 screen.note(Tone::Plain, "");

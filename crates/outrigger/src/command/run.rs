@@ -1,7 +1,7 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use outrigger_agent::{
-    Amounts, Author, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
+    Amounts, Approvals, Author, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::Engine;
 use std::io::{IsTerminal, Read};
@@ -121,6 +121,7 @@ fn spec(config: &Config, opened: &Opened, workspace: Workspace) -> Spec {
         tools: tools(&config.sandboxes),
         budget: Amounts { steps: u64::MAX, tokens: config.tokens_max },
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
+        approvals: Approvals { expire_ms: config.approval_ms_max },
         workspace: Some(workspace),
         sandboxes: records.collect(),
     }

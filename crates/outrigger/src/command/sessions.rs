@@ -83,7 +83,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     Ok(0)
 }
 
-async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<State> {
+pub(crate) async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<State> {
     let mut state = State::default();
     load_all(journal, session, Seq::default(), |record: Record| {
         state = std::mem::take(&mut state).apply(&record);

@@ -42,6 +42,7 @@ impl Key {
             "workspace" => "true",
             "scope" => "\"assistant\"",
             "age_hours_max" => "720",
+            "approval_hours_max" => "72",
             _ => return (self.default)().trim_matches('`').to_owned(),
         };
         given.to_owned()
@@ -144,7 +145,14 @@ pub(super) const TABLES: &[Table] = &[
                 name: "turn_seconds_max",
                 kind: "whole number, 1 to 2592000",
                 default: || value(limits::TURN_MS_DEFAULT / 1_000),
-                about: "Seconds of one turn by the clock on the wall.",
+                about: "Seconds of one turn by the clock on the wall. Waiting for a person is none of it.",
+                instead: "",
+            },
+            Key {
+                name: "approval_hours_max",
+                kind: "whole number, 1 to 8760",
+                default: || "it waits for ever".to_owned(),
+                about: "Hours after which what nobody approved is denied. It costs nothing meanwhile: the sandbox is cold, and no process runs.",
                 instead: "",
             },
         ],

@@ -26,6 +26,19 @@ pub(crate) fn patch(changes: &[Change]) -> Vec<u8> {
     text
 }
 
+/// The same of one file as it would be, whose mode stays as it is.
+pub(crate) fn one_file(path: &str, before: Option<&[u8]>, after: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    let file = |contents: &[u8]| File {
+        kind: EntryKind::File,
+        executable: false,
+        contents: contents.to_vec(),
+    };
+    let path = path.trim_start_matches('/');
+    one(&mut text, path, before.map(file).as_ref(), Some(&file(after)));
+    text
+}
+
 fn one(text: &mut Vec<u8>, path: &str, before: Option<&File>, after: Option<&File>) {
     let mut line = |line: String| {
         text.extend_from_slice(line.as_bytes());

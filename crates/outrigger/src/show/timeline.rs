@@ -4,6 +4,7 @@ use outrigger_agent::{
     Author, Call, CallFault, Event, Failure, Item, Outcome, Product, Record, Replacement, Reply,
     Seq, Status, TurnEnd, Work,
 };
+use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
 use super::inert;
@@ -67,6 +68,10 @@ impl Timeline {
             Event::Proposed(work) => {
                 self.works.insert(record.seq, work.clone());
                 Vec::new()
+            }
+            Event::Decided { verdict: Verdict::Ask { rules, .. }, .. } => {
+                let rules = inert(&rules.join(", ")).to_string();
+                line(Tone::Warning, format!("  ? waits for approval, asked by {rules}"))
             }
             Event::Decided { .. } => Vec::new(),
             Event::Answered { by, .. } => {

@@ -83,6 +83,19 @@ pub(super) fn edit_op(name: &str, path: &str, old: &str, new: &str, all: Occurre
         old: old.as_bytes().to_vec(),
         new: new.as_bytes().to_vec(),
         occurrences: all,
+        precondition: Precondition::None,
+    }
+}
+
+/// An edit of `two` in a file that must have been like that.
+pub(super) fn expecting(name: &str, before: &[u8]) -> FileOp {
+    FileOp::Edit {
+        id: id(name),
+        path: "f".to_owned(),
+        old: if before == b"two" { b"o".to_vec() } else { b"changed".to_vec() },
+        new: b"ice".to_vec(),
+        occurrences: Occurrences::One,
+        precondition: Precondition::Digest(crate::text::digest(before)),
     }
 }
 

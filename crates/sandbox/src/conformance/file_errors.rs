@@ -1,6 +1,6 @@
 //! Every typed error of the file operations, and paths that lead astray.
 
-use super::context::{Context, edit_op, id, read_op, same, shell, text, write_op};
+use super::context::{Context, edit_op, expecting, id, read_op, same, shell, text, write_op};
 use super::{Outcome, cases};
 use crate::FileErrorKind::{
     AlreadyExists, Conflict, FileNotFound, InvalidArgument, InvalidPath, IsDirectory,
@@ -218,6 +218,7 @@ async fn precondition_that_does_not_hold(context: Context) -> Outcome {
         };
         context.fails(op, Conflict).await?;
     }
+    context.fails(expecting("c", b"as it was"), Conflict).await?;
     context.holds("f", b"changed meanwhile").await?;
     context.absent("missing").await
 }

@@ -1,7 +1,7 @@
 //! Operations that change something, when they go well; and that none is
 //! performed twice.
 
-use super::context::{Context, edit_op, id, same, text, write_op};
+use super::context::{Context, edit_op, expecting, id, same, text, write_op};
 use super::{Outcome, cases};
 use crate::{
     Edited, EntryKind, FileErrorKind, FileOp, FileReply, Occurrences, Precondition, WriteMode,
@@ -128,7 +128,9 @@ async fn precondition_that_holds(context: Context) -> Outcome {
         precondition: Precondition::Digest(digest(b"one")),
     };
     context.files(op).await?;
-    context.holds("f", b"two").await
+    context.holds("f", b"two").await?;
+    context.files(expecting("c", b"two")).await?;
+    context.holds("f", b"twice").await
 }
 
 async fn link(context: &Context, name: &str, path: &str, target: &str) -> Outcome {

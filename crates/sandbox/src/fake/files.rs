@@ -27,12 +27,13 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
             let write = Write { contents, mode, executable, precondition };
             write.perform(tree, &path)
         }
-        FileOp::Edit { id: _, path, old, new, occurrences } => {
+        FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
             let place = writable(tree, &path, Last::Followed)?;
             let contents = tree.file(&path)?;
             if contents.len() as u64 > limits::EDIT_FILE_BYTES_MAX {
                 return Err(place.error(FileErrorKind::TooLarge, "the file is too large to edit"));
             }
+            demand(precondition, Some(contents), &place)?;
             let (bytes, edited) = text::edit(&path, contents, &old, &new, occurrences)?;
             let executable = is_executable(tree, &place);
             tree.put_file(&place, bytes, executable)?;
@@ -121,12 +122,7 @@ impl Write {
             Ok(_) => Some(tree.file(path)?.to_vec()),
             Err(_) => None,
         };
-        if let Precondition::Digest(wanted) = self.precondition
-            && before.as_deref().map(text::digest) != Some(wanted)
-        {
-            let detail = "the file is not the one that was expected; read it again";
-            return Err(place.error(FileErrorKind::Conflict, detail));
-        }
+        demand(self.precondition, before.as_deref(), &place)?;
         let replaced = before.is_some();
         let digest = text::digest(&self.contents);
         let contents = match (self.mode, before) {
@@ -146,6 +142,20 @@ impl Write {
         let executable = self.executable.unwrap_or_else(|| is_executable(tree, &place));
         tree.put_file(&place, contents, executable)?;
         Ok(FileReply::Written { digest, replaced })
+    }
+}
+
+fn demand(
+    precondition: Precondition,
+    before: Option<&[u8]>,
+    place: &Place,
+) -> Result<(), FileError> {
+    match precondition {
+        Precondition::Digest(wanted) if before.map(text::digest) != Some(wanted) => {
+            let detail = "the file is not the one that was expected; read it again";
+            Err(place.error(FileErrorKind::Conflict, detail))
+        }
+        Precondition::None | Precondition::Digest(_) => Ok(()),
     }
 }
 

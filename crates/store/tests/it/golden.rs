@@ -75,10 +75,26 @@ fn current_format_is_written() {
     }
 }
 
+/// Of older formats events and links can be made out as they were.
+#[test]
+fn older_formats_are_made_out() {
+    for lines in golden().iter().filter(|lines| lines[0].format != FORMAT) {
+        let mut before = chain::origin(&lines[0].session);
+        for Line { session, seq, at_ms, format, link, event } in lines {
+            let read: Event = serde_json::from_str(event.get()).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), event.get(), "{seq} of {session}");
+            let text = Digest::of(event.get().as_bytes());
+            let linked = Linked { session, seq: *seq, at_ms: *at_ms, format: *format, text: &text };
+            before = linked.after(&before);
+            assert_eq!(before, *link, "{seq} of {session}");
+        }
+    }
+}
+
 /// Texts go through events and come out the same, in both homes of the journal,
 /// with the recorded links.
 #[tokio::test]
-async fn every_format_is_read() {
+async fn the_current_format_is_read() {
     let place = tempfile::tempdir().unwrap();
     let store = open(place.path()).await;
     let memory = Memory::default();
@@ -86,17 +102,18 @@ async fn every_format_is_read() {
     for (home, lines) in
         homes.into_iter().flat_map(|home| golden().into_iter().map(move |l| (home, l)))
     {
+        if lines[0].format != FORMAT {
+            continue;
+        }
         for line in &lines {
             let event: Event = serde_json::from_str(line.event.get()).unwrap();
             let text = serde_json::to_string(&event).unwrap();
-            if line.format == FORMAT {
-                assert_eq!(text, line.event.get(), "event {} of {}", line.seq, line.session);
-                let after = Seq(line.seq.0 - 1);
-                let append =
-                    home.append(&line.session, after, line.at_ms, vec![event], Summary::default());
-                assert_eq!(append.await.unwrap(), line.seq);
-                assert_eq!(home.verify(&line.session).await.unwrap().link, line.link);
-            }
+            assert_eq!(text, line.event.get(), "event {} of {}", line.seq, line.session);
+            let after = Seq(line.seq.0 - 1);
+            let append =
+                home.append(&line.session, after, line.at_ms, vec![event], Summary::default());
+            assert_eq!(append.await.unwrap(), line.seq);
+            assert_eq!(home.verify(&line.session).await.unwrap().link, line.link);
         }
         let mut records = Vec::new();
         let session = &lines[0].session;
@@ -141,6 +158,7 @@ variants! { verdict, VERDICTS, Verdict,
 }
 variants! { answer, ANSWERS, Answer,
     Answer::Approved { .. } => "approved", Answer::Denied { .. } => "answer: denied",
+    Answer::Amended { .. } => "amended",
 }
 variants! { author, AUTHORS, Author,
     Author::Person(_) => "person", Author::Untrusted(_) => "untrusted",

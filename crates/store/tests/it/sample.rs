@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use outrigger_agent::{
-    Amounts, Answer, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Kept, Loss,
-    Message, ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery,
-    Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seq, Spec, Status, Stop, ToolCall,
+    Amounts, Answer, Approvals, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Kept,
+    Loss, Message, ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery,
+    Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seen, Seq, Spec, Status, Stop, ToolCall,
     ToolKind, ToolOutput, ToolSpec, TurnEnd, TurnLimits, Usage, Work, Workspace,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
@@ -67,6 +67,7 @@ fn opened() -> Event {
         ],
         budget: Amounts { steps: 100, tokens: u64::MAX },
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
+        approvals: Approvals { expire_ms: Some(86_400_000) },
         workspace: Some(Workspace {
             archive: Digest::of(b"archive"),
             bytes: 10_240,
@@ -125,6 +126,7 @@ fn call_tool(reply: u64, index: u32, tool: &str) -> Work {
         call: format!("call_{index}"),
         tool: tool.to_owned(),
         arguments: Digest::of(br#"{"command":"make"}"#),
+        amends: None,
     })
 }
 
@@ -167,7 +169,7 @@ fn turn() -> Vec<Event> {
         generation: "g-1".to_owned(),
         exec: "golden-8".to_owned(),
     };
-    let answer = Answer::Approved { rule_set: rule_set() };
+    let answer = Answer::Approved { rule_set: rule_set(), seen: None };
     let done = vec![Part::Text("Built.".to_owned())];
     vec![
         opened(),
@@ -178,8 +180,8 @@ fn turn() -> Vec<Event> {
         started(4, None),
         settled(4, Outcome::Done(Product::Reply(reply(wish, Stop::End, usage)))),
         Event::Proposed(call_tool(4, 0, "bash")),
-        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()] }),
-        Event::Answered { effect: Seq(8), by: "person:local".to_owned(), answer },
+        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()], approvers: Vec::new() }),
+        Event::Answered { effect: Seq(8), by: "person:local".to_owned(), arguments: None, answer },
         Event::Proposed(Work::Provision { sandbox: "work".to_owned() }),
         decided(11, permit()),
         started(11, None),
@@ -271,7 +273,12 @@ fn rest() -> Vec<Event> {
     events.push(Event::Proposed(call_tool(3, 1, "read")));
     events.push(decided(7, Verdict::Forbid { rules: Vec::new() }));
     let answer = Answer::Denied { reason: "not now".to_owned() };
-    events.push(Event::Answered { effect: Seq(7), by: by(), answer });
+    events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
+    let answer = Answer::Amended { arguments: r#"{"command":"make -n"}"#.to_owned() };
+    let arguments = Some(Digest::of(br#"{"command":"make"}"#));
+    events.push(Event::Answered { effect: Seq(7), by: by(), arguments, answer });
+    let answer = Answer::Approved { rule_set: rule_set(), seen: Some(Seen::Absent) };
+    events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     for status in [Status::Error, Status::Denied, Status::Unknown] {
         let text = "no such file".to_owned();
         let output = ToolOutput { status, text, exit_code: None, hidden_bytes: 0 };

@@ -1,5 +1,6 @@
 //! The tools as a model meets them, on the fake sandbox.
 
+mod approved;
 mod malformed;
 mod performed;
 mod recovery;

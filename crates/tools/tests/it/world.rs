@@ -46,7 +46,7 @@ impl World {
 
     /// Calls a tool with arguments as raw text.
     pub(crate) async fn raw(&mut self, tool: &str, arguments: &str) -> ToolOutput {
-        let call = Invocation { tool, arguments, exec: self.next() };
+        let call = Invocation { tool, arguments, exec: self.next(), seen: None };
         perform(&call, &*self.sandbox, &()).await.expect("the sandbox is well")
     }
 

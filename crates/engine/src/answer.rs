@@ -1,0 +1,82 @@
+//! What people say about effects that the rules ask about.
+//!
+//! Owns that an answer is one fenced append, so that of two who answer at once one is
+//! told that it came too late. It performs nothing: a driver decides everything again.
+
+use outrigger_agent::{Answer, Digest, Seq, SessionId, State, Work};
+use outrigger_sandbox::{Error as SandboxError, ExecId};
+use outrigger_tools::{Invocation, Preview};
+
+use crate::reach::{Missing, reach};
+use crate::{Engine, Error};
+
+/// A person's answer about one effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answering {
+    /// The effect.
+    pub effect: Seq,
+    /// Who answers, for example `person:ada`.
+    pub by: String,
+    /// Digest of the arguments that they looked at; another effect's are refused.
+    pub arguments: Option<Digest>,
+    /// What they say.
+    pub answer: Answer,
+}
+
+impl Engine {
+    /// Takes in what a person says about an effect. A driver elsewhere learns of it by
+    /// itself; if none drives the session, it goes on the next time that one does.
+    ///
+    /// # Errors
+    /// [`Error::Unanswerable`], with nothing changed, if it was answered before, is over,
+    /// expired, or was asked about other arguments; no such session; or the journal's.
+    pub async fn answer(&self, session: &SessionId, given: Answering) -> Result<(), Error> {
+        let Answering { effect, by, arguments, answer } = given;
+        self.command(session, |state| {
+            let now_ms = self.parts.clock.now_ms();
+            state.answerable(effect, arguments.as_ref(), &answer, now_ms).map_err(|source| {
+                Error::Unanswerable { session: session.clone(), effect, source }
+            })?;
+            let (by, arguments, answer) = (by.clone(), arguments.clone(), answer.clone());
+            Ok(outrigger_agent::Event::Answered { effect, by, arguments, answer })
+        })
+        .await
+    }
+
+    /// What an effect that waits would make of a file. Nothing for one that changes none,
+    /// would fail, or acts in a sandbox that is not made yet. Reaches the sandbox: call
+    /// [`Engine::rest`] afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Sandbox`], [`Error::NoSuchSandbox`].
+    pub async fn preview(
+        &self,
+        session: &SessionId,
+        state: &State,
+        effect: Seq,
+    ) -> Result<Option<Preview>, Error> {
+        let Some(Work::CallTool(work)) = state.effect(effect).map(|effect| &effect.work) else {
+            return Ok(None);
+        };
+        let (Some(call), Some(tool)) = (state.call(work), state.tool(&work.tool)) else {
+            return Ok(None);
+        };
+        let Some((name, ready)) =
+            tool.sandbox.as_ref().and_then(|name| Some((name, state.sandbox(name)?)))
+        else {
+            return Ok(None);
+        };
+        let berth = self.berth(session, state, name)?;
+        let sandbox = match reach(&berth, &ready.generation).await {
+            Ok(sandbox) => sandbox,
+            // What becomes of it is for the call to say, when it is performed.
+            Err(Missing::Lost(_)) => return Ok(None),
+            Err(Missing::Unreached(error)) => return Err(Error::Sandbox(error)),
+        };
+        let exec = ExecId::new(format!("{session}.{effect}"))
+            .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
+        let (tool, arguments) = (tool.built_in(), call.arguments.as_str());
+        let invocation = Invocation { tool, arguments, exec, seen: None };
+        outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)
+    }
+}
