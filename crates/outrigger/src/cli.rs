@@ -1,10 +1,12 @@
 //! The command line, as it is typed.
 
+mod audit;
 mod sandbox;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
+pub(crate) use audit::{Audit, Verify};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     Approve(Approve),
     /// Refuse something that the rules ask about; the model is told why.
     Deny(Deny),
+    /// Check that what is stored is what was written, and prove it to others.
+    #[command(subcommand)]
+    Audit(Audit),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
     /// Say what this machine offers and what is missing.
@@ -272,6 +277,7 @@ impl Command {
             Self::Sandbox(asked) => {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
+            Self::Audit(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,

@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod approvals;
+mod audit;
 mod demo;
 mod doctor;
 mod drive;
@@ -25,6 +26,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Inbox(asked) => approvals::inbox(&paths, asked.id.as_deref(), asked.output).await,
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
+        Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await

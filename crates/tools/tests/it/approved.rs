@@ -14,7 +14,9 @@ fn call<'a>(tool: &'a str, arguments: &'a str, id: &str, seen: Option<&'a Seen>)
 }
 
 async fn previewed(world: &World, tool: &str, arguments: &str) -> Option<Preview> {
-    preview(&call(tool, arguments, "preview", None), &*world.sandbox).await.expect("the sandbox is well")
+    preview(&call(tool, arguments, "preview", None), &*world.sandbox)
+        .await
+        .expect("the sandbox is well")
 }
 
 #[tokio::test]
