@@ -1,4 +1,5 @@
-//! `bench turn|sandbox [--json]`: what harness and sandbox cost, measured on the real thing.
+//! `bench turn|sandbox|policy [--json]`: what harness, sandbox and rules cost, measured on
+//! the real thing.
 //!
 //! Owns the figures that the project publishes, and how they are taken: the parts
 //! are put together as the product does it, and everything around the harness (the
@@ -16,6 +17,7 @@ mod home;
 mod journal;
 mod marks;
 mod memory;
+mod policy;
 mod provider;
 mod sandbox;
 mod sizes;
@@ -52,6 +54,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What a decision costs, by how many rules it looks at.
+    Policy {
+        /// Prints an array of `{name, unit, n, min, p50, p99}` and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
     /// The provider that the measured harness asks.
     #[command(name = children::PROVIDER_MODE, hide = true)]
     Provider,
@@ -73,6 +81,9 @@ fn main() -> ExitCode {
             let report = sandbox::measure(progress).await?;
             let text = if json { figure::to_json(&report.figures) } else { report.shown() };
             say(&text)
+        }),
+        Bench::Policy { json } => policy::measure().and_then(|figures| {
+            say(&if json { figure::to_json(&figures) } else { policy::shown(&figures) })
         }),
         Bench::Memory(load) => {
             on_runtime(async { say(&memory::taken_under(&load).await?.to_json()) })

@@ -35,3 +35,8 @@ pub(crate) const SANDBOX_WARM: u32 = 2;
 pub(crate) const SANDBOX_CROWD: usize = 1_000;
 /// Tasks that make them.
 pub(crate) const SANDBOX_MAKERS: usize = 4;
+
+/// Decisions of each figure of `bench policy`.
+pub(crate) const POLICY_DECISIONS: usize = 20_000;
+/// People of the organisation that is decided for.
+pub(crate) const POLICY_PEOPLE: usize = 10_000;
