@@ -8,7 +8,7 @@ use outrigger_agent::{
 };
 use outrigger_policy::Granted;
 use outrigger_sandbox::Sandbox;
-use outrigger_store::{Error as StoreError, Snapshot, Summary};
+use outrigger_store::{Cover, Error as StoreError, Snapshot, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -224,7 +224,10 @@ impl Engine {
         state: &State,
     ) -> Result<(), Error> {
         let told = if self.feed().is_heard() { events.clone() } else { Vec::new() };
-        let summary = Summary { title: title(&events), status: Some(state.status().to_owned()) };
+        // What rests may rest for days, and this process may end.
+        let cover = if state.status() == "running" { Cover::Soon } else { Cover::Now };
+        let status = Some(state.status().to_owned());
+        let summary = Summary { title: title(&events), status, cover };
         let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
         for (offset, event) in (1..).zip(told) {

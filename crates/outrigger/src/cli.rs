@@ -1,11 +1,13 @@
 //! The command line, as it is typed.
 
+mod audit;
 mod policy;
 mod sandbox;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
+pub(crate) use audit::{Audit, Verify};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 
@@ -66,6 +68,9 @@ pub(crate) enum Command {
     Approve(Approve),
     /// Refuse something that the rules ask about; the model is told why.
     Deny(Deny),
+    /// Check that what is stored is what was written, and prove it to others.
+    #[command(subcommand)]
+    Audit(Audit),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
     /// Check, explain and test the rules that every step is judged by.
@@ -277,6 +282,7 @@ impl Command {
             Self::Sandbox(asked) => {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
+            Self::Audit(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,

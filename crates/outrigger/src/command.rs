@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod approvals;
+mod audit;
 mod demo;
 mod doctor;
 mod drive;
@@ -27,6 +28,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,
+        Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(Sessions::Ls { limit, output }) => {
             sessions::ls(&paths, limit, output).await

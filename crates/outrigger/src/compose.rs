@@ -34,14 +34,19 @@ pub(crate) struct Store {
 
 /// Opens the store; makes it if there is none.
 pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
+    let opened = sqlite(paths).await?;
+    let blobs = Arc::new(opened.blobs().clone());
+    Ok(Store { journal: Arc::new(opened), blobs })
+}
+
+/// The same, as what it is.
+pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     paths.prepare()?;
-    let opened = Sqlite::open(paths.data(), Settings::default()).await.map_err(|error| {
+    Sqlite::open(paths.data(), Settings::default()).await.map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message = format!("{}: {}", paths.data().display(), failure.message);
         failure
-    })?;
-    let blobs = Arc::new(opened.blobs().clone());
-    Ok(Store { journal: Arc::new(opened), blobs })
+    })
 }
 
 /// The backends that a configuration names.

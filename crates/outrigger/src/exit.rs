@@ -29,13 +29,15 @@ pub(crate) enum Kind {
     ModelFailed = 14,
     /// The disk is full, or the journal can't be used.
     Storage = 15,
+    /// The audit found something that was changed, or a proof does not hold.
+    AuditFailed = 16,
     /// Stopped by Ctrl-C.
     Interrupted = 130,
 }
 
 impl Kind {
     /// All of them, by number.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::AgentFailed,
         Self::Usage,
         Self::Auth,
@@ -47,6 +49,7 @@ impl Kind {
         Self::SandboxUnavailable,
         Self::ModelFailed,
         Self::Storage,
+        Self::AuditFailed,
         Self::Interrupted,
     ];
 
@@ -64,6 +67,9 @@ impl Kind {
             Self::SandboxUnavailable => "no sandbox can be made on this machine",
             Self::ModelFailed => "the model can't be asked",
             Self::Storage => "the disk is full, or what is stored can't be used",
+            Self::AuditFailed => {
+                "something stored is not as it was written, or a proof does not hold"
+            }
             Self::Interrupted => "stopped by Ctrl-C",
         }
     }
@@ -98,6 +104,9 @@ impl Kind {
             }
             Self::Storage => {
                 "Free some disk space, or follow the hint; then `outrigger sessions resume`. What was acknowledged is not lost."
+            }
+            Self::AuditFailed => {
+                "Keep the data directory as it is; [audit](how-to/audit.md) says what each finding means."
             }
             Self::Interrupted => "`outrigger sessions resume` goes on where it stopped.",
         }

@@ -60,3 +60,5 @@ pub(crate) const SANDBOXES_MAX: usize = 8;
 pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
 /// From the last use of what no session names until it is destroyed: a week.
 pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
+/// A checkpoint or a key that is read from a file.
+pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;

@@ -243,14 +243,15 @@ async fn snapshots(journal: &dyn Journal) {
 async fn listing(journal: &dyn Journal) {
     // Later than every other session of the suite, so that these come first.
     let start = 1 << 40;
-    let title = |text: &str| Summary { title: Some(text.to_owned()), status: None };
+    let title =
+        |text: &str| Summary { title: Some(text.to_owned()), status: None, ..Summary::default() };
     for (n, name) in [(0, "list-a"), (1, "list-b"), (1, "list-c")] {
         let summary = title(&format!("about {name}"));
         let (session, events) = (session(name), vec![said("x")]);
         let appended = journal.append(&session, Seq(0), start + n, events, summary).await;
         appended.expect("a new session");
     }
-    let status = Summary { title: None, status: Some("answered".to_owned()) };
+    let status = Summary { status: Some("answered".to_owned()), ..Summary::default() };
     let first = session("list-a");
     journal.append(&first, Seq(1), start + 9, vec![said("y")], status).await.expect("it goes on");
     let rows = journal.sessions(None, 2).await.expect("a listing");

@@ -41,6 +41,11 @@ impl Directory {
         Ok(Self { root: root.into() })
     }
 
+    /// A directory that is only read, and need not be there.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.into() }
+    }
+
     fn path_of(&self, digest: &Digest) -> Result<PathBuf, Error> {
         let name = digest.as_str();
         // A digest may come out of a file, and must not become a path elsewhere.

@@ -90,6 +90,19 @@ pub struct Summary {
     pub title: Option<String>,
     /// How it stands, for example `answered`; cut at [`crate::limits::STATUS_BYTES_MAX`].
     pub status: Option<String>,
+    /// How soon a signed checkpoint is to cover the events.
+    pub cover: Cover,
+}
+
+/// How soon a signed checkpoint covers events, in a journal that has a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Cover {
+    /// When others are covered: after [`crate::limits::ANCHOR_MS_MAX`] or
+    /// [`crate::limits::ANCHOR_EVENTS_MAX`], whichever comes first.
+    #[default]
+    Soon,
+    /// In the same transaction: the session rests now, and the process may end.
+    Now,
 }
 
 /// Some events of a session.

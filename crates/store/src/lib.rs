@@ -3,14 +3,16 @@
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
 //! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
-//! simulations, and the suite in [`conformance`] that each passes. Must never
-//! interpret what an event means: folding belongs to the turn machine, and
-//! a session's title and status are handed in by whoever appends.
+//! simulations, the suite in [`conformance`] that each passes, and the signed log
+//! over the chains of all sessions in [`audit`]. Must never interpret what an event
+//! means: folding belongs to the turn machine, and a session's title and status are
+//! handed in by whoever appends.
 //!
 //! Read first: [`Journal`], [`chain`], [`Error`].
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod blobs;
 pub mod chain;
 pub mod conformance;
@@ -27,7 +29,7 @@ pub use blobs::{Blobs, Stored};
 pub use directory::Directory;
 pub use error::{Cause, Error, Fault, Retry};
 pub use journal::{
-    Before, Cached, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
+    Before, Cached, Cover, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
 };
 pub use memory::Memory;
 pub use sqlite::{FORMAT, Settings, Sqlite};

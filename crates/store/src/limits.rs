@@ -42,3 +42,21 @@ pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
 pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 /// Sessions whose heads one statement reads.
 pub const HEADS_MAX: usize = 64;
+/// Events that no checkpoint covers yet; with one more, those that wait are covered.
+pub const ANCHOR_EVENTS_MAX: u64 = 4_096;
+/// How long an event waits for a checkpoint while the process that appended it lives.
+pub const ANCHOR_MS_MAX: u64 = 10_000;
+/// How often a process looks for what others that ended left without a checkpoint.
+pub const ANCHOR_SCAN_MS: u64 = 300_000;
+/// Entries that one transaction adds to the log when it catches up.
+pub const ANCHOR_ENTRIES_MAX: usize = 4_096;
+/// Faults that one audit tells; the rest is counted.
+pub const AUDIT_FAULTS_MAX: usize = 1_000;
+/// Sessions that are checked at once.
+pub const AUDIT_READERS: usize = 2;
+/// What a reader of the audit keeps of the database, in KiB.
+pub const AUDIT_CACHE_KIB: usize = 16_384;
+/// Events between the one that is proved and the entry that covers it.
+pub const PROOF_LINKS_MAX: usize = 1_000_000;
+/// Text of a proof.
+pub const PROOF_BYTES_MAX: u64 = 256 << 20;

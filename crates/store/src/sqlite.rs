@@ -4,12 +4,16 @@
 //! what waits together; readers of their own. Several processes may have it
 //! open. A file that is not ours, is damaged or newer is left as it is.
 
+mod anchor;
+mod audit;
 mod batch;
 mod fault;
 mod log;
 mod open;
+mod prove;
 mod readers;
 mod statements;
+mod walk;
 mod writer;
 
 use std::path::Path;
@@ -26,8 +30,11 @@ use crate::{
     Verified, chain, limits,
 };
 
+pub use self::audit::{Asked, Audit};
+pub use self::prove::Text;
+
 /// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +72,7 @@ impl Sqlite {
         let path = open::prepare(directory).await?;
         let connection = open::writing(&path, settings).await?;
         let blobs = Directory::open(&directory.join("blobs"))?;
-        let writer = Writer::start(&path, settings, connection)?;
+        let writer = Writer::start(directory, &path, settings, connection)?;
         Ok(Self { writer, readers: Readers::new(&path), blobs })
     }
 
@@ -75,7 +82,16 @@ impl Sqlite {
         &self.blobs
     }
 
-    /// Commits what waits and closes the database; the last one to do so leaves
+    /// Covers every event that is there with a signed checkpoint, and gives the newest one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the log is not as we signed it, or its key can't be
+    /// used: `audit` names what is wrong. [`Error::NotFound`] where there is no event.
+    pub async fn checkpoint(&self) -> Result<String, Error> {
+        self.writer.checkpoint().await
+    }
+
+    /// Covers and commits what waits, and closes the database; the last one to do so leaves
     /// it as a single file. Afterwards appends give [`Error::Closed`].
     /// Dropping the store instead loses nothing.
     pub async fn close(&self) {
@@ -133,6 +149,7 @@ impl Journal for Sqlite {
         let summary = Summary {
             title: summary.title.map(|text| entry::cut(text, limits::TITLE_BYTES_MAX)),
             status: summary.status.map(|text| entry::cut(text, limits::STATUS_BYTES_MAX)),
+            cover: summary.cover,
         };
         let work = Work::Append(Append { after, at_ms, entries, summary });
         self.writer.perform(session.clone(), work).await

@@ -13,10 +13,12 @@ use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
+use super::anchor::{Added, Anchor, Refused};
 use super::fault;
 use super::statements::{Statements, Texts};
+use crate::audit::Entry;
 use crate::chain::{self, Linked};
-use crate::{Error, Snapshot, Summary, limits, snapshot};
+use crate::{Cover, Error, Snapshot, Summary, limits, snapshot};
 
 /// Something to write, and whom to tell.
 pub(super) struct Request {
@@ -83,9 +85,21 @@ struct Row<'a> {
 }
 
 /// Performs commits, and keeps the texts of its statements between them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Batch {
-    texts: Texts,
+    pub(super) texts: Texts,
+    pub(super) anchor: Anchor,
+}
+
+/// What a commit did.
+pub(super) struct Done {
+    pub(super) results: Vec<Result<Seq, Error>>,
+    /// What it added to the log.
+    pub(super) added: Option<Added>,
+    /// Sessions with events that no entry of the log covers yet.
+    pub(super) uncovered: Vec<SessionId>,
+    /// How many events it wrote.
+    pub(super) events: u64,
 }
 
 impl Batch {
@@ -94,7 +108,7 @@ impl Batch {
         &mut self,
         connection: &mut SqliteConnection,
         work: &[(SessionId, Work)],
-    ) -> Result<Vec<Result<Seq, Error>>, Error> {
+    ) -> Result<Done, Error> {
         let mut heads = self.begin(connection, work).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
@@ -113,12 +127,43 @@ impl Batch {
             let Head { seq, link, changed } = head;
             changed.map(|changed| (session, seq, link, changed))
         });
-        self.write(connection, rows, changed.collect()).await?;
+        let changed: Vec<_> = changed.collect();
+        let (now, soon): (Vec<_>, Vec<_>) =
+            changed.iter().partition(|(.., changed)| changed.summary.cover == Cover::Now);
+        let entry = |(session, seq, link, _): &(SessionId, Seq, Digest, Changed)| Entry {
+            session: session.clone(),
+            seq: *seq,
+            link: link.clone(),
+        };
+        let entries: Vec<Entry> = now.into_iter().map(entry).collect();
+        let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
+        let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
+        self.write(connection, rows, changed).await?;
+        self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
-            results[index] = keep(connection, session, snapshot).await?;
+            done.results[index] = keep(connection, session, snapshot).await?;
         }
         sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
-        Ok(results)
+        Ok(done)
+    }
+
+    /// Adds what rests now to the log. Where the log can't be used, events are stored all the same.
+    async fn cover(
+        &mut self,
+        connection: &mut SqliteConnection,
+        entries: Vec<Entry>,
+        done: &mut Done,
+    ) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let sessions: Vec<_> = entries.iter().map(|entry| entry.session.clone()).collect();
+        match self.anchor.add(connection, &mut self.texts, entries).await {
+            Ok(added) => done.added = Some(added),
+            Err(Refused::Log(_)) => done.uncovered.extend(sessions),
+            Err(Refused::Database(error)) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Takes the write lock and reads where the sessions stand.
@@ -222,6 +267,7 @@ impl Append {
         changed.summary = Summary {
             title: summary.title.clone().or(known.title),
             status: summary.status.clone().or(known.status),
+            cover: summary.cover.max(known.cover),
         };
         Ok(head.seq)
     }

@@ -17,13 +17,16 @@ use crate::directory::{create_new, make_private, remove_leftovers, sync_director
 use crate::{Error, limits};
 
 /// Name of the database in its directory.
-const DATABASE: &str = "journal.db";
+pub(super) const DATABASE: &str = "journal.db";
 /// What the names of unfinished new databases begin with.
 const TEMPORARY: &str = "journal.db.new-";
 /// `Outr`, in the header's field for the kind of application.
 const APPLICATION: u32 = 0x4f75_7472;
 const PAGE_BYTES: u32 = 4_096;
 const HEADER_BYTES: usize = 100;
+const SCHEMA: &str = include_str!("schema.sql");
+/// What a database of format 1 gets to be one of format 2.
+const SCHEMA_2: &str = include_str!("schema-2.sql");
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
@@ -46,7 +49,7 @@ pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
 
 /// What stands where the database should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+pub(super) enum Seen {
     Nothing,
     /// A database of ours, with everything in its one file.
     Whole,
@@ -55,7 +58,7 @@ enum Seen {
 }
 
 /// Looks at names and headers; an error if there is something that is not ours.
-fn look(path: &Path) -> Result<Seen, Error> {
+pub(super) fn look(path: &Path) -> Result<Seen, Error> {
     let place = || path.display().to_string();
     let damaged = |what: &str| Err(Error::damaged(place(), what));
     let logged = || fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
@@ -141,7 +144,6 @@ async fn create(directory: &Path, path: &Path) -> Result<(), Error> {
 }
 
 async fn fill(path: &Path) -> Result<(), Error> {
-    const SCHEMA: &str = include_str!("schema.sql");
     let wrong = |e| fault::of("making a new database", e);
     let options = options(path)
         .page_size(PAGE_BYTES)
@@ -151,7 +153,7 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
     // The log comes last, so that the file's own header tells the format from the first day.
-    for text in ["BEGIN", SCHEMA, "COMMIT", "PRAGMA journal_mode = WAL"] {
+    for text in ["BEGIN", SCHEMA, SCHEMA_2, "COMMIT", "PRAGMA journal_mode = WAL"] {
         sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
     }
     connection.close().await.map_err(wrong)?;
@@ -185,7 +187,11 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     }
     let mut connection =
         options.connect().await.map_err(|e| fault::of("opening the database", e))?;
-    match check(path, &mut connection).await {
+    let ready = match check(path, &mut connection).await {
+        Ok(1) => migrate(path, &mut connection).await,
+        checked => checked.map(drop),
+    };
+    match ready {
         Ok(()) => Ok(connection),
         Err(error) => {
             // Waits until what it made beside the database is gone again.
@@ -201,10 +207,18 @@ pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
     options.connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
+/// A connection that audits: one that makes no files where that is possible.
+pub(super) async fn auditing(path: &Path, seen: Seen) -> Result<SqliteConnection, Error> {
+    let cache = format!("-{}", limits::AUDIT_CACHE_KIB);
+    let options = options(path).read_only(true).pragma("query_only", "ON");
+    let options = options.pragma("cache_size", cache).immutable(seen == Seen::Whole);
+    options.connect().await.map_err(|e| fault::of("opening the database", e))
+}
+
 /// Looks at the tables through a connection that makes no files and takes no locks,
 /// which is possible while there is no log; else through one that only reads, because
 /// one that writes folds the log into the file when it is closed.
-async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
+pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     let connected = match seen {
         Seen::Nothing => return Ok(()),
         Seen::Whole => options(path).read_only(true).immutable(true).connect().await,
@@ -214,11 +228,24 @@ async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     let checked = check(path, &mut connection).await;
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;
-    checked
+    checked.map(drop)
 }
 
-/// Checks both notes of the format with the database's own eyes.
-async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+/// Makes a database of format 1 one of ours, unless another process was faster. Its
+/// events are as they were; the log covers them from the first checkpoint on.
+async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+    let wrong = |e| fault::of("bringing the database to a newer format", e);
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+    if check(path, connection).await? == 1 {
+        sqlx::raw_sql(SCHEMA_2).execute(&mut *connection).await.map_err(wrong)?;
+        let header = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {FORMAT}"));
+        sqlx::raw_sql(header).execute(&mut *connection).await.map_err(wrong)?;
+    }
+    sqlx::raw_sql("COMMIT").execute(connection).await.map(drop).map_err(fault::of_commit)
+}
+
+/// Checks both notes of the format with the database's own eyes, and gives it.
+pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<u32, Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
     let (header,): (i64,) =
@@ -228,7 +255,12 @@ async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Err
         .fetch_optional(&mut *connection)
         .await
         .map_err(wrong)?;
-    known_format(&place, row.and_then(|(text,)| text.parse().ok()).unwrap_or(0))
+    let table = row.and_then(|(text,)| text.parse().ok()).unwrap_or(0);
+    known_format(&place, table)?;
+    if table != header.try_into().unwrap_or(0) {
+        return Err(Error::damaged(place, "its header and its table tell different formats"));
+    }
+    Ok(u32::try_from(table).expect("a known format is a small number"))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub(super) struct Statements {
 pub(super) struct Texts {
     heads: BTreeMap<(usize, bool), Arc<str>>,
     inserts: BTreeMap<Statements, Arc<str>>,
+    log: BTreeMap<usize, Arc<str>>,
 }
 
 const EVENTS: &str =
@@ -33,6 +34,8 @@ const SESSIONS_KNOWN: &str = " ON CONFLICT (session) DO UPDATE SET \
     head_link = excluded.head_link, title = COALESCE(excluded.title, sessions.title), \
     status = COALESCE(excluded.status, sessions.status)";
 const COLUMNS: usize = 7;
+const LOG: &str = "INSERT INTO log (entry, session, seq, link) VALUES ";
+const LOG_COLUMNS: usize = 4;
 
 impl Texts {
     /// Reads heads, after taking the write lock if it is the first. Gives the
@@ -61,24 +64,34 @@ impl Texts {
             let mut place = 1;
             if rows.events > 0 {
                 text.push_str(EVENTS);
-                place = tuples(&mut text, place, rows.events);
+                place = tuples(&mut text, place, rows.events, COLUMNS);
             }
             if rows.sessions > 0 {
                 text.push_str(if rows.events > 0 { "; " } else { "" });
                 text.push_str(SESSIONS);
-                tuples(&mut text, place, rows.sessions);
+                tuples(&mut text, place, rows.sessions, COLUMNS);
                 text.push_str(SESSIONS_KNOWN);
             }
             text.into()
         };
         self.inserts.entry(rows).or_insert_with(make).clone()
     }
+
+    /// Writes entries of the log.
+    pub(super) fn log(&mut self, entries: usize) -> Arc<str> {
+        let make = || {
+            let mut text = String::from(LOG);
+            tuples(&mut text, 1, entries, LOG_COLUMNS);
+            text.into()
+        };
+        self.log.entry(entries).or_insert_with(make).clone()
+    }
 }
 
-fn tuples(text: &mut String, mut place: usize, count: usize) -> usize {
+fn tuples(text: &mut String, mut place: usize, count: usize, columns: usize) -> usize {
     for index in 0..count {
         text.push_str(if index > 0 { ", " } else { "" });
-        place = tuple(text, place, COLUMNS);
+        place = tuple(text, place, columns);
     }
     place
 }

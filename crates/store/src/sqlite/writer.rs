@@ -4,15 +4,20 @@
 //! It has its own runtime, so that a commit is finished whatever becomes of the
 //! runtime that asked for it. If it ends, every caller is told.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use outrigger_agent::{Seq, SessionId};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
-use super::batch::{Batch, Request, Work};
-use super::{Settings, open};
+use super::anchor::{Added, Anchor, Asked, behind};
+use super::batch::{Batch, Done, Request, Work};
+use super::statements::Texts;
+use super::{Settings, fault, open};
 use crate::{Error, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -23,12 +28,14 @@ pub(super) struct Writer {
 
 enum Message {
     Request(Request),
+    Checkpoint(oneshot::Sender<Result<String, Error>>),
     Close(oneshot::Sender<()>),
 }
 
 impl Writer {
     /// Starts the thread with its first connection.
     pub(super) fn start(
+        directory: &Path,
         path: &Path,
         settings: Settings,
         connection: SqliteConnection,
@@ -36,11 +43,14 @@ impl Writer {
         let doing = "starting the journal's writer";
         let (queue, waiting) = mpsc::channel(limits::QUEUE_REQUESTS_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
             .build()
             .map_err(|e| Error::io(doing, e))?;
         let path = path.to_owned();
+        let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
+        let waiting_for = Uncovered::default();
         let mut thread =
-            Thread { path, settings, connection: Some(connection), batch: Batch::default() };
+            Thread { path, settings, connection: Some(connection), batch, uncovered: waiting_for };
         std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || runtime.block_on(thread.run(waiting)))
@@ -55,6 +65,13 @@ impl Writer {
         self.queue.send(Message::Request(request)).await.map_err(|_| Error::Closed)?;
         // The thread answers everything that it takes, unless it panics.
         answered.await.unwrap_or_else(|e| Err(Error::Uncertain { source: std::sync::Arc::new(e) }))
+    }
+
+    /// Covers everything with a checkpoint, and gives the newest one.
+    pub(super) async fn checkpoint(&self) -> Result<String, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Message::Checkpoint(answer)).await.map_err(|_| Error::Closed)?;
+        answered.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Ends the thread after what waits, and its connection.
@@ -72,22 +89,159 @@ struct Thread {
     settings: Settings,
     connection: Option<SqliteConnection>,
     batch: Batch,
+    uncovered: Uncovered,
+}
+
+/// What this process wrote and no checkpoint covers yet.
+#[derive(Debug, Default)]
+struct Uncovered {
+    sessions: BTreeSet<SessionId>,
+    events: u64,
+    /// When it must be covered.
+    due: Option<Instant>,
+}
+
+impl Uncovered {
+    fn of(&mut self, done: &Done) {
+        // Whoever is covered in the same transaction may have waited since before it.
+        if let Some(added) = &done.added {
+            added.sessions().for_each(|session| _ = self.sessions.remove(session));
+        }
+        if !done.uncovered.is_empty() {
+            self.events += done.events;
+            let due = Instant::now() + Duration::from_millis(limits::ANCHOR_MS_MAX);
+            self.due.get_or_insert(due);
+        }
+        self.sessions.extend(done.uncovered.iter().cloned());
+        if self.sessions.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.events >= limits::ANCHOR_EVENTS_MAX
+            || self.due.is_some_and(|due| due <= Instant::now())
+    }
 }
 
 impl Thread {
     async fn run(&mut self, mut waiting: mpsc::Receiver<Message>) {
-        while let Some(message) = waiting.recv().await {
-            let (requests, close) = collect(message, &mut waiting);
-            if !requests.is_empty() {
-                self.commit(requests).await;
+        // What other processes left is looked for after a while, so that short ones never pay.
+        let mut scan = Instant::now() + Duration::from_millis(limits::ANCHOR_MS_MAX);
+        loop {
+            let due = self.uncovered.due.map_or(scan, |due| due.min(scan));
+            let message = match tokio::time::timeout_at(due, waiting.recv()).await {
+                Ok(None) => break,
+                Ok(Some(message)) => Some(message),
+                Err(_) => None,
+            };
+            if let Some(message) = message {
+                self.take(message, &mut waiting).await;
             }
-            if let Some(closed) = close {
+            if self.uncovered.is_due() {
+                // What stands in the way is told to whoever asks for a checkpoint.
+                let _ = self.cover_own().await;
+            }
+            if scan <= Instant::now() {
+                let _ = self.cover_all().await;
+                scan = Instant::now() + Duration::from_millis(limits::ANCHOR_SCAN_MS);
+            }
+        }
+        self.disconnect().await;
+    }
+
+    async fn take(&mut self, message: Message, waiting: &mut mpsc::Receiver<Message>) {
+        let (requests, other) = collect(message, waiting);
+        if !requests.is_empty() {
+            self.commit(requests).await;
+        }
+        match other {
+            None | Some(Message::Request(_)) => {}
+            Some(Message::Checkpoint(answer)) => {
+                let newest = self.checkpoint().await;
+                let _ = answer.send(newest);
+            }
+            Some(Message::Close(closed)) => {
                 waiting.close();
+                let _ = self.cover_own().await;
                 self.disconnect().await;
                 let _ = closed.send(());
             }
         }
-        self.disconnect().await;
+    }
+
+    async fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
+        match &mut self.connection {
+            Some(connection) => Ok(connection),
+            none => Ok(none.insert(open::writing(&self.path, self.settings).await?)),
+        }
+    }
+
+    /// Covers what this process wrote.
+    async fn cover_own(&mut self) -> Result<(), Error> {
+        let own = std::mem::take(&mut self.uncovered);
+        let sessions: Vec<SessionId> = own.sessions.into_iter().collect();
+        for some in sessions.chunks(limits::HEADS_MAX) {
+            self.cover(Asked::These(some)).await?;
+        }
+        Ok(())
+    }
+
+    /// Covers what anybody wrote.
+    async fn cover_all(&mut self) -> Result<(), Error> {
+        self.uncovered = Uncovered::default();
+        while self.cover(Asked::All).await? > 0 {}
+        Ok(())
+    }
+
+    /// Covers sessions in a transaction of its own, and says how many it were. Looks
+    /// before it takes the write lock: mostly there is nothing.
+    async fn cover(&mut self, asked: Asked<'_>) -> Result<usize, Error> {
+        let connection = self.connection().await?;
+        if behind(connection, asked).await?.is_empty() {
+            return Ok(0);
+        }
+        let covered = self.try_cover(asked).await;
+        if covered.is_err() {
+            self.disconnect().await;
+        }
+        let (count, added) = covered?;
+        self.copy(added).await;
+        Ok(count)
+    }
+
+    async fn try_cover(&mut self, asked: Asked<'_>) -> Result<(usize, Option<Added>), Error> {
+        let wrong = |e| fault::of("writing the audit log", e);
+        self.connection().await?;
+        let Self { connection: Some(connection), batch, .. } = self else {
+            return Err(Error::Closed);
+        };
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        let entries = behind(connection, asked).await?;
+        let count = entries.len();
+        let mut added = None;
+        if count > 0 {
+            added = Some(batch.anchor.add(connection, &mut batch.texts, entries).await?);
+        }
+        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        Ok((count, added))
+    }
+
+    async fn copy(&mut self, added: Option<Added>) {
+        if let (Some(added), Some(connection)) = (added, &mut self.connection) {
+            self.batch.anchor.copy(connection, &added).await;
+        }
+    }
+
+    async fn checkpoint(&mut self) -> Result<String, Error> {
+        self.cover_all().await?;
+        let connection = self.connection().await?;
+        const TEXT: &str = "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1";
+        let row: Result<Option<(String,)>, _> =
+            sqlx::query_as(TEXT).fetch_optional(connection).await;
+        let row = row.map_err(|e| fault::of("reading the newest checkpoint", e))?;
+        let none = || Error::NotFound { what: "event that a checkpoint could cover".to_owned() };
+        row.map(|(note,)| note).ok_or_else(none)
     }
 
     async fn commit(&mut self, requests: Vec<Request>) {
@@ -99,8 +253,10 @@ impl Thread {
         match self.try_commit(&work).await {
             Err(error) if answers.len() > 1 && is_of_one(&error) => {
                 for (answer, work) in answers.into_iter().zip(work.chunks(1)) {
-                    let result = self.try_commit(work).await;
-                    let _ = answer.send(result.and_then(only));
+                    match self.try_commit(work).await {
+                        Ok(done) => self.answer(vec![answer], done).await,
+                        Err(error) => _ = answer.send(Err(error)),
+                    }
                 }
             }
             Err(error) => {
@@ -108,23 +264,25 @@ impl Thread {
                     let _ = answer.send(Err(error.clone()));
                 }
             }
-            Ok(results) => {
-                for (answer, result) in answers.into_iter().zip(results) {
-                    let _ = answer.send(result);
-                }
-            }
+            Ok(done) => self.answer(answers, done).await,
         }
     }
 
-    async fn try_commit(
-        &mut self,
-        work: &[(SessionId, Work)],
-    ) -> Result<Vec<Result<Seq, Error>>, Error> {
-        let connection = match &mut self.connection {
-            Some(connection) => connection,
-            none => none.insert(open::writing(&self.path, self.settings).await?),
+    async fn answer(&mut self, answers: Vec<oneshot::Sender<Result<Seq, Error>>>, done: Done) {
+        self.uncovered.of(&done);
+        let Done { results, added, .. } = done;
+        for (answer, result) in answers.into_iter().zip(results) {
+            let _ = answer.send(result);
+        }
+        self.copy(added).await;
+    }
+
+    async fn try_commit(&mut self, work: &[(SessionId, Work)]) -> Result<Done, Error> {
+        self.connection().await?;
+        let Self { connection: Some(connection), batch, .. } = self else {
+            return Err(Error::Closed);
         };
-        let result = self.batch.commit(connection, work).await;
+        let result = batch.commit(connection, work).await;
         if result.is_err() {
             // Closing takes back what was not committed. The next commit connects anew.
             self.disconnect().await;
@@ -145,21 +303,19 @@ fn is_of_one(error: &Error) -> bool {
     matches!(error, Error::Damaged { .. } | Error::NoSpace { .. })
 }
 
-fn only(results: Vec<Result<Seq, Error>>) -> Result<Seq, Error> {
-    results.into_iter().next().expect("one request has one result")
-}
-
-/// Takes what waits, up to the limits of a commit.
+/// Takes what waits, up to the limits of a commit, or up to something else.
 fn collect(
     first: Message,
     waiting: &mut mpsc::Receiver<Message>,
-) -> (Vec<Request>, Option<oneshot::Sender<()>>) {
+) -> (Vec<Request>, Option<Message>) {
     let mut requests = Vec::new();
     let mut bytes = 0;
     let mut next = Some(first);
     while let Some(message) = next {
         match message {
-            Message::Close(closed) => return (requests, Some(closed)),
+            other @ (Message::Close(_) | Message::Checkpoint(_)) => {
+                return (requests, Some(other));
+            }
             Message::Request(request) => {
                 bytes += request.work.bytes();
                 requests.push(request);

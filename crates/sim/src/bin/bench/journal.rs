@@ -45,7 +45,8 @@ async fn write(store: Arc<Sqlite>, writer: u64, batch: u64) -> Outcome<()> {
     for _ in 0..sizes::STEPS_PER_BATCH {
         let effect = after.next();
         for event in [started(&session, effect), settled(effect)] {
-            let summary = Summary { title: None, status: Some("running".to_owned()) };
+            let status = Some("running".to_owned());
+            let summary = Summary { status, ..Summary::default() };
             let appended = store.append(&session, after, 1_700_000_000_000, vec![event], summary);
             after = appended.await.doing("appending to the journal")?;
         }

@@ -1,0 +1,226 @@
+//! `outrigger audit`: checks what is stored, signs it, and proves single events.
+
+use outrigger_agent::{Seq, SessionId};
+use outrigger_store::audit::{
+    Asked, Audit, Outside, Progress, Proof, Report, Text, VerifyingKey, verifying_key,
+};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::{self, Output, Verify};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, count, inert};
+use crate::{compose, limits};
+
+pub(crate) async fn execute(paths: &Paths, asked: cli::Audit) -> Outcome<u8> {
+    match asked {
+        cli::Audit::Verify(Verify { proof: Some(file), key, output, .. }) => {
+            check_proof(&file, key.as_deref(), output)
+        }
+        cli::Audit::Verify(asked) => verify(paths, asked).await,
+        cli::Audit::Checkpoint { out, key, output } => {
+            checkpoint(paths, out.as_deref(), key.then_some(Print::Key), output).await
+        }
+        cli::Audit::Prove { session, seq, out, without_text, output } => {
+            let text = if without_text { Text::LeftOut } else { Text::Included };
+            let audit = Audit::open(paths.data()).await?;
+            let session = find(&audit, &session).await?;
+            let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
+            prove(&proof, out.as_deref(), output)
+        }
+    }
+}
+
+async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
+    let audit = Audit::open(paths.data()).await?;
+    let session = match &asked.session {
+        Some(name) => Some(find(&audit, name).await?),
+        None => None,
+    };
+    let outside = |path: &std::path::PathBuf| {
+        let name = path.display().to_string();
+        read(path, limits::CHECKPOINT_BYTES_MAX).map(|note| Outside { name, note })
+    };
+    let against = asked.against.iter().map(outside).collect::<Outcome<_>>()?;
+    let key = asked.key.as_deref().map(key).transpose()?;
+    let (progress, mut screen) = (Arc::new(Progress::default()), Screen::on_stdout(asked.output));
+    let what = || {
+        let (sessions, done, events) = progress.now();
+        format!("checking · {done} of {} · {}", count(sessions, "session"), count(events, "event"))
+    };
+    let wanted = Asked { session, against, key };
+    let report = screen.watching(what, audit.verify(&wanted, &progress)).await?;
+    tell(&report, &screen)?;
+    let faults = report.faults.len() as u64 + report.faults_left_out;
+    if report.is_clean() {
+        return Ok(0);
+    }
+    let places = count(faults, "place");
+    Err(Failure::new(Kind::AuditFailed, format!("{places} not as written")).hint(
+        "Keep the data directory as it is, and compare it with a backup: docs/how-to/audit.md.",
+    ))
+}
+
+fn tell(report: &Report, screen: &Screen) -> Outcome {
+    if screen.is_json() {
+        let mut object = json!({ "type": "audit", "ok": report.is_clean() });
+        let fields = serde_json::to_value(report).expect("a report is plain data");
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            object[name] = value.clone();
+        }
+        return show::line(&object);
+    }
+    for fault in &report.faults {
+        screen.note(Tone::Error, format!("✗ {}", inert(&fault.to_string())));
+    }
+    if report.faults_left_out > 0 {
+        screen.note(Tone::Error, format!("✗ and {} more", report.faults_left_out));
+    }
+    let Report { sessions, events, entries, uncovered, .. } = report;
+    let read = format!("{} with {} read", count(*sessions, "session"), count(*events, "event"));
+    let tone = if report.is_clean() { Tone::Good } else { Tone::Plain };
+    let entries = format!("{entries} {}", if *entries == 1 { "entry" } else { "entries" });
+    screen.note(tone, format!("{read}; {entries} of the log"));
+    if *uncovered > 0 {
+        let text = format!("{} not covered by a checkpoint yet", count(*uncovered, "event"));
+        screen.note(Tone::Detail, text);
+    }
+    Ok(())
+}
+
+/// What is printed instead of a checkpoint.
+#[derive(Debug, Clone, Copy)]
+enum Print {
+    Key,
+}
+
+async fn checkpoint(
+    paths: &Paths,
+    out: Option<&Path>,
+    instead: Option<Print>,
+    output: Output,
+) -> Outcome<u8> {
+    // A store is not made for the sake of a checkpoint.
+    Audit::open(paths.data()).await?;
+    let store = compose::sqlite(paths).await?;
+    let made = store.checkpoint().await;
+    store.close().await;
+    let note = made?;
+    let key = verifying_key(paths.data())?;
+    let key = key.ok_or_else(|| Failure::new(Kind::Storage, "audit/key.pub is missing"))?;
+    if let Some(path) = out {
+        write(path, &note)?;
+    }
+    if output.json.is_some() {
+        show::line(&json!({
+            "type": "checkpoint",
+            "checkpoint": note,
+            "key": key.as_str(),
+            "out": out.map(|path| path.display().to_string()),
+        }))?;
+        return Ok(0);
+    }
+    match (instead, out) {
+        (Some(Print::Key), _) => show::out(key.as_str())?,
+        (None, Some(_)) => {}
+        (None, None) => show::out(note.trim_end())?,
+    }
+    Ok(0)
+}
+
+fn prove(proof: &Proof, out: Option<&Path>, output: Output) -> Outcome<u8> {
+    let text = proof.to_text();
+    match out {
+        Some(path) => write(path, &text)?,
+        None if output.json.is_none() => show::out(text.trim_end())?,
+        None => {}
+    }
+    if output.json.is_some() {
+        let object = match out {
+            Some(path) => json!({ "type": "proof", "out": path.display().to_string() }),
+            None => json!({ "type": "proof", "proof": proof }),
+        };
+        show::line(&object)?;
+    }
+    Ok(0)
+}
+
+fn check_proof(file: &Path, expected: Option<&str>, output: Output) -> Outcome<u8> {
+    let text = read(file, outrigger_store::limits::PROOF_BYTES_MAX)?;
+    let known = expected.map(key).transpose()?;
+    let fault = |fault: outrigger_store::audit::ProofFault| {
+        let failure = Failure::from_error(Kind::AuditFailed, &fault);
+        let message = format!("{}: {}", file.display(), failure.message);
+        Failure::new(Kind::AuditFailed, message)
+    };
+    let proof = Proof::parse(&text).map_err(fault)?;
+    let proved = proof.check(known.as_ref()).map_err(fault)?;
+    if output.json.is_some() {
+        show::line(&json!({ "type": "proof", "ok": true, "proved": proved }))?;
+        return Ok(0);
+    }
+    let screen = Screen::on_stdout(output);
+    let what = format!("event {} of session {}", proved.seq, proved.session);
+    let when = show::when(proved.at_ms);
+    screen.note(Tone::Good, format!("{what}, of {when}, is in the log"));
+    screen.note(Tone::Plain, format!("text    sha256:{}", proved.sha256));
+    screen.note(Tone::Plain, format!("log     {} entries", proved.size));
+    screen.note(Tone::Plain, format!("key     {}", inert(&proved.key)));
+    if known.is_none() {
+        let text = "The key is the proof's own: compare it with the one that you know, or give that with --key.";
+        screen.note(Tone::Warning, text);
+    }
+    Ok(0)
+}
+
+/// The one session whose name begins like that.
+async fn find(audit: &Audit, beginning: &str) -> Outcome<SessionId> {
+    let mut found = audit.named(beginning).await?;
+    match (found.pop(), found.pop()) {
+        (Some(session), None) if !beginning.is_empty() => Ok(session),
+        (None, _) => {
+            Err(Failure::new(Kind::NotFound, format!("no session begins with `{beginning}`"))
+                .hint("`outrigger sessions ls` lists the sessions."))
+        }
+        _ => Err(Failure::new(Kind::Usage, format!("several sessions begin with `{beginning}`"))
+            .hint("Write more of the name.")),
+    }
+}
+
+fn uncovered(error: outrigger_store::Error) -> Failure {
+    let missing = matches!(error, outrigger_store::Error::NotFound { .. });
+    let failure = Failure::from(error);
+    if missing {
+        return failure.hint("`outrigger audit checkpoint` covers what is there.");
+    }
+    failure
+}
+
+/// A key as it is typed, or out of a file.
+fn key(text: &str) -> Outcome<VerifyingKey> {
+    if let Some(key) = VerifyingKey::parse(text) {
+        return Ok(key);
+    }
+    let read = read(Path::new(text), limits::CHECKPOINT_BYTES_MAX)?;
+    let none = || Failure::new(Kind::Usage, format!("{text} holds no verifying key"));
+    VerifyingKey::parse(&read).ok_or_else(none)
+}
+
+fn read(path: &Path, bytes_max: u64) -> Outcome<String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let size =
+        fs::metadata(path).map_err(|error| Failure::new(Kind::NotFound, wrong(&error)))?.len();
+    if size > bytes_max {
+        let what = format!("it has {size} bytes, and at most {bytes_max} are read");
+        return Err(Failure::new(Kind::Usage, wrong(&what)));
+    }
+    fs::read_to_string(path).map_err(|error| Failure::new(Kind::Usage, wrong(&error)))
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text)
+        .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", path.display())))
+}

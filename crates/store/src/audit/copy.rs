@@ -1,0 +1,201 @@
+//! The copy of the log beside the database: entries as lines of a file, and the
+//! newest checkpoint as another.
+//!
+//! It names what is missing when somebody puts an older database in place. It is
+//! written after the commit that it follows and may lag behind it, never run ahead.
+//! Must never be cut, but for a line that a crash left unfinished.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use outrigger_agent::{Digest, Seq, SessionId};
+
+use super::Entry;
+use crate::Error;
+use crate::directory::create_new;
+
+const LOG: &str = "log";
+const CHECKPOINT: &str = "checkpoint";
+/// More than a line ever has.
+const LINE_BYTES_MAX: u64 = 256;
+const DOING: &str = "copying the audit log";
+
+/// The copy in a directory.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    directory: PathBuf,
+}
+
+/// The copy, open and locked for one writer.
+#[derive(Debug)]
+pub(crate) struct Writing<'a> {
+    directory: &'a Path,
+    file: File,
+    /// How many entries it has.
+    pub(crate) size: u64,
+}
+
+/// What was found in the file: as many good lines as there are before a bad one.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) entries: Vec<Entry>,
+    /// The number of the first line that is none, from 0.
+    pub(crate) broken: Option<u64>,
+}
+
+impl Copy {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// How many entries it has, by its last whole line.
+    pub(crate) fn size(&self) -> Result<u64, Error> {
+        match File::open(self.directory.join(LOG)) {
+            Ok(mut file) => Ok(self.tail(&mut file)?.0),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(e) => Err(Error::io(DOING, e)),
+        }
+    }
+
+    /// How many entries a file has, and where its last whole line ends.
+    fn tail(&self, file: &mut File) -> Result<(u64, u64), Error> {
+        let wrong = |e| Error::io(DOING, e);
+        let bytes = file.metadata().map_err(wrong)?.len();
+        let from = bytes.saturating_sub(2 * LINE_BYTES_MAX);
+        file.seek(SeekFrom::Start(from)).map_err(wrong)?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail).map_err(wrong)?;
+        let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let last = tail[..whole].split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
+        let size = match last.map(|line| std::str::from_utf8(line).ok().and_then(parse)) {
+            None => 0,
+            Some(Some((number, _))) => number + 1,
+            Some(None) => {
+                let place = self.directory.join(LOG).display().to_string();
+                return Err(Error::damaged(place, "its last line is no entry of the log"));
+            }
+        };
+        Ok((size, from + whole as u64))
+    }
+
+    /// Opens it for writing. An unfinished last line is cut off; whatever else is
+    /// wrong with it stays as it is, and nothing is written.
+    pub(crate) fn write(&self) -> Result<Writing<'_>, Error> {
+        let wrong = |e| Error::io(DOING, e);
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = options.open(self.directory.join(LOG)).map_err(wrong)?;
+        let exclusive = rustix::fs::FlockOperation::LockExclusive;
+        rustix::fs::flock(&file, exclusive).map_err(|e| wrong(e.into()))?;
+        let (size, end) = self.tail(&mut file)?;
+        file.set_len(end).map_err(wrong)?;
+        file.seek(SeekFrom::Start(end)).map_err(wrong)?;
+        Ok(Writing { directory: &self.directory, file, size })
+    }
+
+    /// Everything in it; nothing if there is none.
+    pub(crate) fn read(&self) -> Result<Option<Lines>, Error> {
+        let text = match fs::read(self.directory.join(LOG)) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io("reading the copy of the audit log", e)),
+        };
+        // A last line without its end is the work of a crash.
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut lines = Lines::default();
+        for line in text[..whole].split_inclusive(|byte| *byte == b'\n') {
+            let number = lines.entries.len() as u64;
+            match std::str::from_utf8(line).ok().and_then(|line| parse(line.trim_end())) {
+                Some((found, entry)) if found == number => lines.entries.push(entry),
+                _ => {
+                    lines.broken = Some(number);
+                    break;
+                }
+            }
+        }
+        Ok(Some(lines))
+    }
+
+    /// The newest checkpoint that was put beside it.
+    pub(crate) fn checkpoint(&self) -> Result<Option<String>, Error> {
+        match fs::read_to_string(self.directory.join(CHECKPOINT)) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io("reading the newest checkpoint", e)),
+        }
+    }
+}
+
+impl Writing<'_> {
+    /// Appends entries, the first of which has the number `from`, as far as they are new.
+    pub(crate) fn append(&mut self, from: u64, entries: &[Entry]) -> Result<(), Error> {
+        let mut text = String::new();
+        for (number, Entry { session, seq, link }) in (from..).zip(entries) {
+            if number == self.size {
+                text.push_str(&format!("{number} {session} {seq} {link}\n"));
+                self.size += 1;
+            }
+        }
+        self.file.write_all(text.as_bytes()).map_err(|e| Error::io(DOING, e))
+    }
+
+    /// Puts the newest checkpoint beside it.
+    pub(crate) fn checkpoint(&self, note: &str) -> Result<(), Error> {
+        let size = |note: &str| note.lines().nth(1).and_then(|line| line.parse::<u64>().ok());
+        let path = self.directory.join(CHECKPOINT);
+        let known = fs::read_to_string(&path).ok().and_then(|note| size(&note));
+        if size(note) <= known {
+            return Ok(());
+        }
+        let wrong = |e| Error::io(DOING, e);
+        let (new, mut file) = create_new(self.directory, "new-").map_err(wrong)?;
+        let written = file.write_all(note.as_bytes());
+        written.and_then(|()| fs::rename(&new, &path)).map_err(wrong)
+    }
+}
+
+fn parse(line: &str) -> Option<(u64, Entry)> {
+    let mut words = line.split(' ');
+    let mut word = || words.next();
+    let (number, session, seq, link) = (word()?, word()?, word()?, word()?);
+    let plain = |text: &str| text.parse::<u64>().ok().filter(|value| value.to_string() == text);
+    let (session, link) = (SessionId::new(session)?, Digest::parse(link)?);
+    let entry = Entry { session, seq: Seq(plain(seq)?), link };
+    words.next().is_none().then_some((plain(number)?, entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(seq: u64) -> Entry {
+        let session = SessionId::new("s").unwrap();
+        Entry { session, seq: Seq(seq), link: Digest::of(&seq.to_be_bytes()) }
+    }
+
+    #[test]
+    fn it_goes_on_after_a_crash_and_says_how_far_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let copy = Copy::new(directory.path().to_owned());
+        assert!(copy.read().unwrap().is_none());
+        let entries: Vec<Entry> = (1..=9).map(entry).collect();
+        copy.write().unwrap().append(0, &entries[..4]).unwrap();
+        let path = directory.path().join(LOG);
+        let mut text = fs::read(&path).unwrap();
+        text.extend(b"4 s 5 0123");
+        fs::write(&path, text).unwrap();
+        assert_eq!(copy.read().unwrap().unwrap().entries, entries[..4]);
+        let mut writing = copy.write().unwrap();
+        assert_eq!(writing.size, 4);
+        // What it has already is not written again, and no gap is made.
+        writing.append(2, &entries[2..7]).unwrap();
+        writing.append(8, &entries[8..]).unwrap();
+        drop(writing);
+        assert_eq!(copy.read().unwrap().unwrap().entries, entries[..7]);
+        fs::write(&path, "0 s 1 zz\n").unwrap();
+        assert!(matches!(copy.write(), Err(Error::Damaged { .. })));
+        assert_eq!(copy.read().unwrap().unwrap().broken, Some(0));
+    }
+}

@@ -1,0 +1,33 @@
+//! An entry of the log: where the chain of a session stood.
+//!
+//! Must never change: every stored log rests on it. Another form is another tag.
+
+use outrigger_agent::{Digest, Seq, SessionId};
+use serde::{Deserialize, Serialize};
+use tlog_tiles::Hash;
+
+/// The first line of an entry's text.
+pub(crate) const TAG: &str = "outrigger log entry 1";
+
+/// Where the chain of a session stood. Its link stands for every event up to there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The session.
+    pub session: SessionId,
+    /// The place of the event.
+    pub seq: Seq,
+    /// The link of that event.
+    pub link: Digest,
+}
+
+impl Entry {
+    /// The text that the log is made of.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{TAG}\n{}\n{}\n{}\n", self.session, self.seq, self.link)
+    }
+
+    pub(crate) fn hash(&self) -> Hash {
+        tlog_tiles::record_hash(self.text().as_bytes())
+    }
+}

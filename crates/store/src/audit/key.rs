@@ -1,0 +1,121 @@
+//! The key that signs checkpoints: made when it is first needed, readable by its
+//! owner only.
+//!
+//! Must never print, log or hand out the private half. Whoever can read the file can
+//! sign another log; what follows from that stands in SECURITY.md.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use rand_core::{OsRng, RngCore};
+use signed_note::{Note, StandardSigner};
+
+use super::{Edge, VerifyingKey};
+use crate::Error;
+use crate::directory::{create_new, sync_directory};
+
+const KEY: &str = "key";
+const PUBLIC: &str = "key.pub";
+const DOING: &str = "making the key of the audit log";
+
+/// Signs checkpoints.
+pub(crate) struct Signer {
+    signer: StandardSigner,
+    key: VerifyingKey,
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The public half in a directory, if there is one.
+pub(crate) fn verifying(directory: &Path) -> Result<Option<VerifyingKey>, Error> {
+    let path = directory.join(PUBLIC);
+    let Some(text) = read(&path)? else { return Ok(None) };
+    let broken = || Error::damaged(path.display().to_string(), "it holds no verifying key");
+    VerifyingKey::parse(&text).map(Some).ok_or_else(broken)
+}
+
+impl Signer {
+    /// Reads the key of a directory, or makes one. The directory above must exist.
+    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(KEY);
+        let text = match read(&path)? {
+            Some(text) => text,
+            None => {
+                make(directory)?;
+                read(&path)?.ok_or(Error::NotFound { what: path.display().to_string() })?
+            }
+        };
+        let damaged = |what: &str| Error::damaged(path.display().to_string(), what);
+        let mode = fs::metadata(&path).map_err(|e| Error::io(DOING, e))?.mode();
+        if mode & 0o077 != 0 {
+            return Err(damaged("others may read the key: its mode must be 600"));
+        }
+        let signer = StandardSigner::new(text.trim_ascii());
+        let signer = signer.map_err(|_| damaged("it holds no signing key"))?;
+        let key = verifying(directory)?.ok_or_else(|| damaged("its public half is missing"))?;
+        let own = Self { signer, key };
+        // A public half of another key would make everything that follows look forged.
+        if own.key.open(&own.sign(&Edge::default())).is_err() {
+            return Err(damaged("its public half is that of another key"));
+        }
+        Ok(own)
+    }
+
+    /// A signed checkpoint of a log.
+    pub(crate) fn sign(&self, edge: &Edge) -> String {
+        let said = tlog_tiles::Checkpoint::new(self.key.origin(), edge.size(), edge.root(), "");
+        let text = said.expect("the name of a key is not empty").to_bytes();
+        let mut note = Note::new(&text, &[]).expect("a checkpoint is plain text with lines");
+        note.add_sigs(&[&self.signer]).expect("signing with Ed25519 does not fail");
+        String::from_utf8(note.to_bytes()).expect("a note is text")
+    }
+
+    /// The public half.
+    pub(crate) fn key(&self) -> &VerifyingKey {
+        &self.key
+    }
+}
+
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io("reading the key of the audit log", e)),
+    }
+}
+
+/// Makes both halves. The private one comes last, so that it never stands alone; if
+/// another process was faster, its pair stays.
+fn make(directory: &Path) -> Result<(), Error> {
+    let wrong = |e| Error::io(DOING, e);
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(wrong(e)),
+        Ok(()) | Err(_) => {}
+    }
+    let lock = fs::File::open(directory).map_err(wrong)?;
+    let exclusive = rustix::fs::FlockOperation::LockExclusive;
+    rustix::fs::flock(&lock, exclusive).map_err(|e| wrong(e.into()))?;
+    if directory.join(KEY).exists() {
+        return Ok(());
+    }
+    let name = format!("outrigger/log/{:016x}", OsRng.next_u64());
+    let (private, public) = signed_note::generate_key(&mut OsRng, &name);
+    // A public half without a private one is what a crash right here left behind.
+    for (file, text) in [(PUBLIC, public), (KEY, private)] {
+        let (path, mut new) = create_new(directory, "new-").map_err(wrong)?;
+        let written = new.write_all(format!("{text}\n").as_bytes()).and_then(|()| new.sync_all());
+        let placed = written.and_then(|()| fs::rename(&path, directory.join(file)));
+        let _ = fs::remove_file(&path);
+        placed.map_err(wrong)?;
+    }
+    sync_directory(directory).map_err(wrong)?;
+    let above = directory.parent().expect("it stands beneath the store's directory");
+    sync_directory(above).map_err(wrong)
+}

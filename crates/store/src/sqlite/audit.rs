@@ -1,0 +1,256 @@
+//! Audits a store: reads the log and every session, and changes nothing.
+//!
+//! Must never open a connection that writes, nor make anything that is not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use outrigger_agent::{Digest, Seq, SessionId};
+use sqlx::AssertSqlSafe;
+use sqlx::Connection;
+use sqlx::sqlite::SqliteConnection;
+
+use super::fault;
+use super::open::{self, Seen};
+use super::walk::{Walked, walk};
+use crate::audit::{
+    self, Chains, Checked, Copy, Entry, Fault, Kept, Outside, Progress, Report, VerifyingKey,
+};
+use crate::directory::blocking;
+use crate::{Directory, Error, limits};
+
+/// A store that is looked at and not changed.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    directory: PathBuf,
+    path: PathBuf,
+    seen: Seen,
+}
+
+/// What is to be checked.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Only this session, and the log.
+    pub session: Option<SessionId>,
+    /// Checkpoints that somebody kept: the log must continue them.
+    pub against: Vec<Outside>,
+    /// The key that must have signed; else the one beside the database.
+    pub key: Option<VerifyingKey>,
+}
+
+fn wrong(error: sqlx::Error) -> Error {
+    fault::of("reading the audit log", error)
+}
+
+impl Audit {
+    /// Looks at the store in a directory.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none; [`Error::Damaged`] and
+    /// [`Error::Newer`] as [`crate::Sqlite::open`].
+    pub async fn open(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(open::DATABASE);
+        let seen = open::look(&path)?;
+        if seen == Seen::Nothing {
+            return Err(Error::NotFound { what: format!("journal in {}", directory.display()) });
+        }
+        open::look_inside(&path, seen).await?;
+        Ok(Self { directory: directory.to_owned(), path, seen })
+    }
+
+    /// At most two sessions whose names begin like that, also ones that only the log has.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub async fn named(&self, beginning: &str) -> Result<Vec<SessionId>, Error> {
+        const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2";
+        const LOG: &str = " UNION SELECT session FROM log WHERE session >= $1 AND session < $2";
+        let mut connection = self.connection().await?;
+        let log = if self.has_log(&mut connection).await? { LOG } else { "" };
+        let end = format!("{beginning}\u{10ffff}");
+        let query = sqlx::query_as(AssertSqlSafe(format!("{TEXT}{log} ORDER BY session LIMIT 2")));
+        let rows: Vec<(String,)> =
+            query.bind(beginning).bind(end).fetch_all(&mut connection).await.map_err(wrong)?;
+        let mut found: Vec<_> = rows.into_iter().filter_map(|(n,)| SessionId::new(n)).collect();
+        // A whole name is meant, also where another one begins with it.
+        if found.first().is_some_and(|first| first.as_str() == beginning) {
+            found.truncate(1);
+        }
+        close(connection).await;
+        Ok(found)
+    }
+
+    /// Checks the log, every session and every blob.
+    ///
+    /// # Errors
+    /// What keeps it from being read; what is wrong in it stands in the report.
+    pub async fn verify(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+        let report = self.clone().pass(asked, progress).await?;
+        if self.seen == Seen::Whole && open::look(&self.path)? != Seen::Whole {
+            // Somebody began to write meanwhile, and what was read may be half of that.
+            let again = Self { seen: Seen::Logged, ..self.clone() };
+            return again.pass(asked, &Arc::default()).await;
+        }
+        Ok(report)
+    }
+
+    async fn pass(self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+        let mut connection = self.connection().await?;
+        let kept = self.kept(&mut connection, asked).await?;
+        let entries = kept.entries.len() as u64;
+        let Checked { chains, faults, checkpoint } =
+            blocking(move || Ok(audit::check(&kept))).await?;
+        let mut report = Report { entries, checkpoint, faults, ..Report::default() };
+        let mut names = BTreeSet::new();
+        match &asked.session {
+            Some(session) => _ = names.insert(session.clone()),
+            None => {
+                names.extend(chains.keys().cloned());
+                self.sessions(&mut connection, &mut names, &mut report.faults).await?;
+            }
+        }
+        close(connection).await;
+        progress.sessions.store(names.len() as u64, Ordering::Relaxed);
+        self.walk_all(names, chains, progress, &mut report).await?;
+        let all = report.faults.len();
+        report.faults.truncate(limits::AUDIT_FAULTS_MAX);
+        report.faults_left_out = (all - report.faults.len()) as u64;
+        Ok(report)
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(super) async fn connection(&self) -> Result<SqliteConnection, Error> {
+        let mut connection = open::auditing(&self.path, self.seen).await?;
+        sqlx::raw_sql("BEGIN").execute(&mut connection).await.map_err(wrong)?;
+        Ok(connection)
+    }
+
+    /// A database of format 1 has no log yet.
+    pub(super) async fn has_log(&self, connection: &mut SqliteConnection) -> Result<bool, Error> {
+        Ok(open::check(&self.path, connection).await? > 1)
+    }
+
+    /// The log, and what is beside it.
+    async fn kept(&self, connection: &mut SqliteConnection, asked: &Asked) -> Result<Kept, Error> {
+        const CHECKPOINTS: &str = "SELECT size, note, edge FROM checkpoints ORDER BY size";
+        let directory = audit::directory(&self.directory);
+        let copy = Copy::new(directory);
+        let own_key = audit::verifying_key(&self.directory)?;
+        let mut kept = Kept { key: asked.key.clone().or(own_key), ..Kept::default() };
+        // The copy is read before the log that it may only lag behind.
+        kept.copy = copy.read()?;
+        let newest = copy.checkpoint()?;
+        let name = || "audit/checkpoint".to_owned();
+        kept.against.extend(newest.map(|note| Outside { name: name(), note }));
+        kept.against.extend(asked.against.iter().cloned());
+        if self.has_log(connection).await? {
+            kept.entries = entries(connection).await?;
+            let rows: Vec<(i64, String, String)> =
+                sqlx::query_as(CHECKPOINTS).fetch_all(connection).await.map_err(wrong)?;
+            let row = |(size, note, edge)| (u64::try_from(size).unwrap_or(0), note, edge);
+            kept.checkpoints = rows.into_iter().map(row).collect();
+        }
+        Ok(kept)
+    }
+
+    /// Sessions that have events or a row.
+    async fn sessions(
+        &self,
+        connection: &mut SqliteConnection,
+        names: &mut BTreeSet<SessionId>,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), Error> {
+        // From each name to the next one: a session may have a million events.
+        const TEXT: &str = "WITH RECURSIVE named(session) AS (\
+            SELECT MIN(session) FROM events UNION ALL \
+            SELECT (SELECT MIN(session) FROM events WHERE session > named.session) \
+            FROM named WHERE named.session IS NOT NULL) \
+            SELECT session FROM named WHERE session IS NOT NULL \
+            UNION SELECT session FROM sessions";
+        let rows: Vec<(String,)> =
+            sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
+        for (name,) in rows {
+            match SessionId::new(name.as_str()) {
+                Some(session) => _ = names.insert(session),
+                None => {
+                    let what = format!("it has a session with the impossible name {name:?}");
+                    faults.push(Fault::file(open::DATABASE, what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks along the sessions, some at once.
+    async fn walk_all(
+        &self,
+        names: BTreeSet<SessionId>,
+        chains: Chains,
+        progress: &Arc<Progress>,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let readers = names.len().clamp(1, limits::AUDIT_READERS);
+        let (queue, chains) = (Arc::new(Mutex::new(names.into_iter())), Arc::new(chains));
+        let readers = (0..readers).map(|_| {
+            let (this, queue, chains) = (self.clone(), Arc::clone(&queue), Arc::clone(&chains));
+            let progress = Arc::clone(progress);
+            let runtime = tokio::runtime::Handle::current();
+            // Hashing takes a processor to itself.
+            blocking(move || runtime.block_on(this.walk_some(&queue, &chains, &progress)))
+        });
+        let walked = futures_util::future::try_join_all(readers).await?;
+        let mut faults = Vec::new();
+        for Walked { events, uncovered, fault } in walked.into_iter().flatten() {
+            report.sessions += 1;
+            report.events += events;
+            report.uncovered += uncovered;
+            faults.extend(fault);
+        }
+        faults.sort();
+        report.faults.extend(faults);
+        Ok(())
+    }
+
+    async fn walk_some(
+        &self,
+        queue: &Mutex<std::collections::btree_set::IntoIter<SessionId>>,
+        chains: &Chains,
+        progress: &Progress,
+    ) -> Result<Vec<Walked>, Error> {
+        let blobs = Directory::at(&self.directory.join("blobs"));
+        let (mut connection, none) = (self.connection().await?, BTreeMap::new());
+        let mut walked = Vec::new();
+        loop {
+            let next = queue.lock().expect("nobody panics while taking a name").next();
+            let Some(session) = next else { break };
+            let known = chains.get(&session).unwrap_or(&none);
+            walked.push(walk(&mut connection, &session, known, &blobs, progress).await?);
+            progress.sessions_done.fetch_add(1, Ordering::Relaxed);
+        }
+        close(connection).await;
+        Ok(walked)
+    }
+}
+
+pub(super) async fn close(connection: SqliteConnection) {
+    // It only read, so there is nothing left to fail.
+    let _ = connection.close().await;
+}
+
+/// Every entry of the log. One that is none stands for what it was put in for: a gap.
+pub(super) async fn entries(connection: &mut SqliteConnection) -> Result<Vec<(u64, Entry)>, Error> {
+    const TEXT: &str = "SELECT entry, session, seq, link FROM log ORDER BY entry";
+    let rows: Vec<(i64, String, i64, String)> =
+        sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
+    let entry = |(place, session, seq, link): (i64, String, i64, String)| {
+        let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
+        let entry = Entry { session, seq: Seq(seq.try_into().ok()?), link };
+        Some((place.try_into().ok()?, entry))
+    };
+    Ok(rows.into_iter().filter_map(entry).collect())
+}
