@@ -4,6 +4,8 @@
 use crate::support::{Turn, World, shell};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 const RULES: &str = r#"
 @id("commands-ask")
@@ -119,4 +121,47 @@ fn what_the_rules_say_now_counts_and_not_what_they_said_when_somebody_looked() {
     let refused = world.ran(0, &["approve", &id]);
     assert!(world.results().contains("It is forbidden by: never"), "{}", refused.stderr);
     assert!(!world.results().contains("\"output\""), "{}", world.results());
+}
+
+#[test]
+fn a_command_and_a_webhook_are_told_that_something_waits() {
+    let world = World::new();
+    let (rules, told) = (world.path("careful.cedar"), world.path("told"));
+    fs::write(&rules, RULES).unwrap();
+    let hook = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = world.path("config/outrigger");
+    fs::create_dir_all(&config).unwrap();
+    let script = format!("cat >> {}", told.display());
+    let text = format!(
+        "[policy]\nfiles = [{:?}]\n[notify]\ncommand = [\"sh\", \"-c\", {script:?}]\nwebhook = \"http://{}/hook\"\n",
+        rules.display().to_string(),
+        hook.local_addr().unwrap(),
+    );
+    fs::write(config.join("config.toml"), text).unwrap();
+    let served = std::thread::spawn(move || {
+        let (mut call, _) = hook.accept().unwrap();
+        let (mut seen, mut piece) = (Vec::new(), [0; 4_096]);
+        while !seen.ends_with(b"]}") {
+            let length = call.read(&mut piece).unwrap();
+            assert_ne!(length, 0, "{}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&piece[..length]);
+        }
+        call.write_all(b"HTTP/1.1 500 Oh no\r\ncontent-length: 0\r\n\r\n").unwrap();
+        String::from_utf8(seen).unwrap()
+    });
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(&[Turn(&[shell("echo ran")])]);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let ran = world.ran(10, &args);
+    assert!(
+        ran.stderr.contains("nobody was told by the webhook: it answered 500"),
+        "{}",
+        ran.stderr
+    );
+    let posted = served.join().unwrap();
+    let (head, body) = posted.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /hook HTTP/1.1"), "{head}");
+    let piped: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
+    assert_eq!(piped, serde_json::from_str::<Value>(body).unwrap());
+    assert_eq!(piped["waiting"], json!(world.inbox()));
 }
