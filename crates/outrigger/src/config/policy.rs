@@ -77,3 +77,46 @@ impl Policy {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the files together say, the weaker first.
+    fn layered(files: &[&str]) -> Result<Policy, String> {
+        let (mut policy, mut settled) = (Policy::default(), None);
+        for (number, text) in files.iter().enumerate() {
+            let path = PathBuf::from(format!("/etc/{number}/config.toml"));
+            let file = toml::from_str(text).map_err(|error| error.to_string())?;
+            policy.absorb(file, &path, &mut settled).map_err(|failure| failure.message)?;
+        }
+        Ok(policy)
+    }
+
+    #[test]
+    fn rules_add_up_from_where_their_files_stand() {
+        let policy =
+            layered(&["files = [\"a\", \"/b\"]\npeople = \"p\"", "files = [\"c\"]"]).unwrap();
+        let paths = ["/etc/0/a", "/b", "/etc/1/c"].map(PathBuf::from);
+        assert_eq!(policy.files, paths);
+        assert_eq!(policy.people, Some(PathBuf::from("/etc/0/p")));
+        assert!(policy.defaults);
+    }
+
+    #[test]
+    fn a_stronger_file_takes_nothing_back() {
+        for (weaker, stronger, taken) in [
+            ("", "defaults = false", true),
+            ("files = [\"a\"]", "defaults = false", false),
+            ("files = [\"a\"]", "defaults = true", true),
+            ("defaults = false", "defaults = true", false),
+            ("defaults = false", "files = [\"a\"]", true),
+            ("people = \"a\"", "people = \"b\"", false),
+            ("ceiling = [\"a\"]", "ceiling = [\"b\"]", false),
+            ("", "ceiling = [\"b\"]", true),
+        ] {
+            assert_eq!(layered(&[weaker, stronger]).is_ok(), taken, "{weaker} + {stronger}");
+        }
+        assert!(!layered(&["defaults = false", "files = [\"a\"]"]).unwrap().defaults);
+    }
+}

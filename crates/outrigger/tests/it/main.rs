@@ -14,6 +14,7 @@ mod demo;
 mod docker;
 mod faults;
 mod kill;
+mod policy;
 mod provider;
 mod run;
 mod sandboxes;

@@ -1,0 +1,179 @@
+//! `policy`: rules that are configured, checked, explained and tested.
+
+use crate::support::{Turn, World, shell};
+use serde_json::json;
+use std::fs;
+
+const RULES: &str = r#"
+@id("hosts")
+forbid (principal, action == Action::"egress", resource)
+unless { resource in Host::"github.com" };
+
+@id("deploys")
+@approvable("group:ops")
+@reason("Operations decide.")
+forbid (principal, action == Action::"execute", resource == Sandbox::"prod");
+"#;
+
+const PEOPLE: &str = "organisation = \"acme\"\n[groups]\nops = [\"person:ada\"]\n";
+
+/// A world whose user has rules.
+fn world(config: &str) -> World {
+    let world = World::new();
+    let dir = world.path("config/outrigger");
+    fs::create_dir_all(&dir).unwrap();
+    for (name, text) in [("config.toml", config), ("rules.cedar", RULES), ("people.toml", PEOPLE)] {
+        fs::write(dir.join(name), text).unwrap();
+    }
+    world
+}
+
+fn configured() -> World {
+    world("[policy]\nfiles = [\"rules.cedar\"]\npeople = \"people.toml\"\n")
+}
+
+#[test]
+fn check_lists_the_rules_in_force() {
+    let world = configured();
+    let ran = world.ran(0, &["policy", "check"]);
+    for part in ["forbid  hosts", "ask     deploys", "permit  inside-the-sandbox", "rules.cedar:2"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let found = world.ran(0, &["policy", "check", "--json"]).json();
+    assert_eq!((&found["valid"], &found["problems"]), (&json!(true), &json!([])));
+    let deploys = found["rules"].as_array().unwrap().iter().find(|rule| rule["id"] == "deploys");
+    assert_eq!(deploys.unwrap()["approvers"], json!(["group:ops"]));
+}
+
+#[test]
+fn check_names_file_line_and_what_to_do() {
+    let world = configured();
+    let wrong = world.path("wrong.cedar");
+    fs::write(&wrong, "\n@id(\"a\")\npermit (principal, action == Action::\"exec\", resource);")
+        .unwrap();
+    let wrong = wrong.to_str().unwrap();
+    let ran = world.ran(2, &["policy", "check", wrong]);
+    for part in ["wrong.cedar, line 3", "unrecognized action", "did you mean `Action::\"execute\"`"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let found = world.ran(2, &["policy", "check", wrong, "--json"]).json();
+    assert_eq!((&found["valid"], &found["problems"][0]["line"]), (&json!(false), &json!(3)));
+}
+
+#[test]
+fn wrong_rules_keep_a_session_from_beginning() {
+    let world = world("[policy]\nfiles = [\"lost.cedar\"]\n");
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let script = world.script(&[]);
+    let ran = world.ran(2, &["run", "Wait.", "--dir", dir.to_str().unwrap(), "--script", &script]);
+    assert!(ran.stderr.contains("lost.cedar: it can't be read"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: docs/how-to/write-policies.md"), "{}", ran.stderr);
+    let people = self::world("[policy]\npeople = \"config.toml\"\n");
+    let ran = people.ran(2, &["policy", "check"]);
+    assert!(ran.stderr.contains("config.toml, line 1"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_situation_is_explained() {
+    let world = configured();
+    let explain = |args: &[&str]| world.ran(0, &[&["policy", "explain"], args].concat());
+    let ran = explain(&["--action", "egress", "--resource", "evil.example"]);
+    for part in
+        ["forbid: egress `evil.example`", "because hosts forbids it", "@id(\"hosts\")", "org:acme"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let ran = explain(&["--action", "execute", "--resource", "prod"]);
+    assert!(ran.stdout.contains("may approve: group:ops"), "{}", ran.stdout);
+    let asked = ["--action", "egress", "--resource", "127.1", "--json"];
+    let found = explain(&asked).json();
+    assert_eq!(found["outcome"], "forbid");
+    assert!(found["why"].as_str().unwrap().contains("no sure spelling"), "{found}");
+}
+
+#[test]
+fn an_effect_of_a_session_is_explained() {
+    let world = configured();
+    let dir = world.dir("repo", &[("file", b"file\n")]);
+    let script = world.script(&[Turn(&[shell("true")])]);
+    let args = ["run", "Go.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
+    let session = world.ran(0, &args).json()["session"].as_str().unwrap().to_owned();
+    let logs = world.ran(0, &["sessions", "logs", &session, "--json"]).stdout;
+    let decided = logs.lines().filter_map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        Some(event["record"]["event"]["decided"]["effect"].as_u64()?.to_string())
+    });
+    let mut actions = Vec::new();
+    for effect in decided {
+        let args = ["policy", "explain", "--session", &session, "--effect", &effect, "--json"];
+        let found = world.ran(0, &args).json();
+        assert_eq!(found["outcome"], "permit", "{found}");
+        assert_eq!(found["then"]["rule_set"], found["rule_set"], "{found}");
+        actions.push(found["situation"]["action"].as_str().unwrap().to_owned());
+    }
+    actions.sort();
+    actions.dedup();
+    assert_eq!(actions, ["ask_model", "execute", "provision"]);
+    let none = world.ran(4, &["policy", "explain", "--session", &session, "--effect", "9999"]);
+    assert!(none.stderr.contains("has no effect 9999"), "{}", none.stderr);
+}
+
+#[test]
+fn tests_of_rules_say_which_differ() {
+    let world = configured();
+    let file = world.path("rules.test.toml");
+    let cases = r#"
+        [[case]]
+        name = "operations approve"
+        when = { action = "execute", resource = "prod" }
+        approved_by = ["person:ada"]
+        expect = "permit"
+        [[case]]
+        name = "others do not"
+        when = { action = "execute", resource = "prod" }
+        approved_by = ["person:local"]
+        expect = "ask"
+        rules = ["deploys"]
+    "#;
+    fs::write(&file, cases).unwrap();
+    let file_name = file.to_str().unwrap();
+    let ran = world.ran(0, &["policy", "test", file_name]);
+    assert!(ran.stdout.contains("2 situations, 0 not as expected"), "{}", ran.stdout);
+    fs::write(&file, cases.replace("\"ask\"", "\"forbid\"")).unwrap();
+    let ran = world.ran(1, &["policy", "test", file_name]);
+    assert!(ran.stdout.contains("ask by deploys, expected forbid by deploys"), "{}", ran.stdout);
+    let found = world.ran(1, &["policy", "test", file_name, "--json"]).json();
+    assert_eq!((&found["passed"], &found["differ"]), (&json!(false), &json!(1)));
+    fs::write(&file, "[[case]]\nname = \"a\"\nexpect = \"maybe\"\n").unwrap();
+    let ran = world.ran(2, &["policy", "test", file_name]);
+    assert!(ran.stderr.contains("rules.test.toml, line"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_example_of_the_how_to_holds() {
+    let page = include_str!("../../../../docs/how-to/write-policies.md");
+    let block = |begin: &str| {
+        let (_, rest) = page.split_once(begin).unwrap();
+        rest.split_once("\n```").unwrap().0.to_owned()
+    };
+    let world = World::new();
+    let dir = world.path("config/outrigger");
+    fs::create_dir_all(&dir).unwrap();
+    for (name, begin) in [
+        ("config.toml", "# ~/.config/outrigger/config.toml\n"),
+        ("rules.cedar", "// rules.cedar\n"),
+        ("people.toml", "# people.toml\n"),
+        ("rules.test.toml", "# rules.test.toml\n"),
+        ("four.cedar", "```cedar\n@id(\"four-eyes\")"),
+    ] {
+        let text = block(begin);
+        let text = if name == "four.cedar" { format!("@id(\"four-eyes\"){text}") } else { text };
+        fs::write(dir.join(name), text).unwrap();
+    }
+    let at = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    world.ran(0, &["policy", "check"]);
+    world.ran(0, &["policy", "check", &at("four.cedar")]);
+    world.ran(0, &["policy", "test", &at("rules.test.toml")]);
+}
