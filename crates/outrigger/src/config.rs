@@ -32,6 +32,7 @@ pub(crate) struct File {
     pub(crate) limits: LimitsFile,
     pub(crate) sandbox: SandboxFiles,
     pub(crate) docker: DockerFile,
+    pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
 }
@@ -52,6 +53,14 @@ pub(crate) struct LimitsFile {
     pub(crate) tokens_max: Option<Tokens>,
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
     pub(crate) approval_hours_max: Option<Whole<1, 8_760>>,
+}
+
+/// Who is told that something waits for a person.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Notify {
+    pub(crate) command: Vec<String>,
+    pub(crate) webhook: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -76,6 +85,7 @@ pub(crate) struct Config {
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
     pub(crate) docker: DockerFile,
+    pub(crate) notify: Notify,
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
@@ -128,7 +138,7 @@ impl Config {
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace, policy: _ } = file;
+        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _ } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -139,6 +149,10 @@ impl Config {
         self.approval_ms_max = hours.or(self.approval_ms_max);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
+        if !notify.command.is_empty() {
+            self.notify.command = notify.command;
+        }
+        self.notify.webhook = notify.webhook.or(self.notify.webhook.take());
         let own = &mut self.docker;
         own.socket = docker.socket.or(own.socket.take());
         own.runtime = docker.runtime.or(own.runtime.take());
@@ -163,6 +177,7 @@ impl Default for Config {
             approval_ms_max: None,
             sandboxes: vec![Sandbox::default()],
             docker: DockerFile::default(),
+            notify: Notify::default(),
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),

@@ -1,5 +1,7 @@
 //! Every limit of the program, with its unit in its name. The defaults can be configured.
 
+/// From telling somebody that something waits until that is given up, in milliseconds.
+pub(crate) const NOTIFY_MS_MAX: u64 = 10_000;
 /// Digits of a file's digest by which a person says what they looked at: 64 bits.
 pub(crate) const SEEN_CHARS: usize = 16;
 /// Model calls and tool calls of one turn.

@@ -13,6 +13,7 @@ mod config;
 mod exit;
 mod limits;
 mod models;
+mod notify;
 mod paths;
 #[cfg(test)]
 mod reference;

@@ -1,7 +1,9 @@
 //! `outrigger inbox`, `approve` and `deny`: what waits for a person, exactly as it would
 //! be done, and the person's answer.
 
-use outrigger_agent::{Answer, Asked, Digest, Effect, Seen, Seq, SessionId, State, ToolKind, Work};
+use outrigger_agent::{
+    Answer, Asked, Author, Digest, Effect, Item, Seen, Seq, SessionId, State, ToolKind, Work,
+};
 use outrigger_engine::Answering;
 use outrigger_store::{Before, Journal};
 use serde_json::{Value, json};
@@ -97,6 +99,19 @@ impl Waiting {
         lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
         lines
     }
+}
+
+/// What waits in a session, as `inbox --json` tells it.
+pub(crate) fn objects(session: &SessionId, state: &State) -> Vec<Value> {
+    let one = |effect| Waiting { session: session.clone(), effect, state: state.clone() };
+    let title = state.conversation().iter().find_map(|item| match item {
+        Item::Message(message) if matches!(message.author, Author::Person(_)) => {
+            Some(message.text.lines().next().unwrap_or_default().to_owned())
+        }
+        _ => None,
+    });
+    let title = title.unwrap_or_default();
+    state.asked().map(|(effect, ..)| one(effect).object(&title)).collect()
 }
 
 /// All that waits, the newest sessions first.

@@ -8,13 +8,15 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::approvals;
 use super::drive::resume_hint;
 use super::run::Back;
 use crate::compose::Store;
+use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{limits, repository};
+use crate::{limits, notify, repository};
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(crate) struct Finish<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) back: Back,
     pub(crate) retention_ms: u64,
+    pub(crate) notify: &'a Notify,
 }
 
 impl Finish<'_> {
@@ -32,6 +35,9 @@ impl Finish<'_> {
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         if let Some(failure) = self.waits(state) {
             self.tidy(state, screen).await;
+            let waiting = approvals::objects(self.session, state);
+            let told = json!({ "type": "inbox", "waiting": waiting });
+            notify::tell(self.notify, &told, screen).await;
             if screen.is_json() {
                 screen.result("", &self.object(state, None, false))?;
             }

@@ -101,6 +101,7 @@ pub(crate) async fn start(
         session: &session,
         back: task.back,
         retention_ms: config.retention_ms(),
+        notify: &config.notify,
     };
     interrupts
         .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))

@@ -167,6 +167,7 @@ pub(crate) async fn resume(
         session: &session,
         back,
         retention_ms: config.retention_ms(),
+        notify: &config.notify,
     };
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
 }

@@ -24,7 +24,7 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
             &[
                 "line 1",
                 "`limitz`",
-                "`model`, `limits`, `sandbox`, `docker`, `workspace`, `policy`",
+                "`model`, `limits`, `sandbox`, `docker`, `notify`, `workspace`, `policy`",
             ],
         ),
         (

@@ -1,0 +1,64 @@
+//! Tells whoever configured it that something waits for a person.
+//!
+//! Owns the two ways, a command and a webhook, and their time limits. What is told is
+//! told at least once and may be told again: the inbox is what counts. That nobody could
+//! be told stops nothing.
+
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::config::Notify;
+use crate::limits;
+use crate::show::{Screen, Tone};
+
+/// Tells all that are configured.
+pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) {
+    let limit = Duration::from_millis(limits::NOTIFY_MS_MAX);
+    let said = |way: &str, result: Result<Result<(), String>, tokio::time::error::Elapsed>| {
+        let seconds = limit.as_secs();
+        let why = match result {
+            Ok(Ok(())) => return,
+            Ok(Err(why)) => why,
+            Err(_) => format!("it took more than {seconds} s"),
+        };
+        screen.note(Tone::Warning, format!("! nobody was told by {way}: {why}"));
+    };
+    if let Some((program, args)) = notify.command.split_first() {
+        let ran = tokio::time::timeout(limit, run(program, args, what)).await;
+        said(&format!("`{program}`"), ran);
+    }
+    if let Some(url) = &notify.webhook {
+        said("the webhook", tokio::time::timeout(limit, post(url, what)).await);
+    }
+}
+
+/// Gives a program the object on its standard input.
+async fn run(program: &str, args: &[String], what: &Value) -> Result<(), String> {
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that does not read what it is told may still do what it is for.
+        drop(stdin.write_all(format!("{what}\n").as_bytes()).await);
+    }
+    let status = child.wait().await.map_err(|error| error.to_string())?;
+    if status.success() { Ok(()) } else { Err(status.to_string()) }
+}
+
+async fn post(url: &str, what: &Value) -> Result<(), String> {
+    let connect = Duration::from_millis(limits::NOTIFY_MS_MAX);
+    let http = outrigger_model::http(connect).map_err(|error| error.to_string())?;
+    let sent = http.post(url).json(what).send().await;
+    // The address may hold a token: it is never shown.
+    let answer = sent.map_err(|error| error.without_url().to_string())?;
+    let status = answer.status();
+    if status.is_success() { Ok(()) } else { Err(format!("it answered {status}")) }
+}

@@ -1,0 +1,167 @@
+//! What waits for a person, with the real binary: nothing runs meanwhile, the answer is
+//! about what was looked at, and it is done once.
+
+use crate::support::{Turn, World, shell};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+const RULES: &str = r#"
+@id("commands-ask")
+@approvable("anyone")
+forbid (principal, action == Action::"execute", resource);
+
+@id("changes-ask")
+@approvable("anyone")
+forbid (principal, action == Action::"write_files", resource);
+"#;
+
+/// A world with rules, and a session that waits for its first call.
+fn waiting(turns: &[Turn<'_>]) -> (World, String) {
+    let world = World::new();
+    let rules = world.path("careful.cedar");
+    fs::write(&rules, RULES).unwrap();
+    let config = world.path("config/outrigger");
+    fs::create_dir_all(&config).unwrap();
+    let file = format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string());
+    fs::write(config.join("config.toml"), file).unwrap();
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(turns);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
+    let told = world.stops(&args);
+    assert_eq!(told["status"], "waits for approval");
+    let id = told["waiting"][0].as_str().unwrap().to_owned();
+    (world, id)
+}
+
+impl World {
+    /// Runs the binary until the session waits again; what it told of that.
+    fn stops(&self, args: &[&str]) -> Value {
+        self.ran(10, args).lines().remove(0)
+    }
+
+    fn inbox(&self) -> Vec<Value> {
+        self.ran(0, &["inbox", "--json"]).json()["waiting"].as_array().unwrap().clone()
+    }
+
+    fn results(&self) -> String {
+        let events = self.events(&self.session());
+        let settled = events.iter().filter_map(|event| event["settled"]["outcome"].as_object());
+        settled.map(|outcome| serde_json::to_string(outcome).unwrap() + "\n").collect()
+    }
+}
+
+#[test]
+fn what_waits_is_shown_exactly_and_done_once() {
+    let command = "echo ran >> log; echo 'a \"b\"'";
+    let (world, id) = waiting(&[Turn(&[shell(command)])]);
+    let inbox = world.inbox();
+    assert_eq!(inbox.len(), 1);
+    let arguments: Value = serde_json::from_str(inbox[0]["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({ "command": command }));
+    assert_eq!(inbox[0]["rules"], json!(["commands-ask"]));
+    let people = world.ran(0, &["inbox"]).stdout;
+    assert!(people.contains(&id) && people.contains("echo ran >> log"), "{people}");
+    world.ran(0, &["approve", &id, "--json"]);
+    assert!(world.inbox().is_empty());
+    // A double click comes too late.
+    let late = world.ran(5, &["approve", &id]);
+    assert!(late.stderr.contains("nobody is asked about"), "{}", late.stderr);
+    let starts = world
+        .events(&world.session())
+        .iter()
+        .filter(|event| event["started"]["place"].is_object())
+        .count();
+    assert_eq!(starts, 1);
+}
+
+#[test]
+fn a_denial_reaches_the_model_and_changed_arguments_are_asked_about_again() {
+    let (world, id) = waiting(&[Turn(&[shell("echo no")]), Turn(&[shell("echo yes")])]);
+    let next = world.stops(&["deny", &id, "-m", "too loud", "--json"]);
+    assert!(world.results().contains("A person denied it: too loud"));
+    let id = next["waiting"][0].as_str().unwrap();
+    let args = ["approve", id, "--arguments", r#"{"command":"echo other"}"#, "--json"];
+    let next = world.stops(&args);
+    let id = next["waiting"][0].as_str().unwrap();
+    assert!(world.inbox()[0]["arguments"].as_str().unwrap().contains("echo other"));
+    world.ran(0, &["approve", id]);
+    let results = world.results();
+    assert!(results.contains("other") && !results.contains("\"yes"), "{results}");
+}
+
+#[test]
+fn a_change_is_approved_as_it_was_seen_or_not_at_all() {
+    let arguments = json!({ "file_path": "file", "old_string": "one", "new_string": "two" });
+    let edit = ("edit_file", arguments);
+    let (world, id) = waiting(&[Turn(&[shell("true")]), Turn(&[edit])]);
+    let next = world.stops(&["approve", &id, "--json"]);
+    let id = next["waiting"][0].as_str().unwrap();
+    let shown = world.ran(0, &["inbox", id, "--json"]).json();
+    let diff = shown["diff"].as_str().unwrap();
+    assert!(diff.contains("-one\n+two\n"), "{diff}");
+    let unseen = world.ran(2, &["approve", id]);
+    assert!(unseen.stderr.contains("nobody said that they looked"), "{}", unseen.stderr);
+    let seen = shown["seen"].as_str().unwrap();
+    world.beside(&world.session(), &["sh", "-c", "echo more >> file"]);
+    let changed = world.ran(5, &["approve", id, "--seen", seen]);
+    assert!(changed.stderr.contains("it changed since"), "{}", changed.stderr);
+    let shown = world.ran(0, &["inbox", id, "--json"]).json();
+    world.ran(0, &["approve", id, "--seen", shown["seen"].as_str().unwrap()]);
+    assert!(world.results().contains("Edited file"), "{}", world.results());
+}
+
+#[test]
+fn what_the_rules_say_now_counts_and_not_what_they_said_when_somebody_looked() {
+    let (world, id) = waiting(&[Turn(&[shell("echo ran")])]);
+    let rules = world.path("careful.cedar");
+    let other = "\n@id(\"never\")\nforbid (principal, action == Action::\"execute\", resource);\n";
+    fs::write(&rules, format!("{RULES}{other}")).unwrap();
+    let refused = world.ran(0, &["approve", &id]);
+    assert!(world.results().contains("It is forbidden by: never"), "{}", refused.stderr);
+    assert!(!world.results().contains("\"output\""), "{}", world.results());
+}
+
+#[test]
+fn a_command_and_a_webhook_are_told_that_something_waits() {
+    let world = World::new();
+    let (rules, told) = (world.path("careful.cedar"), world.path("told"));
+    fs::write(&rules, RULES).unwrap();
+    let hook = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = world.path("config/outrigger");
+    fs::create_dir_all(&config).unwrap();
+    let script = format!("cat >> {}", told.display());
+    let text = format!(
+        "[policy]\nfiles = [{:?}]\n[notify]\ncommand = [\"sh\", \"-c\", {script:?}]\nwebhook = \"http://{}/hook\"\n",
+        rules.display().to_string(),
+        hook.local_addr().unwrap(),
+    );
+    fs::write(config.join("config.toml"), text).unwrap();
+    let served = std::thread::spawn(move || {
+        let (mut call, _) = hook.accept().unwrap();
+        let (mut seen, mut piece) = (Vec::new(), [0; 4_096]);
+        while !seen.ends_with(b"]}") {
+            let length = call.read(&mut piece).unwrap();
+            assert_ne!(length, 0, "{}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&piece[..length]);
+        }
+        call.write_all(b"HTTP/1.1 500 Oh no\r\ncontent-length: 0\r\n\r\n").unwrap();
+        String::from_utf8(seen).unwrap()
+    });
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(&[Turn(&[shell("echo ran")])]);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let ran = world.ran(10, &args);
+    assert!(
+        ran.stderr.contains("nobody was told by the webhook: it answered 500"),
+        "{}",
+        ran.stderr
+    );
+    let posted = served.join().unwrap();
+    let (head, body) = posted.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /hook HTTP/1.1"), "{head}");
+    let piped: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
+    assert_eq!(piped, serde_json::from_str::<Value>(body).unwrap());
+    assert_eq!(piped["waiting"], json!(world.inbox()));
+}
