@@ -212,7 +212,7 @@ impl Inner {
             return Ok(Said::default());
         };
         let scope = (asking.action, whose, organisation.as_str());
-        Ok(self.slices.ask(scope, &asking.request(who)?, asking.entities()))
+        self.slices.ask(scope, || asking.request(who), asking.entities())
     }
 
     fn combine(&self, said: Said, subjects: Vec<Subject>) -> Weighed {

@@ -60,20 +60,22 @@ impl Slices {
         of.map(|(_, slice)| slice.permits.num_of_policies() + slice.forbids.num_of_policies()).sum()
     }
 
-    /// Asks the rules of one slice, if there are any.
-    pub(crate) fn ask(
+    /// Asks the rules of one slice. The question is put only if there are any.
+    pub(crate) fn ask<E>(
         &self,
         (action, whose, organisation): (Action, Whose, &str),
-        request: &Request,
+        request: impl FnOnce() -> Result<Request, E>,
         entities: &Entities,
-    ) -> Said {
-        let mut said = Said::default();
-        for organisation in [None, Some(organisation.to_owned())] {
-            if let Some(slice) = self.by_scope.get(&(action, whose, organisation)) {
-                said.join(slice.ask(request, entities));
-            }
+    ) -> Result<Said, E> {
+        let of = |organisation| self.by_scope.get(&(action, whose, organisation));
+        let slices = [of(None), of(Some(organisation.to_owned()))];
+        if slices.iter().all(Option::is_none) {
+            return Ok(Said::default());
         }
-        said
+        let request = request()?;
+        let mut said = Said::default();
+        slices.into_iter().flatten().for_each(|slice| said.join(slice.ask(&request, entities)));
+        Ok(said)
     }
 }
 
