@@ -143,7 +143,7 @@ fn change(value: &mut Value, part: usize, at: usize, how: u8) {
             let field = fields.values_mut().nth(part % len).unwrap();
             change(field, part / len, at, how);
         }
-        Value::Array(list) if !list.is_empty() && how % 4 > 0 => {
+        Value::Array(list) if !list.is_empty() && !how.is_multiple_of(4) => {
             let len = list.len();
             change(&mut list[part % len], part / len, at, how);
         }
@@ -161,7 +161,7 @@ fn change(value: &mut Value, part: usize, at: usize, how: u8) {
         }
         Value::Number(number) => {
             let value = number.as_u64().unwrap();
-            *number = if how % 2 == 0 { value + 1 } else { value.wrapping_sub(1) }.into();
+            *number = if how.is_multiple_of(2) { value + 1 } else { value.wrapping_sub(1) }.into();
         }
         Value::Array(list) => {
             let at = at % list.len();
