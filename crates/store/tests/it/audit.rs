@@ -556,3 +556,132 @@ async fn what_others_left_is_covered() {
     let report = verify(directory, &Asked::default()).await;
     assert_eq!((report.uncovered, report.entries, report.checkpoint), (0, 1, Some(note)));
 }
+
+/// Whoever writes and whoever checks do not disturb each other.
+#[tokio::test]
+async fn an_audit_beside_a_writer() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    store(directory).await;
+    let opened = open(directory).await;
+    let writing = async {
+        for after in 6..60 {
+            turn(&opened, "a", after, 1).await;
+            append(&opened, "b", after - 2, vec![said("x")]).await.unwrap();
+        }
+    };
+    let checking = async {
+        let mut reports = Vec::new();
+        for _ in 0..12 {
+            let audit = Audit::open(directory).await.unwrap();
+            reports.push(audit.verify(&Asked::default(), &Arc::default()).await.unwrap());
+        }
+        reports
+    };
+    let ((), reports) = futures_util::future::join(writing, checking).await;
+    for report in reports {
+        assert_eq!(text(&report), "");
+    }
+    opened.close().await;
+    let report = verify(directory, &Asked::default()).await;
+    assert_eq!((text(&report).as_str(), report.events, report.uncovered), ("", 124, 0));
+}
+
+/// A copy of a store that is not in use.
+fn duplicate(directory: &Path, with: &[&str]) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for (path, content) in contents(directory) {
+        let name = path.strip_prefix(directory).unwrap();
+        if !with.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        if path.is_dir() {
+            std::fs::create_dir(copy.path().join(name)).unwrap();
+        } else {
+            std::fs::write(copy.path().join(name), content).unwrap();
+        }
+    }
+    copy
+}
+
+/// Whatever is done to whichever row, the first one that is wrong is named.
+#[tokio::test]
+async fn every_single_row() {
+    let directory = tempfile::tempdir().unwrap();
+    store(directory.path()).await;
+    for (name, events) in [("a", 6), ("b", 4), ("c", 1), ("d", 5)] {
+        for seq in 1..=events {
+            let row = format!("WHERE session = '{name}' AND seq = {seq}");
+            let mut spoils = vec![
+                format!("DELETE FROM events {row}"),
+                format!("UPDATE events SET at_ms = at_ms + 1 {row}"),
+                format!("UPDATE events SET format = format + 1 {row}"),
+                format!("UPDATE events SET link = '{}' {row}", "0".repeat(64)),
+                format!("UPDATE events SET session = 'other' {row}"),
+                format!("UPDATE events SET payload = '{{}}', blob = NULL {row}"),
+                format!("UPDATE events SET payload = NULL, blob = link {row}"),
+                // Put in before it, with everything behind it moved on.
+                format!(
+                    "UPDATE events SET seq = -seq WHERE session = '{name}' AND seq >= {seq}; \
+                     UPDATE events SET seq = 1 - seq WHERE session = '{name}' AND seq < 0; \
+                     INSERT INTO events VALUES ('{name}', {seq}, 1000, 2, '{{}}', NULL, '{}')",
+                    "0".repeat(64)
+                ),
+            ];
+            if seq < events {
+                let next = seq + 1;
+                spoils.push(format!(
+                    "UPDATE events SET seq = -1 {row}; UPDATE events SET seq = {seq} \
+                     WHERE session = '{name}' AND seq = {next}; UPDATE events SET seq = {next} \
+                     WHERE session = '{name}' AND seq = -1"
+                ));
+            }
+            for spoil in spoils {
+                let copy = duplicate(directory.path(), &["journal.db", "audit", "blobs"]);
+                execute(copy.path(), &spoil).await;
+                let audit = Audit::open(copy.path()).await.unwrap();
+                let report = audit.verify(&Asked::default(), &Arc::default()).await.unwrap();
+                let place = audit::Place::Event { session: session(name), seq: Seq(seq) };
+                let named = report.faults.iter().any(|fault| fault.place == place);
+                assert!(named, "{name} {seq}: {spoil}:\n{}", text(&report));
+            }
+        }
+    }
+}
+
+/// Wherever a crash cuts the write-ahead log off, events, entries and checkpoints of
+/// what is left fit each other.
+#[tokio::test]
+async fn a_crash_in_the_middle() {
+    const HEADER: usize = 32;
+    const FRAME: usize = 24 + 4_096;
+    let directory = tempfile::tempdir().unwrap();
+    store(directory.path()).await;
+    let opened = open(directory.path()).await;
+    for after in 6..12 {
+        turn(&opened, "a", after, 1).await;
+    }
+    let wal = std::fs::read(directory.path().join("journal.db-wal")).unwrap();
+    let frames = (wal.len() - HEADER) / FRAME;
+    assert!(frames > 12, "{frames}");
+    let mut seen = std::collections::BTreeSet::new();
+    // Without the copy: it is written when the commit is on disk, so never before it.
+    for cut in (0..=frames).flat_map(|frame| [frame * FRAME, frame * FRAME + 1_000]) {
+        let copy = duplicate(
+            directory.path(),
+            &["journal.db", "journal.db-wal", "journal.db-shm", "audit", "blobs"],
+        );
+        for name in ["audit/log", "audit/checkpoint", "journal.db-shm"] {
+            std::fs::remove_file(copy.path().join(name)).unwrap();
+        }
+        let cut = (HEADER + cut).min(wal.len());
+        std::fs::write(copy.path().join("journal.db-wal"), &wal[..cut]).unwrap();
+        let audit = Audit::open(copy.path()).await.unwrap();
+        let report = audit.verify(&Asked::default(), &Arc::default()).await.unwrap();
+        assert_eq!((text(&report).as_str(), report.uncovered), ("", 0));
+        seen.insert((report.events, report.entries));
+    }
+    let expected = (0..=6).map(|turns| (16 + turns, 6 + turns));
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    opened.close().await;
+}
