@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::RuleSetHash;
-use crate::directory::{Directory, Principal};
+use crate::directory::{Membership, Principal};
 
 /// Somebody approved one effect, under the rules that were in force then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,12 +40,12 @@ impl Approvers {
     }
 
     /// Whether a person is among them. An agent never is.
-    pub(crate) fn include(&self, person: &Principal, directory: &Directory) -> bool {
+    pub(crate) fn include(&self, person: &Principal, membership: &Membership) -> bool {
         match (self, person) {
             (_, Principal::Agent(_) | Principal::Group(_) | Principal::Organisation(_)) => false,
             (Self::Anyone, Principal::Person(_)) => true,
             (Self::Named(named), Principal::Person(_)) => {
-                let groups = directory.groups_of(person);
+                let groups = membership.groups_of(person);
                 named.iter().any(|name| name == person || groups.contains(name))
             }
         }

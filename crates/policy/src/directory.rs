@@ -88,21 +88,6 @@ impl Default for Directory {
 }
 
 impl Directory {
-    /// The groups that somebody is in, also by being in a group that is in it.
-    pub(crate) fn groups_of(&self, who: &Principal) -> BTreeSet<Principal> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![who.clone()];
-        while let Some(member) = open.pop() {
-            for (name, members) in &self.groups {
-                let group = Principal::Group(name.clone());
-                if members.contains(&member) && found.insert(group.clone()) {
-                    open.push(group);
-                }
-            }
-        }
-        found
-    }
-
     /// Whether there is such a group.
     pub(crate) fn has_group(&self, name: &str) -> bool {
         self.groups.contains_key(name)
@@ -127,5 +112,39 @@ impl Directory {
             }
             Principal::Person(_) | Principal::Agent(_) | Principal::Group(_) => None,
         })
+    }
+}
+
+/// A directory, looked up from its members' side.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) organisation: String,
+    direct: BTreeMap<Principal, BTreeSet<Principal>>,
+}
+
+impl Membership {
+    pub(crate) fn new(directory: &Directory) -> Self {
+        let mut direct: BTreeMap<Principal, BTreeSet<Principal>> = BTreeMap::new();
+        for (name, members) in &directory.groups {
+            for member in members {
+                let groups = direct.entry(member.clone()).or_default();
+                groups.insert(Principal::Group(name.clone()));
+            }
+        }
+        Self { organisation: directory.organisation.clone(), direct }
+    }
+
+    /// The groups that somebody is in, also by being in a group that is in it.
+    pub(crate) fn groups_of(&self, who: &Principal) -> BTreeSet<Principal> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![who];
+        while let Some(member) = open.pop() {
+            for group in self.direct.get(member).into_iter().flatten() {
+                if found.insert(group.clone()) {
+                    open.push(group);
+                }
+            }
+        }
+        found
     }
 }

@@ -3,7 +3,7 @@
 use cedar_policy::{Context, Entities, Entity, EntityUid, Request, RestrictedExpression};
 use std::collections::BTreeSet;
 
-use crate::directory::{Directory, Principal};
+use crate::directory::{Membership, Principal};
 use crate::resource::Resource;
 use crate::vocabulary::{Kind, VOCABULARY};
 use crate::{Action, Facts, limits};
@@ -28,7 +28,7 @@ impl Asking {
     /// `also` is somebody else who will be asked of.
     pub(crate) fn new(
         facts: &Facts<'_>,
-        directory: &Directory,
+        membership: &Membership,
         also: Option<&Principal>,
     ) -> Result<Self, Malformed> {
         let named = |text: &str, fits: fn(&Principal) -> bool| match text.parse::<Principal>() {
@@ -38,7 +38,7 @@ impl Asking {
         let is_agent = |it: &Principal| matches!(it, Principal::Agent(_));
         let person = named(facts.principal, |it| matches!(it, Principal::Person(_)))?;
         let organisation = match facts.organisation {
-            "" => Principal::Organisation(directory.organisation.clone()),
+            "" => Principal::Organisation(membership.organisation.clone()),
             text => named(text, |it| matches!(it, Principal::Organisation(_)))?,
         };
         if facts.above.len() > limits::AGENTS_ABOVE_MAX {
@@ -59,7 +59,7 @@ impl Asking {
         let context = context(facts, &of, host.as_ref())?;
         let mut who: BTreeSet<&Principal> = agents.iter().chain([&person, &organisation]).collect();
         who.extend(also);
-        let who = who.into_iter().map(|it| member(it, &organisation, directory));
+        let who = who.into_iter().map(|it| member(it, &organisation, membership));
         let mut what = vec![resource.entity(), VOCABULARY.action(resource.action).clone()];
         // A host is there once, though it be both.
         what.extend(host.map(|it| it.entity()).filter(|it| it.uid() != resource.uid()));
@@ -84,8 +84,8 @@ impl Asking {
     }
 }
 
-fn member(who: &Principal, organisation: &Principal, directory: &Directory) -> Entity {
-    let mut within: BTreeSet<Principal> = directory.groups_of(who);
+fn member(who: &Principal, organisation: &Principal, membership: &Membership) -> Entity {
+    let mut within: BTreeSet<Principal> = membership.groups_of(who);
     if who != organisation {
         within.insert(organisation.clone());
     }

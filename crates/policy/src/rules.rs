@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::approval::Approved;
 use crate::check;
-use crate::directory::{Directory, Principal};
+use crate::directory::{Directory, Membership, Principal};
 use crate::problem::{Problem, Problems};
 use crate::request::{Asking, Malformed};
 use crate::rule::{Part, Rule, Says, Source, Whose};
@@ -27,7 +27,7 @@ pub struct RuleSet {
 #[derive(Debug)]
 struct Inner {
     rules: BTreeMap<String, Rule>,
-    directory: Directory,
+    membership: Membership,
     has_ceiling: bool,
     slices: Slices,
     warnings: Vec<Problem>,
@@ -55,7 +55,8 @@ impl RuleSet {
         let has_ceiling = sources.iter().any(|source| source.part == Part::Ceiling);
         let hash = hash(&rules, has_ceiling, &directory);
         let slices = Slices::new(rules.values());
-        let inner = Inner { rules, directory, has_ceiling, slices, warnings, hash };
+        let membership = Membership::new(&directory);
+        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -179,7 +180,7 @@ impl Inner {
     }
 
     fn ask_all(&self, facts: &Facts<'_>) -> Result<(Said, Vec<Subject>), Malformed> {
-        let asking = Asking::new(facts, &self.directory, None)?;
+        let asking = Asking::new(facts, &self.membership, None)?;
         let common = self.ask(&asking, Whose::Everybody, &asking.person)?;
         let agents = asking.agents.iter().map(|agent| (Whose::Agent, agent));
         let who = agents
@@ -251,12 +252,12 @@ impl Inner {
         else {
             return false;
         };
-        approvers.include(&by, &self.directory) && self.lets_approve(facts, &by).unwrap_or(false)
+        approvers.include(&by, &self.membership) && self.lets_approve(facts, &by).unwrap_or(false)
     }
 
     fn lets_approve(&self, facts: &Facts<'_>, by: &Principal) -> Result<bool, Malformed> {
         let facts = Facts { action: Action::Approve, resource: facts.action.as_str(), ..*facts };
-        let asking = Asking::new(&facts, &self.directory, Some(by))?;
+        let asking = Asking::new(&facts, &self.membership, Some(by))?;
         let mut said = self.ask(&asking, Whose::Everybody, by)?;
         said.join(self.ask(&asking, Whose::Person, by)?);
         said.join(self.ask(&asking, Whose::Organisation, &asking.organisation)?);

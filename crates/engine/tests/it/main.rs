@@ -5,6 +5,7 @@
 mod apart;
 mod collect;
 mod model;
+mod refused;
 mod replace;
 mod shared;
 mod spy;

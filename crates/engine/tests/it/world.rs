@@ -32,6 +32,7 @@ pub(crate) struct World {
     pub(crate) spy: Spy,
     pub(crate) care: Care,
     pub(crate) sandboxes: Vec<(SandboxSpec, Spy)>,
+    pub(crate) rules: RuleSet,
     clock: Arc<VirtualClock>,
     workspace: Workspace,
 }
@@ -61,7 +62,8 @@ impl World {
         let workspace = Workspace { archive, bytes: 0, files: 1, source: "here".to_owned() };
         let sandboxes = vec![(asked("work", scope), spy.clone())];
         let clock = Arc::new(VirtualClock(Instant::now()));
-        Self { journal, spy, care: Care::default(), sandboxes, clock, workspace }
+        let rules = RuleSet::local_default();
+        Self { journal, spy, care: Care::default(), sandboxes, clock, workspace, rules }
     }
 
     pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
@@ -75,7 +77,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::new(Told::new(steps)),
             sandboxes: self.sandboxes.iter().map(site).collect(),
-            rules: Arc::new(RuleSet::local_default()),
+            rules: Arc::new(self.rules.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             feed: Feed::default(),
         })
