@@ -14,6 +14,7 @@ mod crash;
 mod invariants;
 pub mod limits;
 mod model;
+mod people;
 mod scenario;
 mod shape;
 mod stopped;

@@ -60,3 +60,5 @@ pub const AUDIT_CACHE_KIB: usize = 16_384;
 pub const PROOF_LINKS_MAX: usize = 1_000_000;
 /// Text of a proof.
 pub const PROOF_BYTES_MAX: u64 = 256 << 20;
+/// A line of the log's copy; none comes near it.
+pub const LOG_LINE_BYTES_MAX: u64 = 256;

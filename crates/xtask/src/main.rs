@@ -66,7 +66,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Measurements: `bench turn|sandbox|policy [--json]`.
+    /// Measurements: `bench turn|sandbox|policy|audit [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
         /// Passed on as they are.

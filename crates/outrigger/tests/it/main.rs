@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod approvals;
+mod audit;
 mod bad_input;
 mod canary;
 mod config;

@@ -13,13 +13,11 @@ use std::path::{Path, PathBuf};
 use outrigger_agent::{Digest, Seq, SessionId};
 
 use super::Entry;
-use crate::Error;
 use crate::directory::create_new;
+use crate::{Error, limits};
 
 const LOG: &str = "log";
 const CHECKPOINT: &str = "checkpoint";
-/// More than a line ever has.
-const LINE_BYTES_MAX: u64 = 256;
 const DOING: &str = "copying the audit log";
 
 /// The copy in a directory.
@@ -63,7 +61,7 @@ impl Copy {
     fn tail(&self, file: &mut File) -> Result<(u64, u64), Error> {
         let wrong = |e| Error::io(DOING, e);
         let bytes = file.metadata().map_err(wrong)?.len();
-        let from = bytes.saturating_sub(2 * LINE_BYTES_MAX);
+        let from = bytes.saturating_sub(2 * limits::LOG_LINE_BYTES_MAX);
         file.seek(SeekFrom::Start(from)).map_err(wrong)?;
         let mut tail = Vec::new();
         file.read_to_end(&mut tail).map_err(wrong)?;

@@ -45,25 +45,33 @@ impl Signer {
     /// Reads the key of a directory, or makes one. The directory above must exist.
     pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(KEY);
+        let damaged = |what: &str| Error::damaged(path.display().to_string(), what);
         let text = match read(&path)? {
             Some(text) => text,
+            // A new one would make everything that the old one signed look forged.
+            None if directory.join(PUBLIC).exists() => {
+                return Err(damaged("it is missing, and its public half is there"));
+            }
             None => {
                 make(directory)?;
-                read(&path)?.ok_or(Error::NotFound { what: path.display().to_string() })?
+                read(&path)?.ok_or_else(|| damaged("it is missing"))?
             }
         };
-        let damaged = |what: &str| Error::damaged(path.display().to_string(), what);
         let mode = fs::metadata(&path).map_err(|e| Error::io(DOING, e))?.mode();
         if mode & 0o077 != 0 {
             return Err(damaged("others may read the key: its mode must be 600"));
         }
-        let signer = StandardSigner::new(text.trim_ascii());
-        let signer = signer.map_err(|_| damaged("it holds no signing key"))?;
-        let key = verifying(directory)?.ok_or_else(|| damaged("its public half is missing"))?;
-        let own = Self { signer, key };
-        // A public half of another key would make everything that follows look forged.
+        let none = || damaged("it holds no signing key");
+        let (private, public) = text.split_once('\n').ok_or_else(none)?;
+        let signer = StandardSigner::new(private).map_err(|_| none())?;
+        let own = Self { signer, key: VerifyingKey::parse(public).ok_or_else(none)? };
         if own.key.open(&own.sign(&Edge::default())).is_err() {
-            return Err(damaged("its public half is that of another key"));
+            return Err(none());
+        }
+        match verifying(directory)? {
+            None => place(directory, PUBLIC, own.key.as_str())?,
+            Some(key) if key == own.key => {}
+            Some(_) => return Err(damaged("the public half beside it is that of another key")),
         }
         Ok(own)
     }
@@ -91,8 +99,8 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Makes both halves. The private one comes last, so that it never stands alone; if
-/// another process was faster, its pair stays.
+/// Makes a key, in a file that has both halves so that they never part. If another
+/// process was faster, its one stays.
 fn make(directory: &Path) -> Result<(), Error> {
     let wrong = |e| Error::io(DOING, e);
     match fs::DirBuilder::new().mode(0o700).create(directory) {
@@ -107,15 +115,17 @@ fn make(directory: &Path) -> Result<(), Error> {
     }
     let name = format!("outrigger/log/{:016x}", OsRng.next_u64());
     let (private, public) = signed_note::generate_key(&mut OsRng, &name);
-    // A public half without a private one is what a crash right here left behind.
-    for (file, text) in [(PUBLIC, public), (KEY, private)] {
-        let (path, mut new) = create_new(directory, "new-").map_err(wrong)?;
-        let written = new.write_all(format!("{text}\n").as_bytes()).and_then(|()| new.sync_all());
-        let placed = written.and_then(|()| fs::rename(&path, directory.join(file)));
-        let _ = fs::remove_file(&path);
-        placed.map_err(wrong)?;
-    }
-    sync_directory(directory).map_err(wrong)?;
+    place(directory, KEY, &format!("{private}\n{public}"))?;
     let above = directory.parent().expect("it stands beneath the store's directory");
     sync_directory(above).map_err(wrong)
+}
+
+/// Puts a line or two into a new file, durably.
+fn place(directory: &Path, name: &str, text: &str) -> Result<(), Error> {
+    let wrong = |e| Error::io(DOING, e);
+    let (path, mut file) = create_new(directory, "new-").map_err(wrong)?;
+    let written = file.write_all(format!("{text}\n").as_bytes()).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| fs::rename(&path, directory.join(name)));
+    let _ = fs::remove_file(&path);
+    placed.and_then(|()| sync_directory(directory)).map_err(wrong)
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use outrigger_agent::{Digest, Seq, SessionId};
 use sqlx::AssertSqlSafe;
@@ -87,13 +88,20 @@ impl Audit {
     /// # Errors
     /// What keeps it from being read; what is wrong in it stands in the report.
     pub async fn verify(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
-        let report = self.clone().pass(asked, progress).await?;
-        if self.seen == Seen::Whole && open::look(&self.path)? != Seen::Whole {
-            // Somebody began to write meanwhile, and what was read may be half of that.
+        let before = self.stamp();
+        let report = self.clone().pass(asked, progress).await;
+        if self.seen == Seen::Whole && self.stamp() != before {
+            // Somebody wrote meanwhile, and what was read may be half of that.
             let again = Self { seen: Seen::Logged, ..self.clone() };
             return again.pass(asked, &Arc::default()).await;
         }
-        Ok(report)
+        report
+    }
+
+    /// What changes when anybody writes the database, or a log beside it.
+    fn stamp(&self) -> (Option<SystemTime>, Option<Seen>) {
+        let written = std::fs::metadata(&self.path).and_then(|found| found.modified());
+        (written.ok(), open::look(&self.path).ok())
     }
 
     async fn pass(self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {

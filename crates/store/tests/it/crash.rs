@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use outrigger_agent::{Event, Seq};
+use outrigger_store::audit::{Asked, Audit, Report};
 use outrigger_store::{Journal, load_all};
 
 use crate::child::{acknowledged, command};
@@ -27,6 +29,11 @@ async fn texts(directory: &Path) -> Vec<String> {
     texts
 }
 
+async fn audit(directory: &Path) -> Report {
+    let audit = Audit::open(directory).await.unwrap();
+    audit.verify(&Asked::default(), &Arc::default()).await.unwrap()
+}
+
 #[tokio::test]
 async fn what_was_acknowledged_survives_kill_9() {
     let directory = tempfile::tempdir().unwrap();
@@ -48,12 +55,16 @@ async fn what_was_acknowledged_survives_kill_9() {
         output.read_to_string(&mut text).unwrap();
         let acknowledged = acknowledged(&text);
         assert!(!acknowledged.is_empty(), "the child did not run: {text}");
+        // Before anybody opens it again: whatever the kill hit fits together.
+        let report = audit(directory.path()).await;
+        assert!(report.is_clean(), "{report:?}");
         promised.extend(acknowledged);
     }
     let texts = texts(directory.path()).await;
     for (place, text) in &promised {
         assert_eq!(texts[usize::try_from(place - 1).unwrap()], *text, "event {place} was promised");
     }
+    assert!(audit(directory.path()).await.entries > 20);
     // A killed child may have stored one event that it could not acknowledge any more.
     assert!(texts.len() <= promised.len() + 20);
 }
@@ -75,4 +86,6 @@ async fn two_processes_in_one_session_share_out_the_places() {
     assert_eq!(places, (1..=120).collect::<Vec<_>>(), "each place has one winner");
     let promised: Vec<String> = promised.into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts(directory.path()).await, promised);
+    let report = audit(directory.path()).await;
+    assert!(report.is_clean() && report.entries >= 40, "{report:?}");
 }

@@ -9,5 +9,6 @@ mod crash;
 mod damage;
 mod full;
 mod golden;
+mod proofs;
 mod sample;
 mod support;

@@ -54,7 +54,7 @@ async fn write(store: Arc<Sqlite>, writer: u64, batch: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn started(session: &SessionId, effect: Seq) -> Event {
+pub(crate) fn started(session: &SessionId, effect: Seq) -> Event {
     let place = Place {
         sandbox: "work".to_owned(),
         generation: "0123456789abcdef0123456789abcdef".to_owned(),
@@ -64,7 +64,7 @@ fn started(session: &SessionId, effect: Seq) -> Event {
     Event::Started { effect, attempt: 1, reserved, place: Some(place) }
 }
 
-fn settled(effect: Seq) -> Event {
+pub(crate) fn settled(effect: Seq) -> Event {
     let text = format!("step {effect}\n[exit code 0]");
     let output = ToolOutput { status: Status::Ok, text, exit_code: Some(0), hidden_bytes: 0 };
     let outcome = Effect::Done(Product::Output(output));

@@ -1,5 +1,5 @@
-//! `bench turn|sandbox|policy [--json]`: what harness, sandbox and rules cost, measured on
-//! the real thing.
+//! `bench turn|sandbox|policy|audit [--json]`: what harness, sandbox, rules and audit cost,
+//! measured on the real thing.
 //!
 //! Owns the figures that the project publishes, and how they are taken: the parts
 //! are put together as the product does it, and everything around the harness (the
@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod children;
 mod error;
 mod figure;
@@ -60,6 +61,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// How long an audit of a million events takes.
+    Audit {
+        /// Prints an array of `{name, unit, n, min, p50, p99}` and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
     /// The provider that the measured harness asks.
     #[command(name = children::PROVIDER_MODE, hide = true)]
     Provider,
@@ -77,6 +84,10 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().bench {
         Bench::Provider => provider::serve(),
         Bench::Turn { json } => on_runtime(async { print(&turn().await?, json) }),
+        Bench::Audit { json } => on_runtime(async {
+            let figures = audit::measure(progress).await?;
+            say(&if json { figure::to_json(&figures) } else { table::plain(&figures) })
+        }),
         Bench::Sandbox { json } => on_runtime(async {
             let report = sandbox::measure(progress).await?;
             let text = if json { figure::to_json(&report.figures) } else { report.shown() };

@@ -40,3 +40,15 @@ pub(crate) const SANDBOX_MAKERS: usize = 4;
 pub(crate) const POLICY_DECISIONS: usize = 20_000;
 /// People of the organisation that is decided for.
 pub(crate) const POLICY_PEOPLE: usize = 10_000;
+/// Sessions of the store that is audited: with the two below a million events.
+pub(crate) const AUDIT_SESSIONS: u64 = 1_000;
+/// Turns of each of them.
+pub(crate) const AUDIT_TURNS: u64 = 40;
+/// Events of each turn.
+pub(crate) const AUDIT_TURN_EVENTS: u64 = 25;
+/// Events of one append.
+pub(crate) const AUDIT_APPEND_EVENTS: u64 = 9;
+/// Tasks that write them at once.
+pub(crate) const AUDIT_WRITERS: u64 = 20;
+/// How often it is audited.
+pub(crate) const AUDIT_TIMES: usize = 5;

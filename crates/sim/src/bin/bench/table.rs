@@ -19,6 +19,7 @@ pub(crate) struct Taken {
 /// What was promised for the median of a figure, and what agents in the field take.
 fn promised(name: &str) -> (&'static str, &'static str) {
     match name {
+        "audit/all" => ("10", "-"),
         "turn/cpu" => ("2", "5 to 86"),
         "rss/one_session" => ("40", "140 to 1265"),
         "rss/200_sessions" => ("120", "-"),
@@ -38,14 +39,7 @@ impl Taken {
     }
 
     pub(crate) fn shown(&self) -> String {
-        let mut text = line(["figure", "unit", "n", "min", "p50", "p99", "target", "in the field"]);
-        for Figure { name, unit, n, min, p50, p99 } in self.figures() {
-            let (target, field) = promised(name);
-            let [n, min, p50, p99] = [n.to_string(), rounded(min), rounded(p50), rounded(p99)];
-            text += &line([name, unit, &n, &min, &p50, &p99, target, field]);
-        }
-        text += &self.notes();
-        text
+        rows(&self.figures()) + &self.notes()
     }
 
     fn notes(&self) -> String {
@@ -69,6 +63,21 @@ impl Taken {
         text.pop();
         text
     }
+}
+
+/// Figures without notes.
+pub(crate) fn plain(figures: &[Figure]) -> String {
+    rows(figures).trim_end().to_owned()
+}
+
+fn rows(figures: &[Figure]) -> String {
+    let mut text = line(["figure", "unit", "n", "min", "p50", "p99", "target", "in the field"]);
+    for Figure { name, unit, n, min, p50, p99 } in figures {
+        let (target, field) = promised(name);
+        let [n, min, p50, p99] = [n.to_string(), rounded(*min), rounded(*p50), rounded(*p99)];
+        text += &line([name, unit, &n, &min, &p50, &p99, target, field]);
+    }
+    text
 }
 
 fn rounded(value: f64) -> String {
