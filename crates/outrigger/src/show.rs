@@ -53,6 +53,11 @@ impl Screen {
         self.output.json.is_some()
     }
 
+    /// Takes note of what happened before, to which what comes may refer.
+    pub(crate) fn learn(&mut self, record: &Record) {
+        drop(self.timeline.lines(record));
+    }
+
     /// An event became durable.
     pub(crate) fn event(&mut self, record: &Record) {
         let lines = self.timeline.lines(record);

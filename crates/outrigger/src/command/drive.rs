@@ -1,6 +1,6 @@
 //! Drives a session in this process and shows it, until it waits.
 
-use outrigger_agent::{Park, Seq, SessionId};
+use outrigger_agent::{Park, Record, Seq, SessionId};
 use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
 use outrigger_store::{Journal, load_all};
 use std::sync::Arc;
@@ -45,6 +45,14 @@ pub(crate) async fn drive(
     let mut notices = engine.feed().listen();
     let host = Embedded::new(engine.clone());
     let mut shown = after;
+    if after > Seq::default() {
+        let learn = |record: Record| {
+            if record.seq <= after {
+                screen.learn(&record)
+            }
+        };
+        load_all(journal, session, Seq::default(), learn).await?;
+    }
     catch_up(journal, session, &mut shown, screen).await?;
     host.poke(session)?;
     let mut interrupted = 0;

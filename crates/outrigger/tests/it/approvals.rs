@@ -63,7 +63,9 @@ fn what_waits_is_shown_exactly_and_done_once() {
     assert_eq!(inbox[0]["rules"], json!(["commands-ask"]));
     let people = world.ran(0, &["inbox"]).stdout;
     assert!(people.contains(&id) && people.contains("echo ran >> log"), "{people}");
-    world.ran(0, &["approve", &id, "--json"]);
+    let approved = world.ran(0, &["approve", &id]);
+    // A process that did not see the beginning still says what is done.
+    assert!(approved.stderr.contains("✓ execute"), "{}", approved.stderr);
     assert!(world.inbox().is_empty());
     // A double click comes too late.
     let late = world.ran(5, &["approve", &id]);

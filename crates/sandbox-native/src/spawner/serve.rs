@@ -37,6 +37,8 @@ pub(super) struct Spawner {
     /// Something was put there since it was started.
     clean_again: bool,
     /// Held while this lives, so that there is one.
+    /// When it is to be looked whether its state is still there.
+    look_at: Instant,
     _lock: OwnedFd,
 }
 
@@ -57,6 +59,7 @@ impl Spawner {
             jobs: Jobs::default(),
             cleaner: None,
             clean_again: false,
+            look_at: Instant::now(),
             _lock: lock,
         };
         // What an earlier spawner had no time to.
@@ -67,7 +70,6 @@ impl Spawner {
     /// Serves until idle.
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut active = Instant::now();
-        let mut looked = active;
         loop {
             let sources = self.sandboxes.waits.wait(self.patience())?;
             let quiet = sources.is_empty();
@@ -92,9 +94,9 @@ impl Spawner {
                 active = now;
             }
             let over = active.elapsed() >= Duration::from_millis(limits::SPAWNER_IDLE_MS);
-            let look = now.duration_since(looked) >= Duration::from_millis(limits::SPAWNER_TICK_MS);
+            let look = self.look_at <= now;
             if look {
-                looked = now;
+                self.look_at = now + Duration::from_millis(limits::SPAWNER_TICK_MS);
             }
             if (idle && over) || (look && !self.sandboxes.has_state()) {
                 // An engine that connects now finds the connection closed and starts another.
@@ -146,6 +148,8 @@ impl Spawner {
             Ok((Request::Image(request), file)) => self.image(request, file, peer),
             Ok((request, _)) => self.perform(request, peer),
             Err(error) => {
+                // Who calls and says nothing may be about to take the state away.
+                self.look_at = Instant::now();
                 // An engine of another version sees by the answer's header that this is one.
                 self.answer(&peer, &Answer::Failed(Error::Invalid(error.to_string())), None);
             }
