@@ -140,7 +140,7 @@ mod tests {
         agent.dependencies.push(Dependency { name: "proptest".to_owned(), dev: true });
         let project = of(vec![agent, fixture("outrigger-store", &["tokio"])]);
         expect![[r"
-            crates/agent/Cargo.toml:1: pure: `outrigger-agent` -> `tokio`: a pure crate depends on serde, serde_json, sha2, thiserror, outrigger-policy only
+            crates/agent/Cargo.toml:1: pure: `outrigger-agent` -> `tokio`: a pure crate depends on serde, serde_json, sha2, thiserror, cedar-policy, miette, outrigger-policy only
         "]]
         .assert_eq(&listed(&pure(&project)));
     }
