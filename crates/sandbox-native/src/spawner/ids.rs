@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::process::{Pid, getpid};
 
 use crate::limits;
 
@@ -22,11 +23,34 @@ const LOCKS: &str = "/run/outrigger/ids";
 #[derive(Debug)]
 pub(crate) enum Lease {
     /// A range of its own: 0 and up inside.
-    Range { first: u32, _lock: OwnedFd },
+    Range { first: u32, _lock: Lock },
     /// The subordinate ids of an ordinary user, which its sandboxes share: 0 and up inside.
     Shared,
     /// One id: the sandbox's user inside, the spawner's own outside.
     Single,
+}
+
+/// The lock of a range, let go of at once when it is dropped: a process that was forked
+/// a moment ago may still have a copy of the descriptor, and would hold it on.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: OwnedFd,
+    holder: Pid,
+}
+
+impl Lock {
+    fn held(file: OwnedFd) -> Self {
+        Self { file, holder: getpid() }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // What was forked has copies of everything, and is not who holds it.
+        if getpid() == self.holder {
+            let _ = flock(&self.file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl Lease {
@@ -130,7 +154,7 @@ impl Lease {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
                 let first = limits::ID_FIRST + number * limits::IDS_PER_SANDBOX;
-                Ok(Some(Self::Range { first, _lock: file }))
+                Ok(Some(Self::Range { first, _lock: Lock::held(file) }))
             }
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
