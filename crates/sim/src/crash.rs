@@ -40,22 +40,6 @@ pub(crate) enum Death {
 const OTHER: &str = "person:other";
 
 impl Death {
-    /// The same for a process that comes after one with so many writes, if that one did
-    /// not get there.
-    pub(crate) fn after_writes(self, writes: u64) -> Option<Self> {
-        let later = |at: u64| at.checked_sub(writes);
-        Some(match self {
-            Self::Never => return None,
-            Self::Before(at) => Self::Before(later(at)?),
-            Self::After(at) => Self::After(later(at)?),
-            Self::Overtaken(at) => Self::Overtaken(later(at)?),
-            Self::Interrupted(at) => Self::Interrupted(later(at)?),
-            Self::Cancelled(at) => Self::Cancelled(later(at)?),
-            Self::Lost(at, disk) => Self::Lost(later(at)?, disk),
-            Self::Suspended(at, how) => Self::Suspended(later(at)?, how),
-        })
-    }
-
     /// What somebody else appends right before a write.
     fn foreign(self, write: u64) -> Option<Event> {
         let by = || OTHER.to_owned();

@@ -1,6 +1,6 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Answer, Event, Failure, Outcome, Phase, Record, Seq, Work};
+use outrigger_agent::{Event, Failure, Outcome, Phase, Record, Seq, Work};
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,9 +27,6 @@ pub enum Violation {
     /// The journal's chain does not verify.
     #[error("the journal does not verify")]
     Broken,
-    /// Somebody answered about an effect that was answered before, or is over.
-    #[error("effect {0} could be answered twice")]
-    AnsweredTwice(Seq),
     /// The session neither ended nor waits for a named reason.
     #[error("the session was started {0} times and still does not wait")]
     Livelock(u32),
@@ -87,25 +84,13 @@ pub(crate) async fn check(world: &World, records: &[Record]) -> Result<(), Viola
 
 fn ledger(records: &[Record]) -> Result<(), Violation> {
     let mut permitted = BTreeSet::new();
-    let (mut open, mut asked) = (BTreeMap::new(), BTreeMap::new());
+    let mut open = BTreeMap::new();
     for record in records {
         match &record.event {
             Event::Proposed(work) => {
                 open.insert(record.seq, work);
             }
-            Event::Answered { effect, answer, .. } => match answer {
-                Answer::Approved { rule_set, .. } if asked.get(effect) == Some(rule_set) => {
-                    permitted.insert(*effect);
-                }
-                Answer::Approved { .. } | Answer::Amended { .. } | Answer::Denied { .. } => {
-                    permitted.remove(effect);
-                    asked.remove(effect);
-                }
-            },
-            Event::Decided { effect, verdict, rule_set } => {
-                if matches!(verdict, Verdict::Ask { .. }) {
-                    asked.insert(*effect, *rule_set);
-                }
+            Event::Decided { effect, verdict, .. } => {
                 if matches!(verdict, Verdict::Permit { .. }) {
                     permitted.insert(*effect);
                 } else {

@@ -14,7 +14,6 @@ mod crash;
 mod invariants;
 pub mod limits;
 mod model;
-mod people;
 mod scenario;
 mod shape;
 mod stopped;

@@ -10,8 +10,6 @@ pub(crate) const STARTS_MAX: u32 = 64;
 pub(crate) const COMMAND_MS_MAX: u64 = 400;
 /// Longest reply of the simulated model.
 pub(crate) const REPLY_MS_MAX: u64 = 300;
-/// From a question to a person until the answer.
-pub(crate) const ANSWER_MS: u64 = 3 * 24 * 3_600_000;
 /// Moments between writes at which each seed kills the harness.
 pub(crate) const MOMENTS: u64 = 3;
 /// From the question to the model until an idle sandbox is frozen: within most replies.

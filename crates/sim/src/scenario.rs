@@ -2,19 +2,16 @@
 //! moments between writes, overtaken by somebody else at every write, and, at a few
 //! places, stopped, ended, or bereft of its sandbox.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_agent::Park;
-use outrigger_policy::RuleSet;
 use outrigger_sandbox::Suspend;
 use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
 use crate::invariants::{check, check_undisturbed};
 use crate::shape::shape;
-use crate::world::{Ended, Fate, World, few_tokens, fold};
-use crate::{Violation, limits, people, stopped};
+use crate::world::{Ended, Fate, World, few_tokens};
+use crate::{Violation, limits, stopped};
 
 /// What a seed came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,8 +36,7 @@ pub fn check_seed(seed: u64) -> Result<Report, (String, Violation)> {
 }
 
 async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
-    let rules = Arc::new(people::rules(seed));
-    let calm = run(seed, &rules, &[]).await.map_err(|violation| ("calm".to_owned(), violation))?;
+    let calm = run(seed, &[]).await.map_err(|violation| ("calm".to_owned(), violation))?;
     let mut report = Report { runs: 1, kills: 0, events: calm.shape.len() as u64 };
     let mut plans: Vec<Kill> = Vec::new();
     for write in 0..calm.writes {
@@ -54,7 +50,7 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
         for kills in [vec![plan], vec![plan, Kill::Write(Death::After(0))]] {
             let place = format!("{kills:?}");
             let crashed =
-                run(seed, &rules, &kills).await.map_err(|violation| (place.clone(), violation))?;
+                run(seed, &kills).await.map_err(|violation| (place.clone(), violation))?;
             report.runs += 1;
             report.kills += crashed.kills;
             if few_tokens(seed).is_none() {
@@ -66,8 +62,7 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
     // the harness is killed as well or not.
     for plan in suspensions(&mut rng, calm.writes) {
         let place = format!("{plan:?}");
-        let suspended =
-            run(seed, &rules, &plan).await.map_err(|violation| (place.clone(), violation))?;
+        let suspended = run(seed, &plan).await.map_err(|violation| (place.clone(), violation))?;
         report.runs += 1;
         report.kills += suspended.kills;
         if few_tokens(seed).is_none() || suspended.kills == 0 {
@@ -77,7 +72,7 @@ async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
     // What these change changes what follows, so there is no shape to compare with.
     let overtaken = (0..calm.writes).map(|write| vec![Kill::Write(Death::Overtaken(write))]);
     for plan in overtaken.chain(stops(&mut rng, calm.writes)).chain(losses(&mut rng, calm.writes)) {
-        let ran = run(seed, &rules, &plan).await;
+        let ran = run(seed, &plan).await;
         report.kills += ran.map_err(|violation| (format!("{plan:?}"), violation))?.kills;
         report.runs += 1;
     }
@@ -169,38 +164,23 @@ struct Run {
 }
 
 /// Lives as many lives as it takes until the session waits.
-async fn run(seed: u64, rules: &Arc<RuleSet>, kills: &[Kill]) -> Result<Run, Violation> {
+async fn run(seed: u64, kills: &[Kill]) -> Result<Run, Violation> {
     let failed = |error: outrigger_engine::Error| {
         Violation::Engine(outrigger_engine::workspace::explain(&error))
     };
-    let world = World::begin(seed, rules).await.map_err(failed)?;
-    let mut plan = kills.iter().copied();
-    let mut ahead = None;
+    let world = World::begin(seed).await.map_err(failed)?;
+    let mut plan = kills.iter();
     let (mut writes, mut killed) = (0, 0);
     for _ in 0..limits::STARTS_MAX {
-        let kill = ahead.take().or_else(|| plan.next());
-        let fate = kill.map_or_else(Fate::default, Kill::fate);
+        let fate = plan.next().map_or_else(Fate::default, |kill| kill.fate());
         let (ended, wrote) = world.live(fate).await.map_err(failed)?;
         writes += wrote;
         match ended {
             Ended::Killed => killed += 1,
-            Ended::Parked(Park::Answers(asked)) => {
-                // What was to happen at a later write happens to who goes on.
-                ahead = match kill {
-                    Some(Kill::Write(death)) => death.after_writes(wrote).map(Kill::Write),
-                    _ => None,
-                };
-                let records = world.records().await;
-                check(&world, &records).await?;
-                let state = fold(&records, |_, _| ());
-                let first = asked.first().copied().unwrap_or_default();
-                world.answer(first, &state).await?;
-            }
             Ended::Parked(park) => {
                 let records = world.records().await;
                 check(&world, &records).await?;
                 stopped::check(&records, &park)?;
-                world.answer_late(&records).await?;
                 if killed == 0 && !kills.iter().any(|kill| kill.loses()) {
                     check_undisturbed(&records)?;
                 }

@@ -38,8 +38,6 @@ pub(crate) struct World {
     pub(crate) journal: Memory,
     pub(crate) sandboxes: Fake,
     pub(crate) session: SessionId,
-    pub(crate) seed: u64,
-    rules: Arc<RuleSet>,
     model: Arc<dyn Model>,
     clock: Arc<dyn Clock>,
 }
@@ -70,13 +68,11 @@ pub(crate) enum Ended {
 
 impl World {
     /// A new world, with the session opened and a task said.
-    pub(crate) async fn begin(seed: u64, rules: &Arc<RuleSet>) -> Result<Self, Error> {
+    pub(crate) async fn begin(seed: u64) -> Result<Self, Error> {
         let world = Self {
             journal: Memory::default(),
             sandboxes: Fake::new(),
             session: SessionId::new(format!("sim-{seed}")).expect("digits are plain"),
-            seed,
-            rules: Arc::clone(rules),
             model: Arc::new(Simulated::new(seed)),
             clock: Arc::new(VirtualClock(Instant::now())),
         };
@@ -99,15 +95,10 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
-            rules: Arc::clone(&self.rules),
+            rules: Arc::new(RuleSet::local_default()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),
         })
-    }
-
-    /// A process that drives nothing, and lives.
-    pub(crate) fn bystander(&self) -> Engine {
-        self.engine(self.mortal(Death::Never))
     }
 
     /// Lives one life of a harness.
