@@ -206,7 +206,7 @@ impl State {
         Ok(Some(Place {
             sandbox: name.clone(),
             generation: ready.generation.clone(),
-            exec: format!("{session}.{id}"),
+            exec: session.effect(id),
         }))
     }
 

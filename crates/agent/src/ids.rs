@@ -10,6 +10,13 @@ use std::fmt;
 pub struct SessionId(String);
 
 impl SessionId {
+    /// The name of one of its effects: by it people write what waits for them, and
+    /// sandboxes know a command again.
+    #[must_use]
+    pub fn effect(&self, effect: Seq) -> String {
+        format!("{self}.{effect}")
+    }
+
     /// Wraps a name: 1 to 64 characters of `[A-Za-z0-9_-]`. Nothing for any other.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Option<Self> {

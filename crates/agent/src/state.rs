@@ -184,6 +184,9 @@ impl State {
         self.turn.is_some()
     }
 
+    /// How a session stands in which a person is asked.
+    pub const WAITS: &str = "waits for approval";
+
     /// How the session stands, in a word or two.
     #[must_use]
     pub fn status(&self) -> &'static str {
@@ -192,7 +195,7 @@ impl State {
         }
         if self.turn.is_some() {
             let asked = self.effects.values().any(|effect| effect.phase == Phase::Asked);
-            return if asked { "waits for approval" } else { "running" };
+            return if asked { Self::WAITS } else { "running" };
         }
         match &self.ended {
             None => "new",

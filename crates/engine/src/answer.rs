@@ -99,7 +99,7 @@ impl Engine {
             Err(Missing::Lost(_)) => return Ok(None),
             Err(Missing::Unreached(error)) => return Err(Error::Sandbox(error)),
         };
-        let exec = ExecId::new(format!("{session}.{effect}"))
+        let exec = ExecId::new(session.effect(effect))
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let (tool, arguments) = (tool.built_in(), call.arguments.as_str());
         let invocation = Invocation { tool, arguments, exec, seen: None };

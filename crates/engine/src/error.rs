@@ -25,7 +25,7 @@ pub enum Error {
     #[error("session {0} was ended")]
     Ended(SessionId),
     /// An answer that changes nothing.
-    #[error("{source}: {session}.{effect}")]
+    #[error("{source}: {}", session.effect(*effect))]
     Unanswerable {
         /// The session.
         session: SessionId,

@@ -21,6 +21,7 @@ mod repository;
 mod rules;
 mod session;
 mod show;
+mod waiting;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,14 +1,18 @@
 //! Names of sessions: made, looked up by their beginning, and held by one process at a time.
 
-use outrigger_agent::SessionId;
-use outrigger_store::{Before, Journal, SessionRow};
+use outrigger_agent::{Record, Seq, SessionId, State};
+use outrigger_store::{Before, Journal, SessionRow, load_all};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
+
+/// On whose behalf everything happens on this machine, as long as there is one person.
+pub(crate) const WHO: &str = "person:local";
 
 /// A new name: twelve characters that are easy to read out, 60 bits of chance.
 pub(crate) fn new_id() -> SessionId {
@@ -22,27 +26,41 @@ pub(crate) fn new_id() -> SessionId {
     SessionId::new(name).expect("the alphabet has only plain characters")
 }
 
-/// The one session whose name begins like that.
-pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<SessionRow> {
-    let mut found: Vec<SessionRow> = Vec::new();
+/// Shows sessions, newest first, until that is enough.
+pub(crate) async fn walk(
+    journal: &dyn Journal,
+    mut each: impl FnMut(SessionRow) -> ControlFlow<()>,
+) -> Outcome {
     let mut before: Option<Before> = None;
     let mut searched = 0;
     loop {
         let page = journal.sessions(before.take(), 1_000).await?;
-        let last = page.last().map(Before::from);
+        before = page.last().map(Before::from);
         searched += page.len();
-        for row in page {
-            if row.session.as_str() == beginning {
-                return Ok(row);
-            }
-            if row.session.as_str().starts_with(beginning) {
-                found.push(row);
-            }
+        let enough = page.into_iter().try_for_each(&mut each).is_break();
+        if enough || before.is_none() || searched >= limits::SESSIONS_SEARCHED_MAX {
+            return Ok(());
         }
-        before = last;
-        if before.is_none() || searched >= limits::SESSIONS_SEARCHED_MAX {
-            break;
+    }
+}
+
+/// The one session whose name begins like that.
+pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<SessionRow> {
+    let mut found: Vec<SessionRow> = Vec::new();
+    let mut exact = None;
+    walk(journal, |row| {
+        if row.session.as_str() == beginning {
+            exact = Some(row);
+            return ControlFlow::Break(());
         }
+        if row.session.as_str().starts_with(beginning) {
+            found.push(row);
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    if let Some(row) = exact {
+        return Ok(row);
     }
     let several = found.len() > 1;
     match found.pop() {
@@ -82,4 +100,14 @@ pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
 pub(crate) fn held(session: &SessionId) -> Failure {
     Failure::new(Kind::Conflict, format!("session {session} is being driven by another process"))
         .hint(format!("Watch it with `outrigger sessions logs -f {session}`."))
+}
+
+/// The state of a session, from its journal alone.
+pub(crate) async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<State> {
+    let mut state = State::default();
+    load_all(journal, session, Seq::default(), |record: Record| {
+        state = std::mem::take(&mut state).apply(&record);
+    })
+    .await?;
+    Ok(state)
 }

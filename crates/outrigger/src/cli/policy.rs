@@ -48,7 +48,7 @@ pub(crate) struct Explain {
     #[arg(long, default_value = "", hide_default_value = true, conflicts_with = "session")]
     pub(crate) resource: String,
     /// The person of the turn.
-    #[arg(long, default_value = "person:local", help_heading = "Who")]
+    #[arg(long, default_value = crate::session::WHO, help_heading = "Who")]
     pub(crate) person: String,
     /// The agent that acts.
     #[arg(long, default_value = "agent:default", help_heading = "Who")]

@@ -12,6 +12,7 @@ use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::repository;
+use crate::session;
 
 /// What the scripted model says.
 pub(crate) const TURNS: &str = include_str!("../../demo/turns.toml");
@@ -49,7 +50,7 @@ pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
         .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display())))?;
     let mut messages = repository::guides(&dir);
     messages
-        .push(Message { author: Author::Person("person:local".to_owned()), text: TASK.to_owned() });
+        .push(Message { author: Author::Person(session::WHO.to_owned()), text: TASK.to_owned() });
     run::start(paths, &config, Task { dir, messages, back, model }, demo.output).await
 }
 

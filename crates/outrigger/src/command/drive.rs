@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::exit::{Failure, Kind, Outcome};
+use crate::session;
 use crate::show::{Screen, Tone};
 
 /// Ctrl-C, listened to from before the first step to after the last.
@@ -83,7 +84,7 @@ pub(crate) async fn drive(
                     return Err(left(session));
                 }
                 screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
-                engine.interrupt(session, "person:local").await?;
+                engine.interrupt(session, session::WHO).await?;
                 host.poke(session)?;
             }
             park = &mut parked => break park,

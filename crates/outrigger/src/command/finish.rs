@@ -7,8 +7,8 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::approvals;
 use super::drive::resume_hint;
 use super::run::Back;
 use crate::compose::Store;
@@ -16,7 +16,8 @@ use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{limits, notify, repository};
+use crate::waiting::Waiting;
+use crate::{limits, notify, repository, session};
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -35,7 +36,9 @@ impl Finish<'_> {
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         if let Some(failure) = self.waits(state) {
             self.tidy(state, screen).await;
-            let waiting = approvals::objects(self.session, state);
+            let row = session::find(&*self.store.journal, self.session.as_str()).await?;
+            let waiting = Waiting::of_session(&row, &Arc::new(state.clone()));
+            let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
             let told = json!({ "type": "inbox", "waiting": waiting });
             notify::tell(self.notify, &told, screen).await;
             if screen.is_json() {
@@ -158,7 +161,7 @@ impl Finish<'_> {
 
     fn object(&self, state: &State, patch: Option<&Path>, applied: bool) -> serde_json::Value {
         let spec = state.spec();
-        let waiting = state.asked().map(|(effect, ..)| format!("{}.{effect}", self.session));
+        let waiting = state.asked().map(|(effect, ..)| self.session.effect(effect));
         json!({
             "type": "result",
             "session": self.session.as_str(),
@@ -176,7 +179,7 @@ impl Finish<'_> {
 
     /// The end of a drive that stands before a person's answer.
     fn waits(&self, state: &State) -> Option<Failure> {
-        let mut asked = state.asked().map(|(effect, ..)| format!("{}.{effect}", self.session));
+        let mut asked = state.asked().map(|(effect, ..)| self.session.effect(effect));
         let first = asked.next()?;
         let more = asked.count();
         let text = match more {

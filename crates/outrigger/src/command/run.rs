@@ -64,7 +64,7 @@ pub(crate) async fn execute(paths: &Paths, run: cli::Run) -> Outcome<u8> {
         return Err(Failure::new(Kind::Usage, "the task is empty")
             .hint("Say what to do: `outrigger run \"Repair the failing test\"`, or `-` and the task on standard input."));
     }
-    messages.push(Message { author: Author::Person("person:local".to_owned()), text });
+    messages.push(Message { author: Author::Person(session::WHO.to_owned()), text });
     let task = Task { dir, messages, back: Back::from_flag(run.apply), model };
     start(paths, &config, task, run.output).await
 }
@@ -116,7 +116,7 @@ fn spec(config: &Config, opened: &Opened, workspace: Workspace) -> Spec {
     let sandboxes = config.sandboxes.iter().enumerate();
     let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
     Spec {
-        principal: "person:local".to_owned(),
+        principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
         tools: tools(&config.sandboxes),

@@ -1,7 +1,7 @@
 //! `outrigger sessions`: look at sessions, go on with them, end them.
 
-use outrigger_agent::{Amounts, Record, Seq, SessionId, State, TurnEnd, TurnLimits};
-use outrigger_store::{Journal, SessionRow, load_all};
+use outrigger_agent::{Amounts, Seq, SessionId, TurnEnd, TurnLimits};
+use outrigger_store::{Journal, SessionRow};
 use serde_json::json;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn object(row: &SessionRow) -> serde_json::Value {
 pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let row = session::find(&*store.journal, name).await?;
-    let state = fold(&*store.journal, &row.session).await?;
+    let state = session::fold(&*store.journal, &row.session).await?;
     let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
     let answer = show::answer(state.conversation());
     let mut screen = Screen::new(output);
@@ -81,15 +81,6 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     }
     screen.result(&answer, &summary)?;
     Ok(0)
-}
-
-pub(crate) async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<State> {
-    let mut state = State::default();
-    load_all(journal, session, Seq::default(), |record: Record| {
-        state = std::mem::take(&mut state).apply(&record);
-    })
-    .await?;
-    Ok(state)
 }
 
 pub(crate) async fn logs(
@@ -134,7 +125,7 @@ pub(crate) async fn resume(
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
         return Err(session::held(&session));
     };
-    let before = fold(&*store.journal, &session).await?;
+    let before = session::fold(&*store.journal, &session).await?;
     let spec = before.spec().cloned().ok_or_else(|| {
         Failure::new(Kind::NotFound, format!("session {session} was never opened"))
     })?;
@@ -154,7 +145,7 @@ pub(crate) async fn resume(
             steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
             wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
         });
-        engine.resume(&session, "person:local", budget, turn).await?;
+        engine.resume(&session, session::WHO, budget, turn).await?;
     }
     let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;
@@ -179,7 +170,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let screen = Screen::new(output);
     let backends = compose::backends(paths, &config).await?;
     let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
-    engine.cancel(&session, "person:local", "outrigger sessions cancel").await?;
+    engine.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;
     if let Some(trouble) = engine.discard(&session, &state).await.first() {
@@ -206,7 +197,7 @@ async fn wind_down(
             engine.drive(session, &tokio::sync::Notify::new()).await?;
             return Ok(());
         }
-        if !fold(&*store.journal, session).await?.in_turn() {
+        if !session::fold(&*store.journal, session).await?.in_turn() {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;

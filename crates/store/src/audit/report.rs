@@ -130,4 +130,11 @@ impl Progress {
         let of = |value: &AtomicU64| value.load(Ordering::Relaxed);
         (of(&self.sessions), of(&self.sessions_done), of(&self.events_done))
     }
+
+    /// Counts from nothing again.
+    pub(crate) fn restart(&self) {
+        for value in [&self.sessions, &self.sessions_done, &self.events_done] {
+            value.store(0, Ordering::Relaxed);
+        }
+    }
 }

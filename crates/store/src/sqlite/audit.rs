@@ -27,7 +27,22 @@ use crate::{Directory, Error, limits};
 pub struct Audit {
     directory: PathBuf,
     path: PathBuf,
+    stamp: Stamp,
+}
+
+/// What changes when anybody writes the database, or a log beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    written: Option<SystemTime>,
     seen: Seen,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Result<Self, Error> {
+        // The time first: whatever is written after it is told by it.
+        let written = std::fs::metadata(path).and_then(|found| found.modified()).ok();
+        Ok(Self { written, seen: open::look(path)? })
+    }
 }
 
 /// What is to be checked.
@@ -53,12 +68,32 @@ impl Audit {
     /// [`Error::Newer`] as [`crate::Sqlite::open`].
     pub async fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(open::DATABASE);
-        let seen = open::look(&path)?;
-        if seen == Seen::Nothing {
+        let stamp = Stamp::of(&path)?;
+        if stamp.seen == Seen::Nothing {
             return Err(Error::NotFound { what: format!("journal in {}", directory.display()) });
         }
-        open::look_inside(&path, seen).await?;
-        Ok(Self { directory: directory.to_owned(), path, seen })
+        let audit = Self { directory: directory.to_owned(), path, stamp };
+        audit.settled(async |this| open::look_inside(&this.path, this.stamp.seen).await).await?;
+        Ok(audit)
+    }
+
+    /// Reads through connections that make no files where that is possible. Such a one
+    /// sees no log: if anybody began to write meanwhile, what was read may be old or
+    /// half of something, and is read again through connections that share.
+    pub(super) async fn settled<T>(
+        &self,
+        read: impl AsyncFn(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let found = read(self).await;
+        if self.stamp.seen == Seen::Whole && !self.is_untouched() {
+            let stamp = Stamp { seen: Seen::Logged, ..self.stamp.clone() };
+            return read(&Self { stamp, ..self.clone() }).await;
+        }
+        found
+    }
+
+    fn is_untouched(&self) -> bool {
+        Stamp::of(&self.path).is_ok_and(|now| now == self.stamp)
     }
 
     /// At most two sessions whose names begin like that, also ones that only the log has.
@@ -66,6 +101,10 @@ impl Audit {
     /// # Errors
     /// What the disk says.
     pub async fn named(&self, beginning: &str) -> Result<Vec<SessionId>, Error> {
+        self.settled(async |this| this.try_named(beginning).await).await
+    }
+
+    async fn try_named(&self, beginning: &str) -> Result<Vec<SessionId>, Error> {
         const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2";
         const LOG: &str = " UNION SELECT session FROM log WHERE session >= $1 AND session < $2";
         let mut connection = self.connection().await?;
@@ -88,23 +127,11 @@ impl Audit {
     /// # Errors
     /// What keeps it from being read; what is wrong in it stands in the report.
     pub async fn verify(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
-        let before = self.stamp();
-        let report = self.clone().pass(asked, progress).await;
-        if self.seen == Seen::Whole && self.stamp() != before {
-            // Somebody wrote meanwhile, and what was read may be half of that.
-            let again = Self { seen: Seen::Logged, ..self.clone() };
-            return again.pass(asked, &Arc::default()).await;
-        }
-        report
+        self.settled(async |this| this.pass(asked, progress).await).await
     }
 
-    /// What changes when anybody writes the database, or a log beside it.
-    fn stamp(&self) -> (Option<SystemTime>, Option<Seen>) {
-        let written = std::fs::metadata(&self.path).and_then(|found| found.modified());
-        (written.ok(), open::look(&self.path).ok())
-    }
-
-    async fn pass(self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+    async fn pass(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+        progress.restart();
         let mut connection = self.connection().await?;
         let kept = self.kept(&mut connection, asked).await?;
         let entries = kept.entries.len() as u64;
@@ -133,7 +160,7 @@ impl Audit {
     }
 
     pub(super) async fn connection(&self) -> Result<SqliteConnection, Error> {
-        let mut connection = open::auditing(&self.path, self.seen).await?;
+        let mut connection = open::auditing(&self.path, self.stamp.seen).await?;
         sqlx::raw_sql("BEGIN").execute(&mut connection).await.map_err(wrong)?;
         Ok(connection)
     }

@@ -37,13 +37,16 @@ impl Audit {
         seq: Option<Seq>,
         text: Text,
     ) -> Result<Proof, Error> {
-        let mut connection = self.connection().await?;
-        let proof = self.try_prove(&mut connection, session, seq, text).await;
-        super::audit::close(connection).await;
-        let proof = proof?;
-        let damaged = |what: String| Error::damaged("the audit log", what);
-        proof.check(None).map_err(|fault| damaged(format!("it proves nothing: {fault}")))?;
-        Ok(proof)
+        self.settled(async |this| {
+            let mut connection = this.connection().await?;
+            let proof = this.try_prove(&mut connection, session, seq, text).await;
+            super::audit::close(connection).await;
+            let proof = proof?;
+            let damaged = |what: String| Error::damaged("the audit log", what);
+            proof.check(None).map_err(|fault| damaged(format!("it proves nothing: {fault}")))?;
+            Ok(proof)
+        })
+        .await
     }
 
     async fn try_prove(

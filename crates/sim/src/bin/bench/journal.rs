@@ -58,7 +58,7 @@ pub(crate) fn started(session: &SessionId, effect: Seq) -> Event {
     let place = Place {
         sandbox: "work".to_owned(),
         generation: "0123456789abcdef0123456789abcdef".to_owned(),
-        exec: format!("{session}.{effect}"),
+        exec: session.effect(effect),
     };
     let reserved = Amounts { steps: 1, tokens: 0 };
     Event::Started { effect, attempt: 1, reserved, place: Some(place) }

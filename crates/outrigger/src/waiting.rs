@@ -1,0 +1,153 @@
+//! What waits for a person, as the journals have it.
+//!
+//! Owns the name by which people write an effect that waits, and what is told of it.
+
+use outrigger_agent::{Asked, Digest, Effect, Seq, SessionId, State, ToolSpec, Work};
+use outrigger_store::{Journal, SessionRow};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::exit::{Failure, Kind, Outcome};
+use crate::session;
+use crate::show::{self, inert};
+
+/// An effect that waits, or waited, for an answer.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) session: SessionId,
+    pub(crate) effect: Seq,
+    pub(crate) state: Arc<State>,
+    title: String,
+}
+
+impl Waiting {
+    /// All of a session.
+    pub(crate) fn of_session(row: &SessionRow, state: &Arc<State>) -> Vec<Self> {
+        let one = |effect| Self {
+            session: row.session.clone(),
+            effect,
+            state: Arc::clone(state),
+            title: row.title.clone(),
+        };
+        state.asked().map(|(effect, ..)| one(effect)).collect()
+    }
+
+    /// All that there are, those of the newest sessions first.
+    pub(crate) async fn all(journal: &dyn Journal) -> Outcome<Vec<Self>> {
+        let mut rows = Vec::new();
+        session::walk(journal, |row| {
+            if row.status == State::WAITS {
+                rows.push(row);
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+        let mut all = Vec::new();
+        for row in rows {
+            let state = Arc::new(session::fold(journal, &row.session).await?);
+            all.extend(Self::of_session(&row, &state));
+        }
+        Ok(all)
+    }
+
+    /// The one of that name; its session may be named by its beginning.
+    pub(crate) async fn find(journal: &dyn Journal, id: &str) -> Outcome<Self> {
+        let unknown = || {
+            Failure::new(Kind::NotFound, format!("nothing that waits is called `{id}`"))
+                .hint("`outrigger inbox` lists what waits for an answer.")
+        };
+        let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
+        let effect = Seq(effect.parse().map_err(|_| unknown())?);
+        let SessionRow { session, title, .. } = session::find(journal, name).await?;
+        let state = Arc::new(session::fold(journal, &session).await?);
+        Ok(Self { session, effect, state, title })
+    }
+
+    /// By which people write it.
+    pub(crate) fn id(&self) -> String {
+        self.session.effect(self.effect)
+    }
+
+    fn work(&self) -> Option<&Work> {
+        self.state.effect(self.effect).map(|effect| &effect.work)
+    }
+
+    /// What is asked about it, if anything still is.
+    pub(crate) fn asked(&self) -> Option<(&Effect, &Asked)> {
+        self.state
+            .asked()
+            .find(|(id, ..)| *id == self.effect)
+            .map(|(_, effect, asked)| (effect, asked))
+    }
+
+    /// The tool that it calls.
+    pub(crate) fn tool(&self) -> Option<&ToolSpec> {
+        match self.work()? {
+            Work::CallTool(call) => self.state.tool(&call.tool),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        }
+    }
+
+    /// What it is, and its arguments as they are.
+    fn words(&self) -> (&str, &str) {
+        match self.work() {
+            Some(Work::CallTool(call)) => {
+                let arguments = self.state.call(call).map_or("", |call| call.arguments.as_str());
+                (&call.tool, arguments)
+            }
+            Some(Work::AskModel | Work::Compact) => ("ask the model", ""),
+            Some(Work::Provision { sandbox }) => ("make a sandbox", sandbox),
+            None => ("", ""),
+        }
+    }
+
+    /// Digest of its arguments.
+    pub(crate) fn arguments(&self) -> Option<Digest> {
+        match self.work()? {
+            Work::CallTool(call) => Some(call.arguments.clone()),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        }
+    }
+
+    fn expires_ms(&self) -> Option<u64> {
+        self.state.effect(self.effect)?.expires_ms(self.state.approvals())
+    }
+
+    /// For programs.
+    pub(crate) fn object(&self) -> Value {
+        let (tool, arguments) = self.words();
+        let asked = self.asked().map(|(_, asked)| asked);
+        json!({
+            "id": self.id(),
+            "session": self.session.as_str(),
+            "title": self.title,
+            "effect": self.effect.0,
+            "tool": tool,
+            "arguments": arguments,
+            "arguments_sha256": self.arguments().map(|digest| digest.to_string()),
+            "rules": asked.map(|asked| &asked.rules),
+            "approvers": asked.map(|asked| &asked.approvers),
+            "since_ms": asked.map(|asked| asked.since_ms),
+            "expires_ms": self.expires_ms(),
+        })
+    }
+
+    /// For people: what is asked, then the arguments, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let (tool, arguments) = self.words();
+        let Some((_, asked)) = self.asked() else { return Vec::new() };
+        let mut first = format!("{}  {tool}  asked by {}", self.id(), asked.rules.join(", "));
+        if !asked.approvers.is_empty() {
+            first.push_str(&format!("  for {}", asked.approvers.join(", ")));
+        }
+        first.push_str(&format!("  since {}", show::when(asked.since_ms)));
+        if let Some(at) = self.expires_ms() {
+            first.push_str(&format!("  until {}", show::when(at)));
+        }
+        let title = inert(&self.title).replace(['\n', '\t'], " ");
+        let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
+        lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
+        lines
+    }
+}
