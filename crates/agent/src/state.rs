@@ -1,20 +1,20 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outrigger_policy::Approved;
+use outrigger_policy::{Approved, RuleSetHash};
 
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Place, SandboxReady, Seen, Seq, Spec, ToolCall, ToolSpec,
-    TurnEnd, TurnLimits, Work, limits,
+    Amounts, Asked, Call, Item, Kept, Limit, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
+    ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 3;
+pub const FOLD: u32 = 4;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -35,7 +35,10 @@ pub struct State {
     pub(crate) stuck: Option<TurnEnd>,
     pub(crate) cancelled: bool,
     pub(crate) limits: Option<TurnLimits>,
-    pub(crate) budget: Amounts,
+    pub(crate) budget: Limit,
+    /// Levels whose soft limit a person let the session go beyond.
+    #[serde(default)]
+    pub(crate) soft_lifted: BTreeSet<String>,
     pub(crate) spent: Amounts,
     /// Sandboxes that were ready once, whether they live or not.
     pub(crate) sandboxes: BTreeMap<String, Known>,
@@ -73,6 +76,9 @@ pub struct Effect {
     pub work: Work,
     /// How far it is.
     pub phase: Phase,
+    /// Which rules judged it last.
+    #[serde(default)]
+    pub judged: Option<RuleSetHash>,
     /// What the rules ask, if they do.
     #[serde(default)]
     pub asked: Option<Asked>,
@@ -204,7 +210,7 @@ impl State {
             Some(TurnEnd::OutputLimit) => "answer cut",
             Some(TurnEnd::StepsExhausted) => "out of steps",
             Some(TurnEnd::TimeExhausted) => "out of time",
-            Some(TurnEnd::BudgetExhausted) => "out of budget",
+            Some(TurnEnd::BudgetExhausted | TurnEnd::OutOfBudget(_)) => "out of budget",
             Some(TurnEnd::ModelFailed { .. }) => "model failed",
             Some(TurnEnd::SandboxFailed { .. }) => "no sandbox",
             Some(TurnEnd::Interrupted) => "interrupted",
@@ -220,7 +226,7 @@ impl State {
 
     /// What may be spent in all.
     #[must_use]
-    pub fn budget(&self) -> Amounts {
+    pub fn budget(&self) -> Limit {
         self.budget
     }
 
@@ -252,7 +258,8 @@ impl State {
     }
 
     /// What open effects may still cost.
-    pub(crate) fn reserved(&self) -> Amounts {
+    #[must_use]
+    pub fn reserved(&self) -> Amounts {
         let sum = |sum: Amounts, effect: &Effect| match &effect.phase {
             Phase::Started { reserved, .. } => sum.plus(*reserved),
             Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => sum,

@@ -3,11 +3,13 @@
 //! A repository's own files are never read as configuration: whoever wrote the
 //! repository could otherwise send a key to an address of theirs.
 
+mod budget;
 mod model;
 mod policy;
 mod range;
 mod sandbox;
 
+use outrigger_engine::Usual;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -19,6 +21,7 @@ use self::sandbox::SandboxFiles;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
+pub(crate) use self::budget::{Budget, BudgetFile, Dollars};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
@@ -35,6 +38,7 @@ pub(crate) struct File {
     pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
+    pub(crate) budget: BudgetFile,
 }
 
 /// Where the Docker backend finds its engine and what its sandboxes are made from.
@@ -89,6 +93,7 @@ pub(crate) struct Config {
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
+    pub(crate) budget: Budget,
 }
 
 /// Reads a configuration file. Its errors name the file, the line and the allowed keys.
@@ -128,17 +133,23 @@ impl Config {
         for path in files {
             let mut file = read(path)?;
             config.policy.absorb(std::mem::take(&mut file.policy), path, &mut defaults)?;
+            config.budget.absorb(std::mem::take(&mut file.budget), path)?;
             config.model.overlay(file.model.clone());
             config.absorb(file)?;
         }
         config.model.overlay(ModelFile::flags(flags));
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
-        config.tokens_max = more.max_tokens.unwrap_or(config.tokens_max);
+        config.tokens_max =
+            more.max_tokens.or(config.budget.limit.tokens).unwrap_or(config.tokens_max);
+        config.budget.limit.tokens = Some(config.tokens_max);
+        let money_nanos = more.max_dollars.map(Dollars::nanos);
+        config.budget.limit.money_nanos = money_nanos.or(config.budget.limit.money_nanos);
         Ok(config)
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _ } = file;
+        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _, budget: _ } =
+            file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -158,6 +169,12 @@ impl Config {
         own.runtime = docker.runtime.or(own.runtime.take());
         own.image = docker.image.or(own.image.take());
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
+    }
+
+    /// What holds for accounts of which nothing was set.
+    pub(crate) fn usual(&self) -> Usual {
+        let (organisation, user) = (self.budget.organisation.clone(), self.budget.user.clone());
+        Usual { organisation, user }
     }
 
     /// How long what no session names is kept.
@@ -181,6 +198,7 @@ impl Default for Config {
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
+            budget: Budget::default(),
         }
     }
 }

@@ -128,6 +128,7 @@ impl Waiting {
             "arguments_sha256": self.arguments().map(|digest| digest.to_string()),
             "rules": asked.map(|asked| &asked.rules),
             "approvers": asked.map(|asked| &asked.approvers),
+            "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
             "since_ms": asked.map(|asked| asked.since_ms),
             "expires_ms": self.expires_ms(),
         })
@@ -145,8 +146,10 @@ impl Waiting {
         if let Some(at) = self.expires_ms() {
             first.push_str(&format!("  until {}", show::when(at)));
         }
+        let budget = asked.budget.as_ref().map(|budget| format!("    {budget}"));
         let title = inert(&self.title).replace(['\n', '\t'], " ");
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
+        lines.extend(budget);
         lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
         lines
     }

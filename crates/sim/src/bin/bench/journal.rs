@@ -60,7 +60,7 @@ pub(crate) fn started(session: &SessionId, effect: Seq) -> Event {
         generation: "0123456789abcdef0123456789abcdef".to_owned(),
         exec: session.effect(effect),
     };
-    let reserved = Amounts { steps: 1, tokens: 0 };
+    let reserved = Amounts { steps: 1, ..Amounts::default() };
     Event::Started { effect, attempt: 1, reserved, place: Some(place) }
 }
 
@@ -68,5 +68,5 @@ pub(crate) fn settled(effect: Seq) -> Event {
     let text = format!("step {effect}\n[exit code 0]");
     let output = ToolOutput { status: Status::Ok, text, exit_code: Some(0), hidden_bytes: 0 };
     let outcome = Effect::Done(Product::Output(output));
-    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens: 0 } }
+    Event::Settled { effect, outcome, spent: Amounts { steps: 1, ..Amounts::default() } }
 }
