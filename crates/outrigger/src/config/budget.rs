@@ -21,8 +21,8 @@ pub(crate) const NANOS: f64 = 1e9;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BudgetFile {
     pub(crate) session: LevelFile,
-    pub(crate) user: AccountFile,
-    pub(crate) organisation: AccountFile,
+    pub(crate) user: LevelFile,
+    pub(crate) organisation: LevelFile,
     pub(crate) prices: Option<PathBuf>,
 }
 
@@ -42,25 +42,8 @@ pub(crate) struct LevelFile {
     soft_dollars: Option<Dollars>,
     soft_seconds: Option<Count>,
     soft_cpu_seconds: Option<Count>,
-}
-
-/// The same, of an account, whose counting may begin anew.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(crate) struct AccountFile {
+    /// After what time an account's counting begins anew.
     per: Option<Period>,
-    #[serde(flatten)]
-    level: Strict,
-}
-
-/// A level beside other keys: what is left over must be its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Strict(LevelFile);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        LevelFile::deserialize(deserializer).map(Self)
-    }
 }
 
 /// An amount of money, exact to the nano-dollar.
@@ -151,12 +134,18 @@ impl Budget {
     /// Adds what a stronger file says. Its paths begin where it stands.
     pub(super) fn absorb(&mut self, file: BudgetFile, path: &Path) -> Outcome {
         let BudgetFile { session, user, organisation, prices } = file;
+        if session.per.is_some() {
+            let text = format!("{}: `budget.session` has no `per`", path.display());
+            return Err(Failure::new(Kind::Usage, text).hint(
+                "A session's budget is for all of it; users and the organisation have one.",
+            ));
+        }
         self.limit = session.limit().or(self.limit);
         self.soft = session.soft().or(self.soft);
         for (name, own, new) in
             [("user", &mut self.user, user), ("organisation", &mut self.organisation, organisation)]
         {
-            if new == AccountFile::default() {
+            if new == LevelFile::default() {
                 continue;
             }
             if *own != Terms::default() {
@@ -167,7 +156,7 @@ impl Budget {
                 return Err(Failure::new(Kind::Usage, text)
                     .hint("Leave it out here, or use `outrigger budget set`."));
             }
-            let (limit, soft) = (new.level.0.limit(), new.level.0.soft());
+            let (limit, soft) = (new.limit(), new.soft());
             *own = Terms { limit, soft, period: new.per, stopped: None };
         }
         let dir = path.parent().unwrap_or(Path::new("."));
