@@ -3,6 +3,7 @@
 mod audit;
 mod policy;
 mod sandbox;
+mod tools;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 pub(crate) use audit::{Audit, Verify};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
+pub(crate) use tools::Tools;
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -73,6 +75,9 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Look at the tools of servers outside, and trust what they say of themselves.
+    #[command(subcommand)]
+    Tools(Tools),
     /// Check, explain and test the rules that every step is judged by.
     #[command(subcommand)]
     Policy(Policy),
@@ -283,6 +288,7 @@ impl Command {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Audit(asked) => asked.output(),
+            Self::Tools(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,

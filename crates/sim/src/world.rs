@@ -10,6 +10,7 @@ use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -95,6 +96,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
+            outside: BTreeMap::new(),
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),

@@ -9,6 +9,7 @@ mod calls;
 mod context;
 mod garbage;
 mod golden;
+mod labels;
 mod ledger;
 mod limits;
 mod properties;
