@@ -46,20 +46,20 @@ async fn every_fault_of_a_call_is_told_apart() {
         said += &format!("{name}: {outcome}\n");
     }
     expect![[r#"
-        hangs: MayHaveHappened { detail: "no answer within 299.995243ms" }
+        hangs: MayHaveHappened { detail: "no answer within 300 ms" }
         hangs up: MayHaveHappened { detail: "the connection broke: connection closed before message completed" }
         no JSON: MayHaveHappened { detail: "the answer is not of the protocol" }
         another protocol: MayHaveHappened { detail: "the answer is not of the protocol" }
-        answer to another call: MayHaveHappened { detail: "no answer within 4.999994912s" }
+        answer to another call: MayHaveHappened { detail: "no answer within 5000 ms" }
         a page: MayHaveHappened { detail: "the answer is neither JSON nor a stream of events" }
         a stream without an answer: MayHaveHappened { detail: "the connection ended before the answer" }
         an empty stream: MayHaveHappened { detail: "the connection ended before the answer" }
-        redirect: NotAsked { detail: "the server points to another address (HTTP 302), which is not followed; configure that address" }
-        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `headers` in its configuration" }
+        redirect: MayHaveHappened { detail: "the server points to another address (HTTP 302), which is not followed; configure that address" }
+        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `token_env` in its configuration" }
         too many: NotAsked { detail: "the server refused the request (HTTP 429)" }
         broken: MayHaveHappened { detail: "the server answered with HTTP 500" }
         endless JSON: MayHaveHappened { detail: "the answer has more than 16777216 bytes" }
-        endless stream: MayHaveHappened { detail: "no answer within 4.999995433s" }
+        endless stream: MayHaveHappened { detail: "no answer within 5000 ms" }
         refuses: answered (true): The server refused: not today[2J (code -32000)
         asks back: answered (true): The server asks for something more before it goes on, and is not answered. Nothing is known to have happened.
     "#]].assert_eq(&said);
@@ -90,7 +90,7 @@ async fn every_fault_of_a_connection_means_that_nothing_was_asked() {
         no JSON: NotAsked { detail: "the answer is not of the protocol" }
         a page: NotAsked { detail: "the answer is neither JSON nor a stream of events" }
         redirect: NotAsked { detail: "the server points to another address (HTTP 307), which is not followed; configure that address" }
-        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `headers` in its configuration" }
+        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `token_env` in its configuration" }
         broken: NotAsked { detail: "the server answered with HTTP 503" }
         endless: NotAsked { detail: "the answer has more than 16777216 bytes" }
         nobody: NotAsked { detail: "the server can't be reached: Connection refused (os error 111)" }
