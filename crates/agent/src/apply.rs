@@ -1,5 +1,6 @@
 //! `apply`: what happened becomes state. Total: what can't be is passed over.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::round::{Round, explain};
@@ -205,7 +206,8 @@ impl State {
             // What was said meanwhile becomes part of the conversation here: no round
             // is open, so that it never stands between a call and its result, and
             // whatever was said before the model is really asked is heard.
-            self.conversation.append(&mut self.queued);
+            let queued = std::mem::take(&mut self.queued);
+            self.join(queued);
         }
     }
 
@@ -335,13 +337,22 @@ impl State {
         }
         self.context.add(text.len() as u64);
         let (id_of_call, tool) = (call.call.clone(), call.tool.clone());
-        round.settle(call.index, ToolResult { effect: id, call: id_of_call, tool, status, text });
+        let labels = match outcome {
+            Outcome::Done(Product::Output(output)) => output.labels.clone(),
+            Outcome::Done(_)
+            | Outcome::Failed(_)
+            | Outcome::Cancelled
+            | Outcome::Unknown { .. } => BTreeSet::new(),
+        };
+        let (effect, call_id) = (id, id_of_call);
+        let result = ToolResult { effect, call: call_id, tool, status, text, labels };
+        round.settle(call.index, result);
         self.close_round();
     }
 
     pub(crate) fn close_round(&mut self) {
-        if let Some(mut results) = self.round.as_ref().and_then(Round::complete) {
-            self.conversation.append(&mut results);
+        if let Some(results) = self.round.as_ref().and_then(Round::complete) {
+            self.join(results);
             self.round = None;
         }
     }

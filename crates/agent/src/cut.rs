@@ -6,7 +6,7 @@
 //! way, nor an answer that a person gave: what is open is decided anew.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::round::Round;
@@ -37,6 +37,9 @@ pub struct Cut {
     pub ended: Option<TurnEnd>,
     /// What was spent. A fork has spent it too; a rewind takes nothing back.
     pub spent: Amounts,
+    /// What the conversation was made of, as far as that came from outside.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
     /// Tokens of the conversation, as the provider counted them at the last reply.
     pub counted_tokens: u64,
     /// Bytes that came since and were not counted.
@@ -89,6 +92,7 @@ impl State {
             waiting: waits.then(|| self.round.as_ref().map(Round::results).unwrap_or_default()),
             ended: self.ended.clone(),
             spent: self.spent,
+            labels: self.labels.clone(),
             counted_tokens: self.context.tokens,
             uncounted_bytes: self.context.bytes,
             replies: self.context.replies,
@@ -123,6 +127,8 @@ impl State {
         self.effects.clear();
         self.conversation.clone_from(&cut.conversation);
         self.queued.clone_from(&cut.queued);
+        // A person may go back to before something came in; the model can't.
+        self.labels.clone_from(&cut.labels);
         (self.turn, self.round, self.stuck, self.repeated) = (None, None, None, None);
         self.context = Context {
             tokens: cut.counted_tokens,

@@ -5,6 +5,7 @@
 //! journal is newer than itself.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use outrigger_policy::{RuleSetHash, Verdict};
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -254,6 +255,9 @@ pub struct ToolOutput {
     /// Bytes of output that the model does not see.
     #[serde(default)]
     pub hidden_bytes: u64,
+    /// Where its content came from, if that was outside; see [`crate::labels_of`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 /// Why an effect did not come about.

@@ -21,7 +21,9 @@ mod cut;
 mod decide;
 mod event;
 mod ids;
+mod labels;
 pub mod limits;
+mod outside;
 mod recover;
 mod round;
 mod sandboxes;
@@ -40,6 +42,8 @@ pub use event::{
     ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
+pub use labels::{OTHERS, labels_of};
+pub use outside::OutsideTool;
 pub use recover::Recover;
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace};

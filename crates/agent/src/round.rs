@@ -149,7 +149,14 @@ impl Round {
             let effect = self.proposed.get(&index).copied().unwrap_or_default();
             self.results.entry(index).or_insert_with(|| {
                 let (call, tool) = (call.id.clone(), call.name.clone());
-                Arc::new(ToolResult { effect, call, tool, status, text: why.to_owned() })
+                Arc::new(ToolResult {
+                    effect,
+                    call,
+                    tool,
+                    status,
+                    text: why.to_owned(),
+                    labels: BTreeSet::new(),
+                })
             });
         }
         ((self.results.len() - before) * why.len()) as u64

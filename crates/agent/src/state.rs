@@ -1,7 +1,7 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_policy::Approved;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 3;
+pub const FOLD: u32 = 4;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct State {
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
+    /// Where what reached the conversation came from, summaries or not. Only grows.
+    pub(crate) labels: BTreeSet<String>,
 }
 
 /// The running turn.

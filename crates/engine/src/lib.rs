@@ -38,7 +38,7 @@ pub use answer::Answering;
 pub use clock::{Clock, SystemClock};
 pub use collect::Collected;
 pub use cut::Moment;
-pub use engine::{Engine, Parts};
+pub use engine::{Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use facts::situation;
 pub use feed::{Feed, Live as LiveOutput, Notice};

@@ -4,6 +4,7 @@ mod audit;
 mod policy;
 mod sandbox;
 mod sessions;
+mod tools;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ pub(crate) use audit::{Audit, Verify};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 pub(crate) use sessions::Sessions;
+pub(crate) use tools::Tools;
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -75,6 +77,9 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Look at the tools of servers outside, and trust what they say of themselves.
+    #[command(subcommand)]
+    Tools(Tools),
     /// Check, explain and test the rules that every step is judged by.
     #[command(subcommand)]
     Policy(Policy),
@@ -234,6 +239,7 @@ impl Command {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Audit(asked) => asked.output(),
+            Self::Tools(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,

@@ -11,6 +11,7 @@ mod policy;
 mod run;
 mod sandbox;
 mod sessions;
+mod tools;
 
 use crate::cli::{Cli, Command, Sessions};
 use crate::exit::Outcome;
@@ -29,6 +30,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,
+        Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(asked) => of_sessions(&paths, asked).await,

@@ -57,6 +57,7 @@ fn cut(tape: &mut Tape) -> Cut {
             tool: text(tape),
             status: Status::Ok,
             text: text(tape),
+            labels: Default::default(),
         };
         [(u32::from(tape.below(4)), Arc::new(result))].into()
     });
@@ -70,6 +71,7 @@ fn cut(tape: &mut Tape) -> Cut {
         waiting,
         ended: None,
         spent: amounts(tape),
+        labels: [text(tape)].into(),
         counted_tokens: number(tape),
         uncounted_bytes: number(tape),
         replies: number(tape),

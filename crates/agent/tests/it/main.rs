@@ -10,6 +10,7 @@ mod context;
 mod cuts;
 mod garbage;
 mod golden;
+mod labels;
 mod ledger;
 mod limits;
 mod properties;

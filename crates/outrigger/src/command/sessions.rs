@@ -69,6 +69,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let mut summary = object(&row);
     summary["type"] = json!("session");
     summary["answer"] = json!(answer);
+    summary["labels"] = json!(state.labels());
     summary["steps"] = json!(state.spent().steps);
     summary["tokens"] = json!(state.spent().tokens);
     summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
@@ -77,6 +78,10 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let text =
         format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
     screen.note(Tone::Strong, text);
+    if !state.labels().is_empty() {
+        let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
+        screen.note(Tone::Detail, format!("labels: {}", labels.join(", ")));
+    }
     if let Some(path) = &patch {
         screen.note(Tone::Detail, format!("patch: {}", path.display()));
     }

@@ -16,6 +16,10 @@ mod demo;
 mod docker;
 mod faults;
 mod kill;
+#[expect(dead_code, reason = "these tests use a part of it")]
+#[path = "../../../mcp/tests/it/server.rs"]
+mod mcp;
+mod outside;
 mod policy;
 mod provider;
 mod run;

@@ -208,7 +208,7 @@ variants! { turn_end, TURN_ENDS, TurnEnd,
 }
 variants! { kind, KINDS, ToolKind,
     ToolKind::Execute => "execute", ToolKind::ReadFiles => "read files",
-    ToolKind::WriteFiles => "write files",
+    ToolKind::WriteFiles => "write files", ToolKind::Outside => "outside",
 }
 variants! { concurrency, CONCURRENCIES, Concurrency,
     Concurrency::Shared => "shared", Concurrency::Exclusive => "exclusive",
@@ -226,6 +226,7 @@ variants! { scope, SCOPES, Scope,
 }
 variants! { recovery, RECOVERIES, Recovery,
     Recovery::Repeat => "repeat", Recovery::Reattach => "reattach",
+    Recovery::Unknown => "recovery: unknown",
 }
 
 fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
