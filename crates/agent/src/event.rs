@@ -5,13 +5,14 @@
 //! journal is newer than itself.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Digest, Kept, Limit, Loss, Message, Reply, SandboxReady, Seen, Seq, Shortfall, Spec,
-    Status, TurnLimits,
+    Amounts, Cut, Digest, Kept, Limit, Loss, Message, Reply, SandboxReady, Seen, Seq, Shortfall,
+    Spec, Status, TurnLimits,
 };
 
 /// Version of the event format that this program writes.
@@ -131,6 +132,20 @@ pub enum Event {
     },
     /// The turn is over.
     TurnEnded(TurnEnd),
+    /// The session begins as another one stood. Always the second event.
+    Forked {
+        /// Who.
+        by: String,
+        /// Where the other one was cut.
+        cut: Arc<Cut>,
+    },
+    /// The session went back to where it stood before; what was spent stays spent.
+    Rewound {
+        /// Who.
+        by: String,
+        /// The cut of its own.
+        cut: Arc<Cut>,
+    },
 }
 
 /// What an effect does.
@@ -247,6 +262,9 @@ pub struct ToolOutput {
     /// Bytes of output that the model does not see.
     #[serde(default)]
     pub hidden_bytes: u64,
+    /// Where its content came from, if that was outside; see [`crate::labels_of`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 /// Why an effect did not come about.

@@ -18,10 +18,13 @@ mod approval;
 mod budget;
 mod compaction;
 mod conversation;
+mod cut;
 mod decide;
 mod event;
 mod ids;
+mod labels;
 pub mod limits;
+mod outside;
 mod price;
 mod recover;
 mod round;
@@ -36,12 +39,15 @@ pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
 };
+pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};
 pub use event::{
     Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
     ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
+pub use labels::{OTHERS, labels_of};
+pub use outside::OutsideTool;
 pub use price::Price;
 pub use recover::Recover;
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};

@@ -28,5 +28,7 @@ pub const MODEL_MS_MAX: u64 = 3_600_000;
 pub const CALL_MS_MAX: u64 = 60_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
+/// Characters of the name of a source in a label.
+pub const LABEL_CHARS_MAX: usize = 128;
 /// A day, as times are told.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;

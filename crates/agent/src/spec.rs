@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
 
-use crate::{AccountId, Approvals, Digest, Limit, Price, Raw, SandboxSpec};
+use crate::{AccountId, Approvals, Digest, Limit, OutsideTool, Price, Raw, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +104,9 @@ pub struct ToolSpec {
     /// How long a call of it may take, if it is killed after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
+    /// Where it is, if it is no tool of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideTool>,
 }
 
 /// How long a call may take until it is killed.
@@ -137,6 +140,8 @@ pub enum ToolKind {
     ReadFiles,
     /// Changes files.
     WriteFiles,
+    /// Whatever a server of somebody else does.
+    Outside,
 }
 
 /// Whether a tool may run beside other calls of the same reply.
@@ -159,6 +164,8 @@ pub enum Recovery {
     /// It is known to the sandbox by its exec id: ask for it again in the same
     /// generation; in another one its outcome is unknown.
     Reattach,
+    /// Nobody can be asked whether it was done: its outcome is unknown.
+    Unknown,
 }
 
 /// Limits of one turn.

@@ -9,7 +9,7 @@ use outrigger_policy::{Approved, RuleSetHash};
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Limit, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
+    Amounts, Asked, Call, Item, Kept, Limit, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
     ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
@@ -40,11 +40,16 @@ pub struct State {
     #[serde(default)]
     pub(crate) soft_lifted: BTreeSet<String>,
     pub(crate) spent: Amounts,
+    /// What of that was spent by the session that this one is a fork of.
+    #[serde(default)]
+    pub(crate) inherited: Amounts,
     /// Sandboxes that were ready once, whether they live or not.
     pub(crate) sandboxes: BTreeMap<String, Known>,
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
+    /// Where what reached the conversation came from, summaries or not. Only grows.
+    pub(crate) labels: BTreeSet<String>,
 }
 
 /// The running turn.
@@ -67,6 +72,13 @@ pub(crate) struct Context {
     pub(crate) replies: u64,
     /// The provider said that it is too long.
     pub(crate) overflowed: bool,
+}
+
+impl Context {
+    /// So many bytes more that nobody counted.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }
 
 /// An effect that is not settled.
@@ -154,6 +166,12 @@ impl State {
         self.sandboxes.get(name).map(|known| &known.ready)
     }
 
+    /// Whether a sandbox is still to go back to what was kept of it.
+    #[must_use]
+    pub fn is_set_back(&self, name: &str) -> bool {
+        self.sandboxes.get(name).is_some_and(|known| known.lost == Some(Loss::SetBack))
+    }
+
     /// The session's living sandboxes.
     pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &SandboxReady)> {
         let living = self.sandboxes.iter().filter(|(_, known)| known.lost.is_none());
@@ -222,6 +240,12 @@ impl State {
     #[must_use]
     pub fn spent(&self) -> Amounts {
         self.spent
+    }
+
+    /// What the accounts above it are charged: what it spent itself.
+    #[must_use]
+    pub fn charged(&self) -> Amounts {
+        self.spent.minus(self.inherited)
     }
 
     /// What may be spent in all.

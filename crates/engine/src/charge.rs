@@ -58,7 +58,9 @@ impl Engine {
             _ => None,
         };
         let started: Vec<Seq> = events.iter().filter_map(started).collect();
-        let settled = events.iter().any(|event| matches!(event, Event::Settled { .. }));
+        let settled =
+            |event: &Event| matches!(event, Event::Settled { .. } | Event::Rewound { .. });
+        let settled = events.iter().any(settled);
         if started.is_empty() && !settled {
             return None;
         }
@@ -79,7 +81,7 @@ impl Engine {
             account,
         };
         let levels = state.accounts().into_iter().map(level).collect();
-        let (spent, reserved) = (state.spent(), state.reserved());
+        let (spent, reserved) = (state.charged(), state.reserved());
         Charge { spent, reserved, levels, starts: false, unpriced: false }
     }
 

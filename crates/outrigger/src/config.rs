@@ -8,16 +8,19 @@ mod model;
 mod policy;
 mod range;
 mod sandbox;
+mod tools;
 
 use outrigger_engine::Usual;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::model::Tokens;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
+use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
@@ -25,6 +28,7 @@ pub(crate) use self::budget::{Budget, BudgetFile, Dollars};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
+pub(crate) use self::tools::Server;
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -39,6 +43,7 @@ pub(crate) struct File {
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
     pub(crate) budget: BudgetFile,
+    pub(crate) tools: BTreeMap<ServerName, ServerFile>,
 }
 
 /// Where the Docker backend finds its engine and what its sandboxes are made from.
@@ -94,6 +99,8 @@ pub(crate) struct Config {
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
     pub(crate) budget: Budget,
+    /// Servers outside whose tools sessions have, by name.
+    pub(crate) tools: BTreeMap<String, Server>,
 }
 
 /// Reads a configuration file. Its errors name the file, the line and the allowed keys.
@@ -147,8 +154,17 @@ impl Config {
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _, budget: _ } =
-            file;
+        let File {
+            model: _,
+            limits,
+            sandbox,
+            docker,
+            workspace,
+            notify,
+            policy: _,
+            tools,
+            budget: _,
+        } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -167,6 +183,7 @@ impl Config {
         own.socket = docker.socket.or(own.socket.take());
         own.runtime = docker.runtime.or(own.runtime.take());
         own.image = docker.image.or(own.image.take());
+        self::tools::absorb(&mut self.tools, tools)?;
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
     }
 
@@ -198,6 +215,7 @@ impl Default for Config {
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
             budget: Budget::default(),
+            tools: BTreeMap::new(),
         }
     }
 }

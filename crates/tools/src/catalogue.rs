@@ -70,7 +70,7 @@ impl Tool {
     pub(crate) fn spec(&self, sandbox: &str) -> ToolSpec {
         let (concurrency, recovery) = match self.kind {
             ToolKind::ReadFiles => (Concurrency::Shared, Recovery::Repeat),
-            ToolKind::Execute | ToolKind::WriteFiles => {
+            ToolKind::Execute | ToolKind::WriteFiles | ToolKind::Outside => {
                 (Concurrency::Exclusive, Recovery::Reattach)
             }
         };
@@ -90,6 +90,7 @@ impl Tool {
                 most_ms: limits::TIMEOUT_MS_MAX,
                 cpu_millis: Spec::default().cpu_millis_max,
             }),
+            outside: None,
         }
     }
 }

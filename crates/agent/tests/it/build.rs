@@ -6,6 +6,7 @@ use outrigger_agent::{
     SessionId, Spec, Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(crate) const MODEL_OUTPUT_TOKENS: u64 = 100;
@@ -29,6 +30,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         sandbox: Some("work".to_owned()),
         built_in: None,
         deadline: None,
+        outside: None,
     }
 }
 
@@ -110,6 +112,7 @@ pub(crate) fn output(text: &str) -> Outcome {
         text,
         exit_code,
         hidden_bytes: 0,
+        labels: BTreeSet::new(),
     }))
 }
 

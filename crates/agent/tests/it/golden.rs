@@ -42,3 +42,11 @@ fn money_accounts_and_soft_limits_of_format_3() {
     let (shown, state) = ([5, 7, 12], expect_file!["../golden/v3-budget.state.txt"]);
     check(include_str!("../golden/v3-budget.jsonl"), &shown, &state);
 }
+
+#[test]
+fn tools_outside_and_labels_of_format_3() {
+    assert_eq!(FORMAT, 3, "a new format needs a golden journal of its own");
+    // In the middle of the round, and after it.
+    let shown = [12, 15];
+    check(include_str!("../golden/v3.jsonl"), &shown, &expect_file!["../golden/v3.state.txt"]);
+}

@@ -6,6 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::{Invocation, Took};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::live::{Completed, Live, Lost};
@@ -55,7 +56,12 @@ impl Engine {
 }
 
 /// What a call cost. Of one whose outcome is not known, the worst case.
-fn spent(outcome: &Outcome, took: Option<Took>, passed_ms: u64, reserved: Amounts) -> Amounts {
+pub(super) fn spent(
+    outcome: &Outcome,
+    took: Option<Took>,
+    passed_ms: u64,
+    reserved: Amounts,
+) -> Amounts {
     let step = Amounts { steps: 1, ..Amounts::default() };
     match (outcome, took) {
         (Outcome::Unknown { .. }, _) => reserved,
@@ -187,6 +193,7 @@ fn not_run(reason: &str) -> Outcome {
         text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
         exit_code: None,
         hidden_bytes: 0,
+        labels: BTreeSet::new(),
     }))
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         sandbox: Some("work".into()),
         built_in: None,
         deadline: None,
+        outside: None,
     };
     vec![
         tool(
@@ -87,6 +88,7 @@ pub(crate) fn result(call: &str, status: Status, text: &str) -> Item {
         tool: "execute".into(),
         status,
         text: text.into(),
+        labels: Default::default(),
     }))
 }
 
