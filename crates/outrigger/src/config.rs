@@ -25,7 +25,7 @@ use crate::{cli, limits};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
-pub(crate) use self::tools::Server;
+pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -138,6 +138,7 @@ impl Config {
             config.model.overlay(file.model.clone());
             config.absorb(file)?;
         }
+        self::tools::check(&config.tools, &config.sandboxes)?;
         config.model.overlay(ModelFile::flags(flags));
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
         config.tokens_max = more.max_tokens.unwrap_or(config.tokens_max);
@@ -166,6 +167,12 @@ impl Config {
         own.image = docker.image.or(own.image.take());
         self::tools::absorb(&mut self.tools, tools)?;
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
+    }
+
+    /// The sandboxes in which the session's own tools act: in the others a server runs.
+    pub(crate) fn working(&self) -> impl Iterator<Item = &Sandbox> {
+        let taken = |name: &str| self.tools.values().any(|server| server.sandbox() == Some(name));
+        self.sandboxes.iter().filter(move |sandbox| !taken(&sandbox.name))
     }
 
     /// How long what no session names is kept.

@@ -30,7 +30,8 @@ pub(crate) async fn calling(
     held_to: &Digest,
 ) -> Result<Answered, Fault> {
     let key = "the-key";
-    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, sandbox: None }).await
+    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox: None })
+        .await
 }
 
 pub(crate) fn text(answered: &Answered) -> &str {
