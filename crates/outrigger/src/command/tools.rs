@@ -34,7 +34,7 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
             .iter()
             .map(|survey| {
                 let name = &survey.server.name;
-                let tools = survey.pins.as_ref().map(|pins| objects(pins)).unwrap_or_default();
+                let tools = survey.pins.as_ref().map(objects).unwrap_or_default();
                 let error = survey.pins.as_ref().err();
                 json!({ "server": name, "address": survey.server.address(), "error": error, "tools": tools })
             })

@@ -36,7 +36,7 @@ for line in sys.stdin:
                     return open("/proc/" + pid + "/comm").read()
                 except OSError:
                     return ""
-            running = [pid for pid in os.listdir("/proc") if named(pid) == "python3\n"]
+            running = [pid for pid in os.listdir("/proc") if pid.isdigit() and named(pid) == "python3\n"]
             text = " ".join(sorted(os.environ)) + " %s %d %d" % (
                 os.listdir("/workspace"), len(os.listdir("/tmp")), len(running))
         result = {"content": [{"type": "text", "text": text}]}
