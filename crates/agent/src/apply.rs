@@ -70,6 +70,8 @@ impl State {
             Event::Cancelled { .. } => self.cancelled = true,
             Event::Resumed { budget, turn, .. } => self.resumed(*budget, *turn, record.at_ms),
             Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
+            Event::Forked { cut, .. } => self.forked(cut, record.seq, record.at_ms),
+            Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
         }
         self
     }
@@ -80,7 +82,7 @@ impl State {
             self.budget = spec.budget;
             self.limits = Some(spec.turn);
             self.spec = Some(Arc::clone(spec));
-            self.context.bytes += self.fixed_bytes();
+            self.context.add(self.fixed_bytes());
         }
     }
 
@@ -137,11 +139,11 @@ impl State {
     }
 
     fn enqueue(&mut self, item: Item, bytes: usize) {
-        self.context.bytes += bytes as u64;
+        self.context.add(bytes as u64);
         self.queued.push(item);
     }
 
-    fn begin_turn(&mut self, at_ms: u64) {
+    pub(crate) fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
             self.turn = Some(Turn { since_ms: at_ms, steps: 0, followed: false });
             self.ended = None;
@@ -259,13 +261,13 @@ impl State {
         let usage = &reply.usage;
         if usage.input_tokens == 0 {
             // Not counted by the provider, as some do: the estimate goes on.
-            self.context.bytes += reply.bytes();
+            self.context.add(reply.bytes());
         } else {
             self.context.tokens = usage.input_tokens.saturating_add(usage.output_tokens);
             // What was said while the model thought was not in the request.
             self.context.bytes = compaction::bytes(&self.queued);
         }
-        self.context.replies += 1;
+        self.context.replies = self.context.replies.saturating_add(1);
         self.context.overflowed = false;
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
@@ -273,7 +275,7 @@ impl State {
         self.conversation.push(Item::Reply(Arc::clone(&reply)));
         if let (Stop::Refused(reason), Some(round)) = (&reply.stop, &mut self.round) {
             // What a refused reply had asked for before it was refused is not done.
-            self.context.bytes += round.abandon(Status::Denied, REFUSED);
+            self.context.add(round.abandon(Status::Denied, REFUSED));
             self.close_round();
             self.stick(TurnEnd::Refused { reason: reason.clone() });
         }
@@ -333,7 +335,7 @@ impl State {
         if round.is_amended(call, id) {
             return;
         }
-        self.context.bytes += text.len() as u64;
+        self.context.add(text.len() as u64);
         let (id_of_call, tool) = (call.call.clone(), call.tool.clone());
         let labels = match outcome {
             Outcome::Done(Product::Output(output)) => output.labels.clone(),
@@ -348,7 +350,7 @@ impl State {
         self.close_round();
     }
 
-    fn close_round(&mut self) {
+    pub(crate) fn close_round(&mut self) {
         if let Some(results) = self.round.as_ref().and_then(Round::complete) {
             self.join(results);
             self.round = None;
@@ -368,7 +370,7 @@ impl State {
         self.ended = Some(end.clone());
         if matches!(end, TurnEnd::Interrupted | TurnEnd::Cancelled) {
             if let Some(round) = &mut self.round {
-                self.context.bytes += round.abandon(Status::Denied, STOPPED);
+                self.context.add(round.abandon(Status::Denied, STOPPED));
             }
             self.close_round();
         }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status, TurnLimits,
+    Amounts, Cut, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status,
+    TurnLimits,
 };
 
 /// Version of the event format that this program writes.
@@ -124,6 +125,20 @@ pub enum Event {
     },
     /// The turn is over.
     TurnEnded(TurnEnd),
+    /// The session begins as another one stood. Always the second event.
+    Forked {
+        /// Who.
+        by: String,
+        /// Where the other one was cut.
+        cut: Arc<Cut>,
+    },
+    /// The session went back to where it stood before; what was spent stays spent.
+    Rewound {
+        /// Who.
+        by: String,
+        /// The cut of its own.
+        cut: Arc<Cut>,
+    },
 }
 
 /// What an effect does.

@@ -17,6 +17,7 @@ mod approval;
 mod budget;
 mod compaction;
 mod conversation;
+mod cut;
 mod decide;
 mod event;
 mod ids;
@@ -34,6 +35,7 @@ pub use budget::Amounts;
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
 };
+pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};
 pub use event::{
     Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,

@@ -119,6 +119,20 @@ impl Round {
         self.amended.get(&call.index).is_some_and(|amended| amended.of == effect)
     }
 
+    /// The results that there are, by index.
+    pub(crate) fn results(&self) -> BTreeMap<u32, Arc<ToolResult>> {
+        self.results.clone()
+    }
+
+    /// With results that calls have already: those are not proposed again.
+    pub(crate) fn with_results(mut self, results: &BTreeMap<u32, Arc<ToolResult>>) -> Self {
+        for (index, result) in results.range(..self.count) {
+            self.proposed.insert(*index, result.effect);
+            self.results.insert(*index, Arc::clone(result));
+        }
+        self
+    }
+
     pub(crate) fn fault(&self, index: u32) -> Option<&CallFault> {
         self.faults.get(&index)
     }

@@ -9,8 +9,8 @@ use outrigger_policy::Approved;
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Place, SandboxReady, Seen, Seq, Spec, ToolCall, ToolSpec,
-    TurnEnd, TurnLimits, Work, limits,
+    Amounts, Asked, Call, Item, Kept, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
+    ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -66,6 +66,13 @@ pub(crate) struct Context {
     pub(crate) replies: u64,
     /// The provider said that it is too long.
     pub(crate) overflowed: bool,
+}
+
+impl Context {
+    /// So many bytes more that nobody counted.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }
 
 /// An effect that is not settled.
@@ -148,6 +155,12 @@ impl State {
     #[must_use]
     pub fn last_ready(&self, name: &str) -> Option<&SandboxReady> {
         self.sandboxes.get(name).map(|known| &known.ready)
+    }
+
+    /// Whether a sandbox is still to go back to what was kept of it.
+    #[must_use]
+    pub fn is_set_back(&self, name: &str) -> bool {
+        self.sandboxes.get(name).is_some_and(|known| known.lost == Some(Loss::SetBack))
     }
 
     /// The session's living sandboxes.

@@ -8,10 +8,13 @@ use outrigger_engine::Engine;
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{
-    Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified,
+    Before, Cached, Error, Journal, Page, SessionRow, Snapshot, Summary, Verified,
 };
 use std::sync::{Arc, Mutex};
 
+use crate::disk::Disorder;
+use crate::store::{Batch, Store};
+use crate::tally::Happening;
 use crate::world::SANDBOX;
 
 /// What befalls a process, and where.
@@ -40,6 +43,22 @@ pub(crate) enum Death {
 const OTHER: &str = "person:other";
 
 impl Death {
+    /// The same for a process that comes after one with so many writes, if that one did
+    /// not get there.
+    pub(crate) fn after_writes(self, writes: u64) -> Option<Self> {
+        let later = |at: u64| at.checked_sub(writes);
+        Some(match self {
+            Self::Never => return None,
+            Self::Before(at) => Self::Before(later(at)?),
+            Self::After(at) => Self::After(later(at)?),
+            Self::Overtaken(at) => Self::Overtaken(later(at)?),
+            Self::Interrupted(at) => Self::Interrupted(later(at)?),
+            Self::Cancelled(at) => Self::Cancelled(later(at)?),
+            Self::Lost(at, disk) => Self::Lost(later(at)?, disk),
+            Self::Suspended(at, how) => Self::Suspended(later(at)?, how),
+        })
+    }
+
     /// What somebody else appends right before a write.
     fn foreign(self, write: u64) -> Option<Event> {
         let by = || OTHER.to_owned();
@@ -61,9 +80,11 @@ impl Death {
 /// The journal as one process sees it.
 #[derive(Debug)]
 pub(crate) struct Mortal {
-    inner: Memory,
+    store: Store,
     sandboxes: Fake,
     death: Death,
+    /// What the store does wrong, if anything.
+    disorder: Option<Disorder>,
     progress: Mutex<Progress>,
 }
 
@@ -74,20 +95,68 @@ struct Progress {
 }
 
 impl Mortal {
-    pub(crate) fn new(inner: Memory, sandboxes: Fake, death: Death) -> Self {
-        Self { inner, sandboxes, death, progress: Mutex::default() }
+    pub(crate) fn new(
+        store: Store,
+        sandboxes: Fake,
+        death: Death,
+        disorder: Option<Disorder>,
+    ) -> Self {
+        Self { store, sandboxes, death, disorder, progress: Mutex::default() }
     }
 
     pub(crate) fn writes(&self) -> u64 {
-        self.progress.lock().expect("no writer panics").writes
+        self.progress().writes
     }
 
     pub(crate) fn is_dead(&self) -> bool {
-        self.progress.lock().expect("no writer panics").dead
+        self.progress().dead
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().expect("no writer panics")
     }
 
     fn alive(&self) -> Result<(), Error> {
         if self.is_dead() { Err(dead()) } else { Ok(()) }
+    }
+
+    /// Whether the store did something wrong, so that the process may stop with an error.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        self.disorder.as_ref().is_some_and(Disorder::struck)
+    }
+
+    fn die(&self, how: Happening) -> Error {
+        self.progress().dead = true;
+        self.store.witness.count(how);
+        dead()
+    }
+
+    /// What is to happen at this write before it.
+    async fn befall(&self, write: u64, batch: &Batch) -> Result<(), Error> {
+        if let Some(event) = self.death.foreign(write) {
+            if matches!(event, Event::Said(_)) {
+                self.store.witness.count(Happening::Steered);
+            }
+            let summary = Summary::default();
+            self.store.write(Batch { events: vec![event], summary, ..batch.clone() }).await?;
+        }
+        let id = || Engine::sandbox_id(&batch.session, SANDBOX);
+        match self.death {
+            Death::Lost(at, disk) if at == write => {
+                self.sandboxes.lose(&id(), disk);
+                self.store.witness.count(match disk {
+                    Disk::Kept => Happening::LostLife,
+                    Disk::Dropped => Happening::LostDisk,
+                });
+            }
+            Death::Suspended(at, how) if at == write => {
+                if self.sandboxes.suspend(&id(), how).await.is_ok() {
+                    self.store.witness.count(Happening::Suspended);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -108,44 +177,39 @@ impl Journal for Mortal {
     ) -> Result<Seq, Error> {
         self.alive()?;
         let write = {
-            let mut progress = self.progress.lock().expect("no writer panics");
-            let write = progress.writes;
+            let mut progress = self.progress();
             progress.writes += 1;
-            if self.death == Death::Before(write) {
-                progress.dead = true;
-                return Err(dead());
-            }
-            write
+            progress.writes - 1
         };
-        if let Some(event) = self.death.foreign(write) {
-            self.inner.append(session, after, at_ms, vec![event], Summary::default()).await?;
+        if self.death == Death::Before(write) {
+            return Err(self.die(Happening::KilledBefore));
         }
-        if let Death::Lost(at, disk) = self.death
-            && at == write
-        {
-            self.sandboxes.lose(&Engine::sandbox_id(session, SANDBOX), disk);
-        }
-        if let Death::Suspended(at, how) = self.death
-            && at == write
-        {
-            drop(self.sandboxes.suspend(&Engine::sandbox_id(session, SANDBOX), how).await);
-        }
-        let appended = self.inner.append(session, after, at_ms, events, summary).await;
+        let batch = Batch { session: session.clone(), after, at_ms, events, summary };
+        self.befall(write, &batch).await?;
+        let appended = match &self.disorder {
+            None => self.store.write(batch).await,
+            Some(disorder) => match disorder.append(&self.store, batch).await {
+                Ok(appended) => appended,
+                Err(()) => return Err(self.die(Happening::Torn)),
+            },
+        };
         if self.death == Death::After(write) {
-            self.progress.lock().expect("no writer panics").dead = true;
-            return Err(dead());
+            return Err(self.die(Happening::KilledAfter));
         }
         appended
     }
 
     async fn load(&self, session: &SessionId, after: Seq) -> Result<Page, Error> {
         self.alive()?;
-        self.inner.load(session, after).await
+        if let Some(disorder) = &self.disorder {
+            disorder.read().await;
+        }
+        self.store.read(session, after).await
     }
 
     async fn head(&self, session: &SessionId) -> Result<Seq, Error> {
         self.alive()?;
-        self.inner.head(session).await
+        self.store.inner.head(session).await
     }
 
     async fn sessions(
@@ -153,18 +217,18 @@ impl Journal for Mortal {
         before: Option<Before>,
         limit: usize,
     ) -> Result<Vec<SessionRow>, Error> {
-        self.inner.sessions(before, limit).await
+        self.store.inner.sessions(before, limit).await
     }
 
     async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
-        self.inner.keep_snapshot(session, snapshot).await
+        self.store.inner.keep_snapshot(session, snapshot).await
     }
 
     async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
-        self.inner.snapshot(session, version).await
+        self.store.inner.snapshot(session, version).await
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
-        self.inner.verify(session).await
+        self.store.inner.verify(session).await
     }
 }

@@ -1,10 +1,9 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Failure, Outcome, Phase, Record, Seq, Work};
-use outrigger_policy::Verdict;
-use std::collections::{BTreeMap, BTreeSet};
+use outrigger_agent::{Event, Failure, Outcome, Record, Seq};
+use std::collections::BTreeSet;
 
-use crate::world::{World, fold};
+use crate::world::World;
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,9 +23,30 @@ pub enum Violation {
     /// More was reserved than the budget has.
     #[error("effect {0} was started beyond the budget")]
     Overspent(Seq),
+    /// An effect was started, or begun, although the rules in force there do not let it.
+    #[error("effect {0} was begun although the rules do not permit it")]
+    Forbidden(Seq),
+    /// Something was done before it was durable that it is about to be.
+    #[error("`{0}` was begun without a durable intent")]
+    NoIntent(String),
+    /// An effect was begun after it was over.
+    #[error("effect {0} was begun after it was settled")]
+    BegunAfterEnd(Seq),
+    /// Something was appended at a place that was not the end of the journal.
+    #[error("an append after {0} went past the fence")]
+    Unfenced(Seq),
+    /// The provider charges more tokens than the session's budget knows of.
+    #[error("{burnt} tokens were used, and fewer are spent and reserved")]
+    Undercharged {
+        /// How many.
+        burnt: u64,
+    },
     /// The journal's chain does not verify.
     #[error("the journal does not verify")]
     Broken,
+    /// Somebody answered about an effect that was answered before, or is over.
+    #[error("effect {0} could be answered twice")]
+    AnsweredTwice(Seq),
     /// The session neither ended nor waits for a named reason.
     #[error("the session was started {0} times and still does not wait")]
     Livelock(u32),
@@ -71,40 +91,17 @@ pub enum Violation {
     Engine(String),
 }
 
-/// Checks a run.
+/// Checks a run that is over; what the witness saw on the way included.
 pub(crate) async fn check(world: &World, records: &[Record]) -> Result<(), Violation> {
-    ledger(records)?;
-    budget(records)?;
+    world.witness.verdict()?;
     nothing_twice(world)?;
     if !world.verify().await {
         return Err(Violation::Broken);
     }
-    Ok(())
-}
-
-fn ledger(records: &[Record]) -> Result<(), Violation> {
-    let mut permitted = BTreeSet::new();
-    let mut open = BTreeMap::new();
-    for record in records {
-        match &record.event {
-            Event::Proposed(work) => {
-                open.insert(record.seq, work);
-            }
-            Event::Decided { effect, verdict, .. } => {
-                if matches!(verdict, Verdict::Permit { .. }) {
-                    permitted.insert(*effect);
-                } else {
-                    permitted.remove(effect);
-                }
-            }
-            Event::Started { effect, .. } if !permitted.contains(effect) => {
-                return Err(Violation::Undecided(*effect));
-            }
-            Event::Settled { effect, .. } => {
-                open.remove(effect).ok_or(Violation::SettledTwice(*effect))?;
-            }
-            _ => {}
-        }
+    // Nothing came into the journal past the witness.
+    let head = records.last().map(|record| record.seq).unwrap_or_default();
+    if head != world.witness.head() {
+        return Err(Violation::Unfenced(head));
     }
     Ok(())
 }
@@ -126,26 +123,14 @@ pub(crate) fn check_undisturbed(records: &[Record]) -> Result<(), Violation> {
     Ok(())
 }
 
-fn budget(records: &[Record]) -> Result<(), Violation> {
-    let mut overspent = None;
-    fold(records, |record, state| {
-        let Event::Started { effect, .. } = &record.event else { return };
-        let asks = state.effect(*effect).is_some_and(|open| {
-            open.work == Work::AskModel && matches!(open.phase, Phase::Started { .. })
-        });
-        let reserved = state.reserved_for(*effect);
-        if asks && !state.spent().plus(reserved).fits(state.budget()) {
-            overspent.get_or_insert(*effect);
-        }
-    });
-    overspent.map_or(Ok(()), |effect| Err(Violation::Overspent(effect)))
-}
-
 fn nothing_twice(world: &World) -> Result<(), Violation> {
     let mut seen = BTreeSet::new();
     let starts = world.sandboxes.starts();
     for start in &starts {
-        if !seen.insert(start) {
+        // Not in another life of its sandbox either, unless it only fills a workspace.
+        let effect = start.exec.as_str().starts_with(world.session.as_str());
+        let life = (!effect).then_some(&start.generation);
+        if !seen.insert((&start.exec, life)) {
             return Err(Violation::StartedTwice(format!("{start:?}")));
         }
     }

@@ -6,18 +6,29 @@
 //! turn machine, the rules and the tools in it are the real ones. A seed says
 //! everything: the same seed gives the same run. Must never touch the machine.
 //!
-//! Read first: [`check_seed`].
+//! Read first: [`Sim::check`].
 
 #![forbid(unsafe_code)]
 
+mod backend;
 mod crash;
+mod disk;
 mod invariants;
+mod ledger;
 pub mod limits;
 mod model;
+mod people;
+mod rules;
 mod scenario;
 mod shape;
 mod stopped;
+mod store;
+mod storm;
+mod tally;
+mod witness;
 mod world;
 
 pub use invariants::Violation;
-pub use scenario::{Report, check_seed};
+pub use scenario::{Failed, Plans, Report, Sim};
+pub use store::Without;
+pub use tally::{Happening, Tally};

@@ -10,6 +10,8 @@ pub(crate) const STARTS_MAX: u32 = 64;
 pub(crate) const COMMAND_MS_MAX: u64 = 400;
 /// Longest reply of the simulated model.
 pub(crate) const REPLY_MS_MAX: u64 = 300;
+/// From a question to a person until the answer.
+pub(crate) const ANSWER_MS: u64 = 3 * 24 * 3_600_000;
 /// Moments between writes at which each seed kills the harness.
 pub(crate) const MOMENTS: u64 = 3;
 /// From the question to the model until an idle sandbox is frozen: within most replies.
@@ -25,6 +27,33 @@ pub(crate) const LOSSES: u64 = 1;
 /// When a seed's first turn is over at the latest, counted from its beginning, as far
 /// as moments are chosen.
 pub(crate) const MOMENT_MS_MAX: u64 = 1_500;
+
+/// What a store needs for an append or a read, mostly; a slow one.
+pub(crate) const STORE_MS_MAX: u64 = 40;
+pub(crate) const STORE_SLOW_MS_MAX: u64 = 3_000;
+/// What a backend needs for a request, mostly; one that hangs.
+pub(crate) const BACKEND_MS_MAX: u64 = 20;
+pub(crate) const HANG_MS_MAX: u64 = 60_000;
+/// Model calls that fail in a storm, of 256.
+pub(crate) const MODEL_FAILS_OF_256: u8 = 4;
+/// After how long a question is denied, where it ever is.
+pub(crate) const EXPIRE_MS: u64 = 24 * 3_600_000;
+/// How late an intent becomes durable where that safeguard is taken away.
+pub(crate) const INTENT_LATE_MS: u64 = 25;
+/// Storms that each seed goes through.
+pub(crate) const STORMS: u64 = 3;
+/// Hosts that drive one session at the same moment.
+pub(crate) const HOSTS_MAX: usize = 3;
+/// Lives of one host in one round of a storm.
+pub(crate) const LIVES_MAX: u64 = 3;
+/// Rounds of a storm in which something goes wrong.
+pub(crate) const STORMY_ROUNDS: u32 = 2;
+/// How long a storm lasts, as far as moments are chosen.
+pub(crate) const STORM_MS_MAX: u64 = 4_000;
+/// Plans of each seed that are drawn from all that there are, unless every one is run.
+pub(crate) const PLANS_DRAWN: usize = 8;
+/// Seeds after which everything that can happen has happened, or the run shows nothing.
+pub const COVERED_SEEDS: u64 = 200;
 
 /// All measurements together.
 pub const BENCH_MS_MAX: u64 = 300_000;

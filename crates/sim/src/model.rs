@@ -4,19 +4,25 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, Usage};
-use outrigger_model::{Description, Error, Frames, Model, Request};
+use outrigger_model::{Cause, Description, Error, Frames, Model, Request};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::limits;
+use crate::tally::Happening;
+use crate::witness::Witness;
 
 #[derive(Debug)]
 pub(crate) struct Simulated {
     seed: u64,
     description: Description,
+    witness: Arc<Witness>,
+    /// When it fails is drawn from it, if it ever does.
+    mood: Option<Mutex<fastrand::Rng>>,
 }
 
 impl Simulated {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, witness: Arc<Witness>, mood: Option<fastrand::Rng>) -> Self {
         let description = Description {
             name: "simulated".to_owned(),
             provider: "simulated".to_owned(),
@@ -25,7 +31,7 @@ impl Simulated {
             context_tokens: 200_000,
             output_tokens_max: 4_000,
         };
-        Self { seed, description }
+        Self { seed, description, witness, mood: mood.map(Mutex::new) }
     }
 
     fn parts(&self, spoken: u64) -> Vec<Part> {
@@ -46,7 +52,7 @@ impl Simulated {
 fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
     let id = format!("call_{spoken}_{index}");
     let word = format!("w{spoken}.{index}");
-    let (name, arguments) = match rng.u8(..12) {
+    let (name, arguments) = match rng.u8(..13) {
         0..=3 => ("execute", format!(r#"{{"command":"append /workspace/log {word}"}}"#)),
         4 => {
             let ms = rng.u64(1..limits::COMMAND_MS_MAX);
@@ -66,6 +72,15 @@ fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
         8 => ("read_file", r#"{"file_path":"/workspace/log"}"#.to_owned()),
         9 => ("ls", r#"{"path":"/workspace"}"#.to_owned()),
         10 => ("execute", r#"{"command": "#.to_owned()),
+        11 => {
+            let ms = rng.u64(1..limits::COMMAND_MS_MAX);
+            (
+                "execute",
+                format!(
+                    r#"{{"command":"append /workspace/log {word}; sleep 999","timeout":{ms}}}"#
+                ),
+            )
+        }
         _ => ("teleport", "{}".to_owned()),
     };
     Call { id, name: name.to_owned(), arguments }
@@ -82,10 +97,25 @@ impl Model for Simulated {
         let spoken = replies.count() as u64;
         let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken)
             .u64(..limits::REPLY_MS_MAX);
+        // Every third reply is as long as it may get, and what was said is read again: as
+        // much as the engine expects, but for what came from elsewhere.
+        let output = |reply| if reply % 3 == 1 { request.output_tokens_max } else { 20 };
+        let input_tokens = 100 + (0..spoken).map(output).sum::<u64>();
+        let usage = Usage { input_tokens, output_tokens: output(spoken), ..Usage::default() };
+        let fails = self.mood.as_ref().is_some_and(|mood| {
+            mood.lock().expect("nobody panics who draws").u8(..) < limits::MODEL_FAILS_OF_256
+        });
+        // It is charged whether anybody waits for it or not.
+        let charged = usage.input_tokens + usage.output_tokens;
+        self.witness.asked(if fails { 0 } else { charged });
         tokio::time::sleep(Duration::from_millis(wait)).await;
+        if fails {
+            self.witness.count(Happening::ModelFailed);
+            let (provider, message) = ("simulated".to_owned(), "simulated".to_owned());
+            let cause = Cause { provider, attempts: 1, status: None, message };
+            return Err(Error::Unavailable(cause));
+        }
         let parts = self.parts(spoken);
-        let usage =
-            Usage { input_tokens: 100 + 50 * spoken, output_tokens: 20, ..Usage::default() };
         let origin = Origin {
             api: "simulated".to_owned(),
             provider: "simulated".to_owned(),

@@ -1,82 +1,215 @@
-//! One seed: a calm run, then the same run killed at every write and at some
-//! moments between writes, overtaken by somebody else at every write, and, at a few
-//! places, stopped, ended, or bereft of its sandbox.
+//! One seed: a calm run, then the same run with deaths at writes and at moments between
+//! them, overtaken by somebody else, stopped, ended, suspended, bereft of its sandbox,
+//! and through storms, in which all of that happens at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use outrigger_agent::Park;
 use outrigger_sandbox::Suspend;
 use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
 use crate::invariants::{check, check_undisturbed};
+use crate::rules::Books;
 use crate::shape::shape;
-use crate::world::{Ended, Fate, World, few_tokens};
-use crate::{Violation, limits, stopped};
+use crate::store::Without;
+use crate::tally::Tally;
+use crate::witness::Told;
+use crate::world::{Ended, Fate, How, World, few_tokens, fold};
+use crate::{Violation, limits, stopped, storm};
 
 /// What a seed came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Runs, the calm one included.
     pub runs: u64,
-    /// Times that a harness was killed.
-    pub kills: u64,
     /// Events of the calm run.
     pub events: u64,
+    /// What happened in all of them.
+    pub tally: Tally,
 }
 
-/// Checks everything of one seed, on its own paused clock.
-///
-/// # Errors
-/// The first invariant that does not hold, with where the harness was killed.
-pub fn check_seed(seed: u64) -> Result<Report, (String, Violation)> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let runtime = runtime.expect("a runtime without input and output needs nothing");
-    runtime.block_on(check_all(seed))
-}
-
-async fn check_all(seed: u64) -> Result<Report, (String, Violation)> {
-    let calm = run(seed, &[]).await.map_err(|violation| ("calm".to_owned(), violation))?;
-    let mut report = Report { runs: 1, kills: 0, events: calm.shape.len() as u64 };
-    let mut plans: Vec<Kill> = Vec::new();
-    for write in 0..calm.writes {
-        plans.push(Kill::Write(Death::Before(write)));
-        plans.push(Kill::Write(Death::After(write)));
+impl Report {
+    fn add(&mut self, ran: &Run) {
+        self.runs += 1;
+        self.tally.add(&ran.tally);
     }
-    let mut rng = fastrand::Rng::with_seed(!seed);
-    plans.extend((0..limits::MOMENTS).map(|_| Kill::Moment(rng.u64(1..limits::MOMENT_MS_MAX))));
-    for plan in plans {
-        // A second kill right after the first start: recovery is killed as well.
-        for kills in [vec![plan], vec![plan, Kill::Write(Death::After(0))]] {
+}
+
+/// What did not hold, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {violation}")]
+pub struct Failed {
+    /// Which run of the seed.
+    pub place: String,
+    /// What did not hold.
+    #[source]
+    pub violation: Violation,
+    /// What happened up to then, where it was asked for.
+    pub story: Vec<String>,
+}
+
+/// Which runs a seed is put through, beside its storms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plans {
+    /// Some, drawn by the seed: over many seeds each kind of place is hit.
+    Drawn,
+    /// All, with a death at every write.
+    Every,
+}
+
+/// The simulation. Cheap to share between threads.
+#[derive(Debug, Clone)]
+pub struct Sim {
+    how: How,
+    plans: Plans,
+}
+
+impl Sim {
+    /// With every safeguard.
+    #[must_use]
+    pub fn new(plans: Plans) -> Self {
+        let books = Arc::new(Books::new());
+        Self { how: How { books, without: None, told: Told::Verdict }, plans }
+    }
+
+    /// The same with a safeguard taken away.
+    #[must_use]
+    pub fn without(self, without: Without) -> Self {
+        Self { how: How { without: Some(without), ..self.how }, ..self }
+    }
+
+    /// The same, telling what happened where something does not hold.
+    #[must_use]
+    pub fn telling(self) -> Self {
+        Self { how: How { told: Told::Whole, ..self.how }, ..self }
+    }
+
+    /// Checks everything of one seed, on its own paused clock.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self, seed: u64) -> Result<Report, Failed> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime without input and output needs nothing");
+        runtime.block_on(self.check_all(seed))
+    }
+
+    async fn check_all(&self, seed: u64) -> Result<Report, Failed> {
+        let calm = self.run(seed, &[]).await.map_err(Broken::at("calm"))?;
+        let mut report = Report { events: calm.shape.len() as u64, ..Report::default() };
+        report.add(&calm);
+        for Plan { kills, alike } in self.plans(seed, calm.writes) {
             let place = format!("{kills:?}");
-            let crashed =
-                run(seed, &kills).await.map_err(|violation| (place.clone(), violation))?;
-            report.runs += 1;
-            report.kills += crashed.kills;
-            if few_tokens(seed).is_none() {
-                same(&calm.shape, &crashed.shape).map_err(|violation| (place, violation))?;
+            let ran = self.run(seed, &kills).await.map_err(Broken::at(&place))?;
+            report.add(&ran);
+            let poor = few_tokens(seed).is_some();
+            let same_shape = match alike {
+                Alike::Always => !poor,
+                Alike::Alive => !poor || ran.kills == 0,
+                Alike::No => false,
+            };
+            if same_shape {
+                let alike = same(&calm.shape, &ran.shape);
+                alike
+                    .map_err(|violation| Broken { violation, story: ran.story }.at_place(&place))?;
             }
         }
-    }
-    // A life that is suspended goes on: nothing of it shows in the journal, whether
-    // the harness is killed as well or not.
-    for plan in suspensions(&mut rng, calm.writes) {
-        let place = format!("{plan:?}");
-        let suspended = run(seed, &plan).await.map_err(|violation| (place.clone(), violation))?;
-        report.runs += 1;
-        report.kills += suspended.kills;
-        if few_tokens(seed).is_none() || suspended.kills == 0 {
-            same(&calm.shape, &suspended.shape).map_err(|violation| (place, violation))?;
+        for storm in 0..limits::STORMS {
+            let place = format!("storm {storm}");
+            let tally = self.storm(seed, storm).await.map_err(Broken::at(&place))?;
+            report.runs += 1;
+            report.tally.add(&tally);
         }
+        Ok(report)
     }
-    // What these change changes what follows, so there is no shape to compare with.
-    let overtaken = (0..calm.writes).map(|write| vec![Kill::Write(Death::Overtaken(write))]);
-    for plan in overtaken.chain(stops(&mut rng, calm.writes)).chain(losses(&mut rng, calm.writes)) {
-        let ran = run(seed, &plan).await;
-        report.kills += ran.map_err(|violation| (format!("{plan:?}"), violation))?.kills;
-        report.runs += 1;
+
+    fn plans(&self, seed: u64, writes: u64) -> Vec<Plan> {
+        let mut rng = fastrand::Rng::with_seed(!seed);
+        let mut plans = deaths(&mut rng, writes);
+        plans.extend(suspensions(&mut rng, writes).into_iter().map(Alike::Alive.plan()));
+        let overtaken = (0..writes).map(|write| vec![Kill::Write(Death::Overtaken(write))]);
+        plans.extend(overtaken.map(Alike::No.plan()));
+        plans.extend(stops(&mut rng, writes).into_iter().map(Alike::No.plan()));
+        plans.extend(losses(&mut rng, writes).into_iter().map(Alike::No.plan()));
+        if self.plans == Plans::Drawn {
+            rng.shuffle(&mut plans);
+            plans.truncate(limits::PLANS_DRAWN);
+        }
+        plans
     }
-    Ok(report)
+
+    async fn storm(&self, seed: u64, storm: u64) -> Result<Tally, Broken> {
+        let mut rng = fastrand::Rng::with_seed(seed.rotate_left(25) ^ (storm << 1 | 1));
+        let world = self.begin(seed, Some(rng.fork())).await?;
+        storm::run(&world, rng).await.map_err(Broken::seen_by(&world))?;
+        Ok(world.witness.tally())
+    }
+
+    async fn begin(&self, seed: u64, storm: Option<fastrand::Rng>) -> Result<World, Broken> {
+        let world = World::begin(seed, &self.how, storm).await.map_err(stopped_engine);
+        world.map_err(|violation| Broken { violation, story: Vec::new() })
+    }
+}
+
+/// What did not hold in one run, and what happened before.
+struct Broken {
+    violation: Violation,
+    story: Vec<String>,
+}
+
+impl Broken {
+    fn seen_by(world: &World) -> impl Fn(Violation) -> Self + '_ {
+        |violation| Self { violation, story: world.witness.story() }
+    }
+
+    fn at(place: &str) -> impl Fn(Self) -> Failed + '_ {
+        move |broken| broken.at_place(place)
+    }
+
+    fn at_place(self, place: &str) -> Failed {
+        let Self { violation, story } = self;
+        Failed { place: place.to_owned(), violation, story }
+    }
+}
+
+fn stopped_engine(error: outrigger_engine::Error) -> Violation {
+    Violation::Engine(outrigger_engine::workspace::explain(&error))
+}
+
+/// A run and what it is compared with.
+struct Plan {
+    kills: Vec<Kill>,
+    alike: Alike,
+}
+
+/// Whether a run has the shape of the calm one.
+#[derive(Debug, Clone, Copy)]
+enum Alike {
+    Always,
+    /// Also where tokens are few, as long as nobody was killed: a life that is
+    /// suspended goes on, and nothing of it shows in the journal.
+    Alive,
+    /// What happens changes what follows.
+    No,
+}
+
+impl Alike {
+    fn plan(self) -> impl Fn(Vec<Kill>) -> Plan {
+        move |kills| Plan { kills, alike: self }
+    }
+}
+
+/// The harness is killed at every write and at some moments between, and killed again
+/// right after its next start: recovery is killed as well.
+fn deaths(rng: &mut fastrand::Rng, writes: u64) -> Vec<Plan> {
+    let at = |write| [Death::Before(write), Death::After(write)].map(Kill::Write);
+    let mut deaths: Vec<Kill> = (0..writes).flat_map(at).collect();
+    deaths.extend((0..limits::MOMENTS).map(|_| Kill::Moment(rng.u64(1..limits::MOMENT_MS_MAX))));
+    let twice = |death| [vec![death], vec![death, Kill::Write(Death::After(0))]];
+    deaths.into_iter().flat_map(twice).map(Alike::Always.plan()).collect()
 }
 
 /// Somebody stops the turn, or ends the session.
@@ -161,30 +294,51 @@ struct Run {
     shape: Vec<String>,
     writes: u64,
     kills: u64,
+    tally: Tally,
+    story: Vec<String>,
+}
+
+impl Sim {
+    async fn run(&self, seed: u64, kills: &[Kill]) -> Result<Run, Broken> {
+        let world = self.begin(seed, None).await?;
+        live_through(&world, kills).await.map_err(Broken::seen_by(&world))
+    }
 }
 
 /// Lives as many lives as it takes until the session waits.
-async fn run(seed: u64, kills: &[Kill]) -> Result<Run, Violation> {
-    let failed = |error: outrigger_engine::Error| {
-        Violation::Engine(outrigger_engine::workspace::explain(&error))
-    };
-    let world = World::begin(seed).await.map_err(failed)?;
-    let mut plan = kills.iter();
+async fn live_through(world: &World, kills: &[Kill]) -> Result<Run, Violation> {
+    let mut plan = kills.iter().copied();
+    let mut ahead = None;
     let (mut writes, mut killed) = (0, 0);
     for _ in 0..limits::STARTS_MAX {
-        let fate = plan.next().map_or_else(Fate::default, |kill| kill.fate());
-        let (ended, wrote) = world.live(fate).await.map_err(failed)?;
+        let kill = ahead.take().or_else(|| plan.next());
+        let fate = kill.map_or_else(Fate::default, Kill::fate);
+        let (ended, wrote) = world.live(fate).await.map_err(stopped_engine)?;
+        world.witness.verdict()?;
         writes += wrote;
         match ended {
             Ended::Killed => killed += 1,
+            Ended::Parked(Park::Answers(asked)) => {
+                // What was to happen at a later write happens to who goes on.
+                ahead = match kill {
+                    Some(Kill::Write(death)) => death.after_writes(wrote).map(Kill::Write),
+                    _ => None,
+                };
+                let state = fold(&world.records().await, |_, _| ());
+                let first = asked.first().copied().unwrap_or_default();
+                world.answer(first, &state).await?;
+            }
             Ended::Parked(park) => {
                 let records = world.records().await;
-                check(&world, &records).await?;
                 stopped::check(&records, &park)?;
+                world.answer_late(&records).await?;
+                check(world, &records).await?;
                 if killed == 0 && !kills.iter().any(|kill| kill.loses()) {
                     check_undisturbed(&records)?;
                 }
-                return Ok(Run { shape: shape(&records), writes, kills: killed });
+                let (shape, tally) = (shape(&records), world.witness.tally());
+                let story = world.witness.story();
+                return Ok(Run { shape, writes, kills: killed, tally, story });
             }
         }
     }

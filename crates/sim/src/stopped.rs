@@ -89,6 +89,14 @@ impl Stop {
             Event::Cancelled { .. } => {
                 (self.end, self.was_running) = (Some(TurnEnd::Cancelled), state.in_turn());
             }
+            // It ended as it should; what is said afterwards begins another turn.
+            Event::TurnEnded(TurnEnd::Interrupted) if self.end == Some(TurnEnd::Interrupted) => {
+                *self = Self { started_after: self.started_after, ..Self::default() };
+            }
+            // A person let it go on after all.
+            Event::Resumed { .. } if self.end == Some(TurnEnd::Interrupted) => {
+                *self = Self { started_after: self.started_after, ..Self::default() };
+            }
             Event::Started { effect, .. } if self.end.is_some() => {
                 self.started_after.get_or_insert(*effect);
             }
@@ -112,7 +120,11 @@ impl Stop {
 /// Between two lives of a sandbox stands that the first was lost, and the model was
 /// told of it once for each life that took the place of another.
 fn told(records: &[Record], last: &State) -> Result<(), Violation> {
-    let notices = last.conversation().iter().filter(|item| matches!(item, Item::Notice(_)));
+    let notices = last.conversation().iter().filter(|item| match item {
+        // What a turn goes on with after a stop tells of no sandbox.
+        Item::Notice(text) => !text.starts_with("Go on"),
+        _ => false,
+    });
     let mut lives: BTreeMap<&str, &str> = BTreeMap::new();
     // What the model is not asked again after is told when it is.
     let asked = records.iter().rfind(|record| is_reply(record)).map(|record| record.seq);

@@ -6,19 +6,25 @@ use outrigger_agent::{
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
-use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::backend::Watched;
 use crate::crash::{Death, Mortal};
+use crate::disk::Disorder;
+use crate::ledger::Under;
 use crate::limits;
 use crate::model::Simulated;
+use crate::rules::{Books, Kind};
+use crate::store::{Store, Without};
+use crate::tally::Happening;
+use crate::witness::{Told, Witness};
 
 /// Name of the sandbox in the simulated sessions.
 pub(crate) const SANDBOX: &str = "work";
@@ -39,8 +45,29 @@ pub(crate) struct World {
     pub(crate) journal: Memory,
     pub(crate) sandboxes: Fake,
     pub(crate) session: SessionId,
+    pub(crate) seed: u64,
+    pub(crate) witness: Arc<Witness>,
+    /// The rules that are in force as long as nobody changes them.
+    pub(crate) kind: Kind,
+    books: Arc<Books>,
+    without: Option<Without>,
     model: Arc<dyn Model>,
     clock: Arc<dyn Clock>,
+}
+
+/// What all worlds have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct How {
+    pub(crate) books: Arc<Books>,
+    pub(crate) without: Option<Without>,
+    pub(crate) told: Told,
+}
+
+/// A process that drives, or acts on, the session.
+#[derive(Debug)]
+pub(crate) struct Harness {
+    pub(crate) engine: Engine,
+    pub(crate) journal: Arc<Mortal>,
 }
 
 /// What befalls one life of a harness.
@@ -68,39 +95,84 @@ pub(crate) enum Ended {
 }
 
 impl World {
-    /// A new world, with the session opened and a task said.
-    pub(crate) async fn begin(seed: u64) -> Result<Self, Error> {
+    /// A new world, with the session opened and a task said. In a storm the model
+    /// fails now and then.
+    pub(crate) async fn begin(
+        seed: u64,
+        how: &How,
+        storm: Option<fastrand::Rng>,
+    ) -> Result<Self, Error> {
+        let session = SessionId::new(format!("sim-{seed}")).expect("digits are plain");
+        let witness = Arc::new(Witness::new(session.clone(), how.told));
         let world = Self {
             journal: Memory::default(),
             sandboxes: Fake::new(),
-            session: SessionId::new(format!("sim-{seed}")).expect("digits are plain"),
-            model: Arc::new(Simulated::new(seed)),
+            session,
+            seed,
+            kind: Kind::of(seed),
+            books: Arc::clone(&how.books),
+            without: how.without,
+            model: Arc::new(Simulated::new(seed, Arc::clone(&witness), storm)),
             clock: Arc::new(VirtualClock(Instant::now())),
+            witness,
         };
         let archive = world.journal.put(archive()).await;
         let archive =
             archive.map_err(|source| Error::Journal { session: world.session.clone(), source })?;
         let workspace = Workspace { archive, bytes: 0, files: 1, source: "simulated".to_owned() };
-        let engine = world.engine(world.mortal(Death::Never));
+        let engine = world.harness(world.kind, Death::Never, None).engine;
         let task =
             Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
         engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
         Ok(world)
     }
 
-    fn engine(&self, journal: Arc<Mortal>) -> Engine {
-        let mut site = Site::new(Arc::new(self.sandboxes.clone()), Fake::spec());
+    /// A process where these rules are in force. In a storm the store and the backend
+    /// fail it now and then.
+    pub(crate) fn harness(
+        &self,
+        kind: Kind,
+        death: Death,
+        storm: Option<&mut fastrand::Rng>,
+    ) -> Harness {
+        let believes = match self.without {
+            Some(Without::Redecision) => self.kind,
+            _ => kind,
+        };
+        let rules = self.books.get(believes);
+        let under = Under { kind, hash: rules.hash() };
+        let (witness, without) = (Arc::clone(&self.witness), self.without);
+        let store = Store { inner: self.journal.clone(), witness, without, under };
+        let (disorder, mood) = match storm {
+            None => (None, None),
+            Some(rng) => (Some(Disorder::new(rng.fork())), Some(Arc::new(Mutex::new(rng.fork())))),
+        };
+        let (fake, witness) = (self.sandboxes.clone(), Arc::clone(&self.witness));
+        let backend = Watched { fake, witness, under, mood };
+        let journal = Arc::new(Mortal::new(store, self.sandboxes.clone(), death, disorder));
+        let mut site = Site::new(Arc::new(backend), Fake::spec());
         site.care.freeze_after_ms = Some(limits::FREEZE_AFTER_MS);
-        Engine::new(Parts {
-            journal,
+        let engine = Engine::new(Parts {
+            journal: Arc::clone(&journal) as Arc<dyn Journal>,
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
             outside: BTreeMap::new(),
-            rules: Arc::new(RuleSet::local_default()),
+            rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),
-        })
+        });
+        Harness { engine, journal }
+    }
+
+    /// The time that the next event carries.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// A process that drives nothing, and lives.
+    pub(crate) fn bystander(&self) -> Engine {
+        self.harness(self.kind, Death::Never, None).engine
     }
 
     /// Lives one life of a harness.
@@ -108,22 +180,8 @@ impl World {
         if let Some(disk) = fate.lost_before {
             self.lose(disk);
         }
-        let journal = self.mortal(fate.death);
-        let engine = self.engine(Arc::clone(&journal));
-        let poke = Notify::new();
-        let driving = async {
-            let mut park = self.befall(fate, engine.drive(&self.session, &poke)).await?;
-            loop {
-                // Who waits has its answer; what follows can be killed as well.
-                engine.rest(&self.session).await?;
-                // Whoever appends meanwhile pokes.
-                let again = engine.drive(&self.session, &poke).await?;
-                if again == park {
-                    return Ok(park);
-                }
-                park = again;
-            }
-        };
+        let Harness { engine, journal } = self.harness(self.kind, fate.death, None);
+        let driving = self.befall(fate, drive(&engine, &self.session));
         let ended = match fate.killed_after {
             None => Some(driving.await),
             // Dropping the future is what a SIGKILL leaves: nothing further happens.
@@ -131,7 +189,10 @@ impl World {
         };
         let writes = journal.writes();
         match ended {
-            None => Ok((Ended::Killed, writes)),
+            None => {
+                self.witness.count(Happening::KilledBetween);
+                Ok((Ended::Killed, writes))
+            }
             Some(_) if journal.is_dead() => Ok((Ended::Killed, writes)),
             Some(Ok(park)) => Ok((Ended::Parked(park), writes)),
             Some(Err(error)) => Err(error),
@@ -156,17 +217,19 @@ impl World {
     }
 
     /// As an idle time that is over does it. Busy, or gone, is fine.
-    async fn suspend(&self, how: Suspend) {
+    pub(crate) async fn suspend(&self, how: Suspend) {
         let id = Engine::sandbox_id(&self.session, SANDBOX);
-        drop(self.sandboxes.suspend(&id, how).await);
+        if self.sandboxes.suspend(&id, how).await.is_ok() {
+            self.witness.count(Happening::Suspended);
+        }
     }
 
-    fn lose(&self, disk: Disk) {
+    pub(crate) fn lose(&self, disk: Disk) {
         self.sandboxes.lose(&Engine::sandbox_id(&self.session, SANDBOX), disk);
-    }
-
-    fn mortal(&self, death: Death) -> Arc<Mortal> {
-        Arc::new(Mortal::new(self.journal.clone(), self.sandboxes.clone(), death))
+        self.witness.count(match disk {
+            Disk::Kept => Happening::LostLife,
+            Disk::Dropped => Happening::LostDisk,
+        });
     }
 
     /// Everything that was journalled.
@@ -180,6 +243,22 @@ impl World {
 
     pub(crate) async fn verify(&self) -> bool {
         self.journal.verify(&self.session).await.is_ok()
+    }
+}
+
+/// Drives a session until it waits, and looks after its sandboxes.
+pub(crate) async fn drive(engine: &Engine, session: &SessionId) -> Result<Park, Error> {
+    let poke = Notify::new();
+    let mut park = engine.drive(session, &poke).await?;
+    loop {
+        // Who waits has its answer; what follows can be killed as well.
+        engine.rest(session).await?;
+        // Whoever appends meanwhile pokes.
+        let again = engine.drive(session, &poke).await?;
+        if again == park {
+            return Ok(park);
+        }
+        park = again;
     }
 }
 
@@ -198,6 +277,12 @@ pub(crate) fn fold(records: &[Record], mut each: impl FnMut(&Record, &State)) ->
 pub(crate) fn few_tokens(seed: u64) -> Option<u64> {
     let mut rng = fastrand::Rng::with_seed(seed.rotate_left(41));
     (rng.u8(..) < 40).then(|| rng.u64(5_000..40_000))
+}
+
+/// After how long a seed's questions are denied, if ever.
+fn expiry(seed: u64) -> Option<u64> {
+    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(49));
+    (rng.u8(..) < 64).then_some(limits::EXPIRE_MS)
 }
 
 fn spec(seed: u64, workspace: Workspace) -> Spec {
@@ -219,7 +304,7 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
         tools: outrigger_tools::specs(SANDBOX),
         budget: Amounts { steps: 10_000, tokens },
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
-        approvals: Approvals::default(),
+        approvals: Approvals { expire_ms: expiry(seed) },
         workspace: Some(workspace),
         sandboxes: Vec::new(),
     }

@@ -67,6 +67,14 @@ impl Child {
         Self::new(words.chain(args))
     }
 
+    /// The test that kills the program, so often.
+    pub(crate) fn kills(times: u32) -> Self {
+        let words = ["cargo", "test", "--quiet", "--package", "outrigger", "--test", "it", "--"];
+        let test = "kill::a_session_killed_at_any_moment_goes_on_and_does_nothing_twice";
+        let words = words.into_iter().chain([test, "--exact", "--nocapture"]);
+        Self::new(words).with("OUTRIGGER_TEST_KILLS", &times.to_string())
+    }
+
     /// As a person would type it.
     pub(crate) fn typed(&self) -> String {
         self.argv.join(" ")

@@ -14,6 +14,8 @@ pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Seeds that `ci` runs the simulation over.
 pub(crate) const CI_SEEDS_DEFAULT: u32 = 200;
+/// Seeds within which the simulation has to miss a safeguard that was taken away.
+pub(crate) const MUTANT_SEEDS_MAX: u32 = 1_000;
 /// Seconds that the virtual machine of the attacks has from its start to its end.
 pub(crate) const QEMU_SECONDS_MAX: u64 = 1_500;
 /// From the start of a Docker engine until it answers.

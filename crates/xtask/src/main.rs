@@ -12,6 +12,7 @@ mod finding;
 mod fuzz;
 mod layers;
 mod limits;
+mod mutants;
 mod qemu;
 mod source;
 mod tally;
@@ -52,9 +53,14 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Seeded runs of the whole system: `sim --seeds 200 [--seed 17]`.
+    /// Seeded runs of the whole system: `sim [--seeds 10000] [--seed 17] [--every]
+    /// [--without fencing|intent|reservation|redecision]`; or, to see that it misses each
+    /// safeguard whose line is taken away, `sim --mutants`.
     #[command(disable_help_flag = true)]
     Sim {
+        /// Against copies of the sources, each without one safeguard.
+        #[arg(long)]
+        mutants: bool,
         /// Passed on as they are.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -92,6 +98,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Kills the real program again and again, and looks whether anything was done twice
+    /// or lost: `kill --times 1000`.
+    Kill {
+        /// How often.
+        #[arg(long, default_value_t = 1_000)]
+        times: u32,
+    },
     /// Everything that CI runs, in its order.
     Ci,
 }
@@ -109,6 +122,8 @@ enum Error {
     #[error(transparent)]
     Fuzz(#[from] fuzz::Error),
     #[error(transparent)]
+    Mutants(#[from] mutants::Error),
+    #[error(transparent)]
     Qemu(#[from] qemu::Error),
     #[error(transparent)]
     Docker(#[from] docker::Error),
@@ -116,8 +131,8 @@ enum Error {
     CrateMap(#[from] crate_map::Error),
     #[error("cannot read or write {}", crate_map::PAGE)]
     Page(#[source] std::io::Error),
-    #[error("`--qemu` stands alone, and does not go with `{0}`: there, everything is attacked")]
-    Alone(String),
+    #[error("`{flag}` stands alone, and does not go with `{rest}`: there, everything is tried")]
+    Alone { flag: &'static str, rest: String },
     #[error("cannot write the output")]
     Write(#[from] std::io::Error),
     #[error("cannot write the report as JSON")]
@@ -176,14 +191,24 @@ fn run(task: Task) -> Result<u8, Error> {
             }
             Ok(0)
         }
-        Task::Sim { args } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
+        Task::Sim { mutants: true, args } if !args.is_empty() => {
+            Err(Error::Alone { flag: "--mutants", rest: args.join(" ") })
+        }
+        Task::Sim { mutants: true, .. } => {
+            drop(out);
+            Ok(mutants::run(&Workspace::load()?, &mut std::io::stdout())?)
+        }
+        Task::Kill { times } => Ok(child::code(Child::kills(times).run()?)),
+        Task::Sim { args, .. } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
         // It measures Docker too.
         Task::Bench { args } if args.first().is_some_and(|bench| bench == "sandbox") => {
             drop(out);
             Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
         }
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
-        Task::Attack { qemu: true, args } if !args.is_empty() => Err(Error::Alone(args.join(" "))),
+        Task::Attack { qemu: true, args } if !args.is_empty() => {
+            Err(Error::Alone { flag: "--qemu", rest: args.join(" ") })
+        }
         Task::Attack { qemu: true, .. } => {
             drop(out);
             let workspace = Workspace::load()?;

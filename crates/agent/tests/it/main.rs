@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod calls;
 mod context;
+mod cuts;
 mod garbage;
 mod golden;
 mod labels;

@@ -1,11 +1,15 @@
 //! Stops what is under way, on a person's wish.
+//!
+//! Must never call something stopped that may still run.
 
 use futures_util::StreamExt;
 use outrigger_agent::{Outcome, Phase, Place, Seq};
-use outrigger_sandbox::ExecId;
+use outrigger_sandbox::{Error, ExecId};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::live::{Completed, Live};
+use crate::reach::{Missing, reach};
 use crate::sandboxes::Berth;
 use crate::{Engine, limits};
 
@@ -13,23 +17,39 @@ impl Engine {
     /// Kills running commands, stops waiting for the model, and settles each as
     /// cancelled; what came to its end first is settled as what it came to.
     pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) {
-        let places: Vec<Place> = ids.iter().filter_map(|id| place_of(live, *id)).collect();
-        let commands = places.len();
+        let placed = ids.iter().filter_map(|id| Some((*id, place_of(live, *id)?)));
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
-        let killing = |place: Place| {
-            let berth = self.berth(&live.session, &live.state, &place.sandbox).ok();
-            // A sandbox that does not answer must not keep a person waiting.
-            tokio::time::timeout(patience, kill(berth, place))
-        };
-        let killing: Vec<_> = places.into_iter().map(killing).collect();
-        futures_util::future::join_all(killing).await;
-        self.settle_what_ended(live, commands).await;
+        let killing = placed.map(|(id, place)| {
+            let berth = self.berth(&live.session, &live.state, &place.sandbox);
+            async move {
+                // A sandbox that does not answer must not keep a person waiting.
+                let killed = match berth {
+                    Ok(berth) => tokio::time::timeout(patience, kill(berth, place)).await,
+                    Err(error) => Ok(Err(error.to_string())),
+                };
+                (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
+            }
+        });
+        let killing: Vec<_> = killing.collect();
+        let killed = futures_util::future::join_all(killing).await;
+        self.settle_what_ended(live, killed.len()).await;
         // What is left was a model call, or did not end in time: nobody waits for it any more.
         live.under_way.clear();
         live.running.clear();
+        let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
+        missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
         for id in ids {
             let spent = live.state.reserved_for(*id);
-            self.settle(live, Completed::new(*id, Outcome::Cancelled, spent));
+            let outcome = match missed.remove(id) {
+                None => Outcome::Cancelled,
+                // Nobody may be told that it was stopped.
+                Some(reason) => Outcome::Unknown {
+                    evidence: format!(
+                        "Outcome unknown: a person stopped the turn, and its sandbox could not be told ({reason}). It may have run fully, partly or not at all, and may still run."
+                    ),
+                },
+            };
+            self.settle(live, Completed::new(*id, outcome, spent));
         }
     }
 
@@ -44,16 +64,24 @@ impl Engine {
     }
 }
 
-/// Kills one command, and none of others that share its sandbox. Failing to is no
-/// failure of the cancel: a sandbox that is gone has no commands, and a cold one
-/// none that run.
-async fn kill(berth: Option<Berth>, place: Place) {
-    let Some(berth) = berth else { return };
-    let found = berth.backend.find(&berth.id).await;
-    let (Ok(Some(sandbox)), Ok(exec)) = (found, ExecId::new(place.exec)) else { return };
-    if sandbox.generation().as_str() == place.generation {
-        drop(sandbox.kill(&exec).await);
+/// Kills one command, and none of others that share its sandbox. A sandbox that is gone
+/// has no commands. A cold one is resumed to be told: a driver that others believe dead
+/// may be about to begin the command there, and must be refused.
+async fn kill(berth: Berth, place: Place) -> Result<(), String> {
+    let Ok(exec) = ExecId::new(place.exec) else { return Ok(()) };
+    for _ in 0..limits::REACHES_MAX {
+        let sandbox = match reach(&berth, &place.generation).await {
+            Ok(sandbox) => sandbox,
+            Err(Missing::Lost(_)) => return Ok(()),
+            Err(Missing::Unreached(error)) => return Err(error.to_string()),
+        };
+        match sandbox.kill(&exec).await {
+            // Suspended by somebody else meanwhile, or gone: reaching it says which.
+            Err(Error::Lost { .. }) => {}
+            killed => return killed.map_err(|error| error.to_string()),
+        }
     }
+    Err("it was suspended again and again".to_owned())
 }
 
 fn place_of(live: &Live, id: Seq) -> Option<Place> {

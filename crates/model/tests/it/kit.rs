@@ -87,6 +87,7 @@ pub(crate) fn result(call: &str, status: Status, text: &str) -> Item {
         tool: "execute".into(),
         status,
         text: text.into(),
+        labels: Default::default(),
     }))
 }
 

@@ -327,7 +327,7 @@ pub(super) const TABLES: &[Table] = &[
                 name: "retention_hours",
                 kind: "whole number, 1 to 87600",
                 default: || value(limits::RETENTION_MS_DEFAULT / 3_600_000),
-                about: "Hours for which sandboxes and snapshots are kept that no session names and nobody uses. The largest number of all tables holds.",
+                about: "Hours for which sandboxes and snapshots are kept that nobody uses: those of sessions that answered, and those that no session names. The largest number of all tables holds.",
                 instead: "",
             },
         ],

@@ -183,7 +183,8 @@ fn killed_at(seed: u64) {
         }
     });
     assert!(kills.load(Ordering::Relaxed) >= KILLS);
-    assert_eq!(fs::read_dir(world.data().join("native/sandboxes")).unwrap().count(), 0);
+    let sandboxes = fs::read_dir(world.data().join("native/sandboxes")).unwrap().count();
+    assert_eq!(sandboxes, world.sessions().len(), "one for each session and none beside");
 }
 
 #[test]

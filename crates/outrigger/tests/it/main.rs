@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod canary;
 mod config;
+mod cuts;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]
 #[expect(dead_code, reason = "these tests end no daemon")]
 #[path = "../../../sandbox-docker/tests/it/daemon.rs"]

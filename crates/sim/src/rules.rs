@@ -1,0 +1,87 @@
+//! The rules that can be in force in a simulated world, and what each says of an
+//! effect, told without asking the rules: the oracle of "no effect without a decision".
+
+use outrigger_agent::Work;
+use outrigger_policy::RuleSet;
+
+/// Beside what is permitted as usual, every command is asked about.
+const ASKING: &str = r#"
+@id("model") permit (principal, action == Action::"ask_model", resource);
+@id("inside") permit (principal, action in Action::"inside", resource);
+@id("commands-ask") @approvable("anyone")
+forbid (principal, action == Action::"execute", resource);
+"#;
+
+/// Beside what is permitted as usual, no file tool writes.
+const READING: &str = r#"
+@id("model") permit (principal, action == Action::"ask_model", resource);
+@id("inside") permit (principal, action in Action::"inside", resource);
+@id("no-writing") forbid (principal, action == Action::"write_files", resource);
+"#;
+
+/// Which rules are in force where a harness runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Within the sandbox everything is permitted.
+    Usual,
+    /// Commands are asked about.
+    Asking,
+    /// File tools may not write.
+    Reading,
+}
+
+/// What the rules should say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    Yes,
+    Ask,
+    No,
+}
+
+impl Kind {
+    /// The rules of a seed's session, as long as nobody changes them.
+    pub(crate) fn of(seed: u64) -> Self {
+        match fastrand::Rng::with_seed(seed.rotate_left(9)).u8(..8) {
+            0..4 => Self::Usual,
+            4..7 => Self::Asking,
+            _ => Self::Reading,
+        }
+    }
+
+    /// Whatever somebody takes into force.
+    pub(crate) fn any(rng: &mut fastrand::Rng) -> Self {
+        [Self::Usual, Self::Asking, Self::Reading][rng.usize(..3)]
+    }
+
+    pub(crate) fn says(self, work: &Work) -> Says {
+        let Work::CallTool(call) = work else { return Says::Yes };
+        match (self, call.tool.as_str()) {
+            (Self::Asking, "execute") => Says::Ask,
+            (Self::Reading, "write_file" | "edit_file") => Says::No,
+            _ => Says::Yes,
+        }
+    }
+}
+
+/// All rules, made once: reading them takes long.
+#[derive(Debug)]
+pub(crate) struct Books {
+    usual: RuleSet,
+    asking: RuleSet,
+    reading: RuleSet,
+}
+
+impl Books {
+    pub(crate) fn new() -> Self {
+        let read = |text| RuleSet::from_cedar(text).expect("the rules above are sound");
+        Self { usual: RuleSet::local_default(), asking: read(ASKING), reading: read(READING) }
+    }
+
+    pub(crate) fn get(&self, kind: Kind) -> &RuleSet {
+        match kind {
+            Kind::Usual => &self.usual,
+            Kind::Asking => &self.asking,
+            Kind::Reading => &self.reading,
+        }
+    }
+}
