@@ -8,6 +8,8 @@ pub const LIST_MS_MAX: u64 = 15_000;
 pub const LIST_FRESH_MS: u64 = 60_000;
 /// Pages of a list of tools.
 pub const PAGES_MAX: usize = 32;
+/// All that a server says of its tools.
+pub const LIST_BYTES_MAX: usize = 4 << 20;
 /// One event of a stream. Answers that are no stream have the protocol library's own
 /// limit, which is 16 MiB.
 pub const EVENT_BYTES_MAX: usize = 4 << 20;

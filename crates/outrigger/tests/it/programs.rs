@@ -123,8 +123,11 @@ fn a_program_that_fails_says_how() {
 #[test]
 fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
     for (tool, repeated) in [("mcp__ours__look", true), ("mcp__ours__note", false)] {
-        let turns =
-            [Turn(&[(tool, json!({ "text": "hang" }))]), Turn(&[call("mcp__ours__look", "last")])];
+        let turns = [
+            Turn(&[(tool, json!({ "text": "hang" }))]),
+            Turn(&[call("mcp__ours__look", "last")]),
+            Turn(&[call("mcp__ours__where", "")]),
+        ];
         let home = Home::new(&["python3", "-c", SERVER], "", &turns);
         let mut running = if repeated {
             let args = home.args();
@@ -151,6 +154,8 @@ fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
         } else {
             assert!(outputs[0]["unknown"].is_object(), "{outputs:?}");
             assert_eq!(text(1), Some("note look"));
+            // The one that was cut off has ended, though its pipe is left.
+            assert_eq!(text(2), Some("HOME LANG PATH PWD TMPDIR USER [] 2 1"));
         }
     }
 }
