@@ -1,5 +1,6 @@
 //! `apply`: what happened becomes state. Total: what can't be is passed over.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::round::{Round, explain};
@@ -69,6 +70,8 @@ impl State {
             Event::Cancelled { .. } => self.cancelled = true,
             Event::Resumed { budget, turn, .. } => self.resumed(*budget, *turn, record.at_ms),
             Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
+            Event::Forked { cut, .. } => self.forked(cut, record.seq, record.at_ms),
+            Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
         }
         self
     }
@@ -79,7 +82,7 @@ impl State {
             self.budget = spec.budget;
             self.limits = Some(spec.turn);
             self.spec = Some(Arc::clone(spec));
-            self.context.bytes += self.fixed_bytes();
+            self.context.add(self.fixed_bytes());
         }
     }
 
@@ -136,11 +139,11 @@ impl State {
     }
 
     fn enqueue(&mut self, item: Item, bytes: usize) {
-        self.context.bytes += bytes as u64;
+        self.context.add(bytes as u64);
         self.queued.push(item);
     }
 
-    fn begin_turn(&mut self, at_ms: u64) {
+    pub(crate) fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
             self.turn = Some(Turn { since_ms: at_ms, steps: 0, followed: false });
             self.ended = None;
@@ -203,7 +206,8 @@ impl State {
             // What was said meanwhile becomes part of the conversation here: no round
             // is open, so that it never stands between a call and its result, and
             // whatever was said before the model is really asked is heard.
-            self.conversation.append(&mut self.queued);
+            let queued = std::mem::take(&mut self.queued);
+            self.join(queued);
         }
     }
 
@@ -257,13 +261,13 @@ impl State {
         let usage = &reply.usage;
         if usage.input_tokens == 0 {
             // Not counted by the provider, as some do: the estimate goes on.
-            self.context.bytes += reply.bytes();
+            self.context.add(reply.bytes());
         } else {
             self.context.tokens = usage.input_tokens.saturating_add(usage.output_tokens);
             // What was said while the model thought was not in the request.
             self.context.bytes = compaction::bytes(&self.queued);
         }
-        self.context.replies += 1;
+        self.context.replies = self.context.replies.saturating_add(1);
         self.context.overflowed = false;
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
@@ -271,7 +275,7 @@ impl State {
         self.conversation.push(Item::Reply(Arc::clone(&reply)));
         if let (Stop::Refused(reason), Some(round)) = (&reply.stop, &mut self.round) {
             // What a refused reply had asked for before it was refused is not done.
-            self.context.bytes += round.abandon(Status::Denied, REFUSED);
+            self.context.add(round.abandon(Status::Denied, REFUSED));
             self.close_round();
             self.stick(TurnEnd::Refused { reason: reason.clone() });
         }
@@ -331,15 +335,24 @@ impl State {
         if round.is_amended(call, id) {
             return;
         }
-        self.context.bytes += text.len() as u64;
+        self.context.add(text.len() as u64);
         let (id_of_call, tool) = (call.call.clone(), call.tool.clone());
-        round.settle(call.index, ToolResult { effect: id, call: id_of_call, tool, status, text });
+        let labels = match outcome {
+            Outcome::Done(Product::Output(output)) => output.labels.clone(),
+            Outcome::Done(_)
+            | Outcome::Failed(_)
+            | Outcome::Cancelled
+            | Outcome::Unknown { .. } => BTreeSet::new(),
+        };
+        let (effect, call_id) = (id, id_of_call);
+        let result = ToolResult { effect, call: call_id, tool, status, text, labels };
+        round.settle(call.index, result);
         self.close_round();
     }
 
-    fn close_round(&mut self) {
-        if let Some(mut results) = self.round.as_ref().and_then(Round::complete) {
-            self.conversation.append(&mut results);
+    pub(crate) fn close_round(&mut self) {
+        if let Some(results) = self.round.as_ref().and_then(Round::complete) {
+            self.join(results);
             self.round = None;
         }
     }
@@ -357,7 +370,7 @@ impl State {
         self.ended = Some(end.clone());
         if matches!(end, TurnEnd::Interrupted | TurnEnd::Cancelled) {
             if let Some(round) = &mut self.round {
-                self.context.bytes += round.abandon(Status::Denied, STOPPED);
+                self.context.add(round.abandon(Status::Denied, STOPPED));
             }
             self.close_round();
         }

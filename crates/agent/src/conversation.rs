@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{Digest, Seq};
@@ -242,4 +243,7 @@ pub struct ToolResult {
     pub status: Status,
     /// What the model sees.
     pub text: String,
+    /// Where that came from, if it was outside.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }

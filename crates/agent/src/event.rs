@@ -5,16 +5,18 @@
 //! journal is newer than itself.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status, TurnLimits,
+    Amounts, Cut, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status,
+    TurnLimits,
 };
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +125,20 @@ pub enum Event {
     },
     /// The turn is over.
     TurnEnded(TurnEnd),
+    /// The session begins as another one stood. Always the second event.
+    Forked {
+        /// Who.
+        by: String,
+        /// Where the other one was cut.
+        cut: Arc<Cut>,
+    },
+    /// The session went back to where it stood before; what was spent stays spent.
+    Rewound {
+        /// Who.
+        by: String,
+        /// The cut of its own.
+        cut: Arc<Cut>,
+    },
 }
 
 /// What an effect does.
@@ -239,6 +255,9 @@ pub struct ToolOutput {
     /// Bytes of output that the model does not see.
     #[serde(default)]
     pub hidden_bytes: u64,
+    /// Where its content came from, if that was outside; see [`crate::labels_of`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 /// Why an effect did not come about.

@@ -17,10 +17,13 @@ mod approval;
 mod budget;
 mod compaction;
 mod conversation;
+mod cut;
 mod decide;
 mod event;
 mod ids;
+mod labels;
 pub mod limits;
+mod outside;
 mod recover;
 mod round;
 mod sandboxes;
@@ -32,12 +35,15 @@ pub use budget::Amounts;
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
 };
+pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};
 pub use event::{
     Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
     ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
+pub use labels::{OTHERS, labels_of};
+pub use outside::OutsideTool;
 pub use recover::Recover;
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace};

@@ -22,5 +22,7 @@ pub const KEPT_MAX: usize = 256;
 pub const ATTEMPTS_MAX: u32 = 100;
 /// Characters of changed arguments that the model is told.
 pub const AMENDED_CHARS_MAX: usize = 2_000;
+/// Characters of the name of a source in a label.
+pub const LABEL_CHARS_MAX: usize = 128;
 /// A day, as times are told.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;

@@ -30,6 +30,11 @@ impl State {
             match self.tool(&call.tool).map(|tool| tool.recovery) {
                 Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
                 Some(Recovery::Repeat) => {}
+                Some(Recovery::Unknown) => {
+                    let (spent, evidence) = (self.reserved_for(id), unanswered(attempt));
+                    let outcome = Outcome::Unknown { evidence };
+                    return Some(Recover::Over(Event::Settled { effect: id, outcome, spent }));
+                }
             }
         }
         // The lost attempt stays charged as an estimate.
@@ -73,6 +78,15 @@ impl State {
             | None => Amounts::default(),
         }
     }
+}
+
+/// What is known of a call of which nobody can be asked again.
+fn unanswered(attempt: &u32) -> String {
+    format!(
+        "Outcome unknown: attempt {attempt} was on its way to a server outside when the harness \
+         stopped, and no answer was kept. It may have happened fully, partly or not at all. It is \
+         not repeated; look whether it happened before you call it again."
+    )
 }
 
 /// Something about this very effect kills the harness: it is not tried for ever.

@@ -119,6 +119,20 @@ impl Round {
         self.amended.get(&call.index).is_some_and(|amended| amended.of == effect)
     }
 
+    /// The results that there are, by index.
+    pub(crate) fn results(&self) -> BTreeMap<u32, Arc<ToolResult>> {
+        self.results.clone()
+    }
+
+    /// With results that calls have already: those are not proposed again.
+    pub(crate) fn with_results(mut self, results: &BTreeMap<u32, Arc<ToolResult>>) -> Self {
+        for (index, result) in results.range(..self.count) {
+            self.proposed.insert(*index, result.effect);
+            self.results.insert(*index, Arc::clone(result));
+        }
+        self
+    }
+
     pub(crate) fn fault(&self, index: u32) -> Option<&CallFault> {
         self.faults.get(&index)
     }
@@ -135,7 +149,14 @@ impl Round {
             let effect = self.proposed.get(&index).copied().unwrap_or_default();
             self.results.entry(index).or_insert_with(|| {
                 let (call, tool) = (call.id.clone(), call.name.clone());
-                Arc::new(ToolResult { effect, call, tool, status, text: why.to_owned() })
+                Arc::new(ToolResult {
+                    effect,
+                    call,
+                    tool,
+                    status,
+                    text: why.to_owned(),
+                    labels: BTreeSet::new(),
+                })
             });
         }
         ((self.results.len() - before) * why.len()) as u64

@@ -58,6 +58,8 @@ pub enum Loss {
     Died(String),
     /// Its disk was changed while nothing ran in it, with what differs.
     Altered(String),
+    /// The session stands on an earlier moment, to which its disk goes back.
+    SetBack,
 }
 
 /// In the middle of a sentence.
@@ -66,6 +68,7 @@ impl fmt::Display for Loss {
         match self {
             Self::Gone => formatter.write_str("it is gone"),
             Self::Replaced => formatter.write_str("it was started anew meanwhile"),
+            Self::SetBack => formatter.write_str("it was set back"),
             Self::Died(detail) => formatter.write_str(detail),
             Self::Altered(detail) => {
                 write!(formatter, "its disk was changed while nothing ran in it, {detail}")
@@ -155,6 +158,16 @@ impl Known {
         (Self { ready, lost: None, kept: before.kept, changed }, text)
     }
 
+    /// Its disk goes back to what was kept, and what was kept later is forgotten.
+    pub(crate) fn set_back(&mut self, kept: Option<&Kept>) {
+        let known = self.kept.iter().position(|old| Some(old) == kept);
+        match known {
+            Some(place) => self.kept.truncate(place + 1),
+            None => self.kept = kept.into_iter().cloned().collect(),
+        }
+        (self.lost, self.changed) = (Some(Loss::SetBack), None);
+    }
+
     /// Its disk was kept, and some that were kept before are not any more.
     pub(crate) fn keep(&mut self, kept: &Kept, dropped: &[String]) {
         self.kept.retain(|old| old.snapshot != kept.snapshot && !dropped.contains(&old.snapshot));
@@ -168,6 +181,19 @@ impl Known {
 
 /// What the model is told of a sandbox that was lost and stands again.
 fn told(name: &str, lost: Option<&Loss>, replaced: Option<&Replacement>, now_ms: u64) -> String {
+    if lost == Some(&Loss::SetBack) {
+        let disk = match replaced {
+            Some(Replacement::Snapshot(kept)) => {
+                format!("as they were at {}", clock(kept.at_ms, now_ms))
+            }
+            Some(Replacement::Disk | Replacement::Start) | None => {
+                "its starting content".to_owned()
+            }
+        };
+        return format!(
+            "The sandbox `{name}` was started anew: its files are {disk}, and no process of before runs in it."
+        );
+    }
     let why = lost.map_or_else(String::new, |loss| format!(" ({loss})"));
     match replaced {
         Some(Replacement::Disk) => format!(

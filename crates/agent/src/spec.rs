@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
 
-use crate::{Amounts, Approvals, Digest, Raw, SandboxSpec};
+use crate::{Amounts, Approvals, Digest, OutsideTool, Raw, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +91,9 @@ pub struct ToolSpec {
     /// Which built-in tool it is, if that one has another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
+    /// Where it is, if it is no tool of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideTool>,
 }
 
 impl ToolSpec {
@@ -111,6 +114,8 @@ pub enum ToolKind {
     ReadFiles,
     /// Changes files.
     WriteFiles,
+    /// Whatever a server of somebody else does.
+    Outside,
 }
 
 /// Whether a tool may run beside other calls of the same reply.
@@ -133,6 +138,8 @@ pub enum Recovery {
     /// It is known to the sandbox by its exec id: ask for it again in the same
     /// generation; in another one its outcome is unknown.
     Reattach,
+    /// Nobody can be asked whether it was done: its outcome is unknown.
+    Unknown,
 }
 
 /// Limits of one turn.

@@ -1,7 +1,7 @@
 //! The fold of a journal: everything that a decision may look at, and nothing else.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_policy::Approved;
@@ -9,12 +9,12 @@ use outrigger_policy::Approved;
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Place, SandboxReady, Seen, Seq, Spec, ToolCall, ToolSpec,
-    TurnEnd, TurnLimits, Work, limits,
+    Amounts, Asked, Call, Item, Kept, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
+    ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 3;
+pub const FOLD: u32 = 4;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct State {
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
+    /// Where what reached the conversation came from, summaries or not. Only grows.
+    pub(crate) labels: BTreeSet<String>,
 }
 
 /// The running turn.
@@ -64,6 +66,13 @@ pub(crate) struct Context {
     pub(crate) replies: u64,
     /// The provider said that it is too long.
     pub(crate) overflowed: bool,
+}
+
+impl Context {
+    /// So many bytes more that nobody counted.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }
 
 /// An effect that is not settled.
@@ -146,6 +155,12 @@ impl State {
     #[must_use]
     pub fn last_ready(&self, name: &str) -> Option<&SandboxReady> {
         self.sandboxes.get(name).map(|known| &known.ready)
+    }
+
+    /// Whether a sandbox is still to go back to what was kept of it.
+    #[must_use]
+    pub fn is_set_back(&self, name: &str) -> bool {
+        self.sandboxes.get(name).is_some_and(|known| known.lost == Some(Loss::SetBack))
     }
 
     /// The session's living sandboxes.

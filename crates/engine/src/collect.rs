@@ -1,11 +1,12 @@
-//! Destroys sandboxes and snapshots that no journal names any more.
+//! Destroys sandboxes and snapshots that no journal names any more, and those of
+//! sessions that answered long ago.
 //!
 //! Safe beside running engines and after crashes: a session is opened before
 //! anything is made for it, the ids carry its name, and what was used lately is left
 //! alone. Must never touch what was not made by an engine, nor what an assistant's
 //! sessions share: that ends by its own age.
 
-use outrigger_agent::{SessionId, State};
+use outrigger_agent::{SessionId, State, TurnEnd};
 use outrigger_sandbox::{Backend, SandboxId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,13 +41,15 @@ enum Said {
 }
 
 impl Said {
-    /// Whether the session may still want a sandbox of that name.
+    /// Whether the session may still want a sandbox of that name. One that has answered
+    /// may be asked more, but its work was taken out: it does not want it for ever.
     fn names(&self, name: &str) -> bool {
         match self {
             Self::Nothing => false,
             Self::State(state) => {
+                let over = state.is_cancelled() || state.ended() == Some(&TurnEnd::Answered);
                 let asked = state.spec().map(|spec| spec.sandbox_names());
-                !state.is_cancelled() && asked.is_some_and(|asked| asked.contains(name))
+                !over && asked.is_some_and(|asked| asked.contains(name))
             }
             Self::Unreadable => true,
         }

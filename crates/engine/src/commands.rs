@@ -122,7 +122,7 @@ impl Engine {
 }
 
 /// Whether something can still happen in a session.
-fn open(session: &SessionId, state: &State) -> Result<(), Error> {
+pub(crate) fn open(session: &SessionId, state: &State) -> Result<(), Error> {
     if state.is_cancelled() { Err(Error::Ended(session.clone())) } else { Ok(()) }
 }
 

@@ -4,6 +4,7 @@ use outrigger_agent::SessionId;
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_store::{Blobs, Journal};
+use outrigger_tools::outside::Outside;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,12 +21,25 @@ pub struct Parts {
     pub model: Arc<dyn Model>,
     /// The sandboxes that sessions can have, by name.
     pub sandboxes: BTreeMap<String, Site>,
+    /// The servers outside whose tools sessions can have, by name.
+    pub outside: BTreeMap<String, OutsideServer>,
     /// The rules in force.
     pub rules: Arc<RuleSet>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Who is told.
     pub feed: Feed,
+}
+
+/// A server outside, and how patient one is with it.
+#[derive(Debug, Clone)]
+pub struct OutsideServer {
+    /// The way to it.
+    pub port: Arc<dyn Outside>,
+    /// From the start of a call to giving up, in milliseconds.
+    pub timeout_ms: u64,
+    /// What a model sees of an answer, in bytes.
+    pub result_bytes_max: usize,
 }
 
 /// Drives sessions. Cheap to share; holds no session itself.

@@ -42,6 +42,16 @@ pub enum Error {
         /// Whom they ask.
         approvers: String,
     },
+    /// A session can't be cut there.
+    #[error("session {session} can't be cut {place}: {why}")]
+    NoCut {
+        /// The session.
+        session: SessionId,
+        /// Where.
+        place: String,
+        /// Why not.
+        why: String,
+    },
     /// A message is too large for a conversation.
     #[error("the message has {bytes} bytes; at most {max} are accepted")]
     MessageTooLarge {

@@ -1,8 +1,8 @@
 //! What the rules are told of an effect: everything comes from the journal, and of the
 //! model's words only what the tool itself will act on.
 
-use outrigger_agent::{Seq, State, ToolKind, Work};
-use outrigger_policy::{Action, Facts, Left, Situation};
+use outrigger_agent::{OutsideTool, Seq, State, ToolKind, Work};
+use outrigger_policy::{Action, Facts, Left, OutsideFacts, Situation};
 
 /// Where file tools act that name no path.
 const WORKSPACE: &str = "/workspace";
@@ -25,7 +25,12 @@ pub(crate) fn with_facts<T>(
         Some(spec) => (spec.principal.as_str(), spec.model.name.as_str()),
         None => ("", ""),
     };
-    let all = Facts { at_ms, left: left(state), ..Facts::new(principal, Action::AskModel, model) };
+    let all = Facts {
+        at_ms,
+        left: left(state),
+        labels: state.labels(),
+        ..Facts::new(principal, Action::AskModel, model)
+    };
     let Work::CallTool(call) = work else {
         return match work {
             Work::Provision { sandbox } => judge(&Facts {
@@ -48,11 +53,27 @@ pub(crate) fn with_facts<T>(
         }
         Some(ToolKind::ReadFiles) => Action::ReadFiles,
         Some(ToolKind::WriteFiles) => Action::WriteFiles,
+        Some(ToolKind::Outside) => {
+            let outside = tool.and_then(|tool| tool.outside.as_ref());
+            // One that names no server has no sure spelling, and is refused.
+            let resource = outside.map(|it| format!("{}/{}", it.server, it.tool));
+            let resource = resource.unwrap_or_default();
+            let outside = outside.map(|outside| known(state, outside));
+            let action = Action::CallOutsideTool;
+            return judge(&Facts { action, resource: &resource, outside, ..all });
+        }
     };
     let built_in = tool.map_or(call.tool.as_str(), |tool| tool.built_in());
     let genuine = state.call(call);
     let target = genuine.and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments));
     judge(&Facts { action, resource: target.as_deref().unwrap_or(WORKSPACE), ..all })
+}
+
+/// What is known of an outside tool.
+fn known(state: &State, tool: &OutsideTool) -> OutsideFacts {
+    let own = outrigger_tools::outside::label(&tool.server);
+    let elsewhere = state.labels().iter().any(|label| !own.contains(label));
+    OutsideFacts { read_only: tool.read_only, changed: tool.changed.is_some(), elsewhere }
 }
 
 fn left(state: &State) -> Left {

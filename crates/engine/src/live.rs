@@ -223,11 +223,25 @@ impl Engine {
         events: Vec<Event>,
         state: &State,
     ) -> Result<(), Error> {
+        let title = title(&events);
+        self.append_titled(session, after, at_ms, events, state, title).await
+    }
+
+    /// The same, with what the session is about from now on.
+    pub(crate) async fn append_titled(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        at_ms: u64,
+        events: Vec<Event>,
+        state: &State,
+        title: Option<String>,
+    ) -> Result<(), Error> {
         let told = if self.feed().is_heard() { events.clone() } else { Vec::new() };
         // What rests may rest for days, and this process may end.
         let cover = if state.status() == "running" { Cover::Soon } else { Cover::Now };
         let status = Some(state.status().to_owned());
-        let summary = Summary { title: title(&events), status, cover };
+        let summary = Summary { title, status, cover };
         let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
         for (offset, event) in (1..).zip(told) {

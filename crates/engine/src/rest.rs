@@ -61,7 +61,7 @@ impl Engine {
         troubles
     }
 
-    fn waits(&self, session: &SessionId, state: &State) -> Option<Park> {
+    pub(crate) fn waits(&self, session: &SessionId, state: &State) -> Option<Park> {
         match state.decide(session, self.parts.clock.now_ms()) {
             Next::Park(park) => Some(park),
             Next::Record(_)

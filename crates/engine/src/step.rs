@@ -145,6 +145,9 @@ impl Engine {
                 let outcome = match how {
                     // It may have run before they changed.
                     Recover::Reattach => Outcome::Unknown { evidence: reason },
+                    Recover::Again(_) if live.state.may_have_acted(id) => {
+                        Outcome::Unknown { evidence: reason }
+                    }
                     Recover::Again(_) | Recover::Over(_) => {
                         Outcome::Failed(Failure::Denied { reason })
                     }

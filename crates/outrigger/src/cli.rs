@@ -3,6 +3,8 @@
 mod audit;
 mod policy;
 mod sandbox;
+mod sessions;
+mod tools;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use std::path::PathBuf;
 pub(crate) use audit::{Audit, Verify};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
+pub(crate) use sessions::Sessions;
+pub(crate) use tools::Tools;
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -73,6 +77,9 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
+    /// Look at the tools of servers outside, and trust what they say of themselves.
+    #[command(subcommand)]
+    Tools(Tools),
     /// Check, explain and test the rules that every step is judged by.
     #[command(subcommand)]
     Policy(Policy),
@@ -224,57 +231,6 @@ pub(crate) struct Doctor {
     pub(crate) output: Output,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Sessions {
-    /// List sessions, newest first.
-    Ls {
-        /// At most so many.
-        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
-        limit: usize,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Show a session: its steps, its answer, what it spent.
-    Show {
-        /// The session, or the beginning of its name.
-        session: String,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Print a session's events.
-    Logs {
-        /// The session, or the beginning of its name.
-        session: String,
-        /// Go on as they happen, until the session waits or ends.
-        #[arg(long, short)]
-        follow: bool,
-        /// Only events after this one.
-        #[arg(long, default_value_t = 0, value_name = "SEQ")]
-        since: u64,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Go on with a session that was killed, stopped or reached a limit.
-    Resume {
-        /// The session, or the beginning of its name.
-        session: String,
-        /// Write the changes back at the end, unless the files changed meanwhile.
-        #[arg(long)]
-        apply: bool,
-        #[command(flatten)]
-        limits: Limits,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// End a session for good: running commands are killed, its sandbox is deleted.
-    Cancel {
-        /// The session, or the beginning of its name.
-        session: String,
-        #[command(flatten)]
-        output: Output,
-    },
-}
-
 impl Command {
     /// Whether errors are told as JSON as well.
     pub(crate) fn wants_json(&self) -> bool {
@@ -283,6 +239,7 @@ impl Command {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Audit(asked) => asked.output(),
+            Self::Tools(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,
@@ -290,13 +247,7 @@ impl Command {
             Self::Inbox(inbox) => inbox.output,
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,
-            Self::Sessions(
-                Sessions::Ls { output, .. }
-                | Sessions::Show { output, .. }
-                | Sessions::Logs { output, .. }
-                | Sessions::Resume { output, .. }
-                | Sessions::Cancel { output, .. },
-            ) => *output,
+            Self::Sessions(asked) => asked.output(),
         };
         output.json.is_some()
     }

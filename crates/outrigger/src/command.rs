@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod cuts;
 mod demo;
 mod doctor;
 mod drive;
@@ -10,6 +11,7 @@ mod policy;
 mod run;
 mod sandbox;
 mod sessions;
+mod tools;
 
 use crate::cli::{Cli, Command, Sessions};
 use crate::exit::Outcome;
@@ -28,24 +30,32 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,
+        Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
-        Command::Sessions(Sessions::Ls { limit, output }) => {
-            sessions::ls(&paths, limit, output).await
-        }
-        Command::Sessions(Sessions::Show { session, output }) => {
-            sessions::show(&paths, &session, output).await
-        }
-        Command::Sessions(Sessions::Logs { session, follow, since, output }) => {
+        Command::Sessions(asked) => of_sessions(&paths, asked).await,
+    }
+}
+
+async fn of_sessions(paths: &Paths, asked: Sessions) -> Outcome<u8> {
+    match asked {
+        Sessions::Ls { limit, output } => sessions::ls(paths, limit, output).await,
+        Sessions::Show { session, output } => sessions::show(paths, &session, output).await,
+        Sessions::Logs { session, follow, since, output } => {
             let follow = if follow { sessions::Until::Parked } else { sessions::Until::Now };
-            sessions::logs(&paths, &session, follow, since, output).await
+            sessions::logs(paths, &session, follow, since, output).await
         }
-        Command::Sessions(Sessions::Resume { session, apply, limits, output }) => {
-            let back = run::Back::from_flag(apply);
-            sessions::resume(&paths, &session, back, limits, output).await
+        Sessions::Say { session, text, apply, output } => {
+            let (back, more) = (run::Back::from_flag(apply), sessions::More::Said(text));
+            sessions::go_on(paths, &session, back, more, output).await
         }
-        Command::Sessions(Sessions::Cancel { session, output }) => {
-            sessions::cancel(&paths, &session, output).await
+        Sessions::Resume { session, apply, limits, output } => {
+            let (back, more) = (run::Back::from_flag(apply), sessions::More::Limits(limits));
+            sessions::go_on(paths, &session, back, more, output).await
         }
+        Sessions::Moments { session, output } => cuts::moments(paths, &session, output).await,
+        Sessions::Fork { session, at, output } => cuts::fork(paths, &session, at, output).await,
+        Sessions::Rewind { session, to, output } => cuts::rewind(paths, &session, to, output).await,
+        Sessions::Cancel { session, output } => sessions::cancel(paths, &session, output).await,
     }
 }

@@ -17,7 +17,7 @@ use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::paths::Paths;
-use crate::rules;
+use crate::{outside, rules};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -152,6 +152,7 @@ pub(crate) fn engine(
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
+        outside: outside::servers(config)?,
         rules: Arc::new(rules::load(&config.policy)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),

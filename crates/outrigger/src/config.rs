@@ -7,21 +7,25 @@ mod model;
 mod policy;
 mod range;
 mod sandbox;
+mod tools;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::model::Tokens;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
+use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
+pub(crate) use self::tools::Server;
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -35,6 +39,7 @@ pub(crate) struct File {
     pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
+    pub(crate) tools: BTreeMap<ServerName, ServerFile>,
 }
 
 /// Where the Docker backend finds its engine and what its sandboxes are made from.
@@ -89,6 +94,8 @@ pub(crate) struct Config {
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
+    /// Servers outside whose tools sessions have, by name.
+    pub(crate) tools: BTreeMap<String, Server>,
 }
 
 /// Reads a configuration file. Its errors name the file, the line and the allowed keys.
@@ -138,7 +145,7 @@ impl Config {
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _ } = file;
+        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _, tools } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -157,6 +164,7 @@ impl Config {
         own.socket = docker.socket.or(own.socket.take());
         own.runtime = docker.runtime.or(own.runtime.take());
         own.image = docker.image.or(own.image.take());
+        self::tools::absorb(&mut self.tools, tools)?;
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
     }
 
@@ -181,6 +189,7 @@ impl Default for Config {
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
+            tools: BTreeMap::new(),
         }
     }
 }

@@ -177,6 +177,8 @@ impl From<&outrigger_engine::Error> for Failure {
             }
             Error::Unanswerable { .. } => Self::from_error(Kind::Conflict, error)
                 .hint("`outrigger inbox` lists what waits for an answer."),
+            Error::NoCut { .. } => Self::from_error(Kind::Conflict, error)
+                .hint("`outrigger sessions moments` lists where it can be cut."),
             Error::NotEntitled { .. } => Self::from_error(Kind::Denied, error),
             Error::NoSuchSandbox(_) => Self::from_error(Kind::Usage, error),
             Error::Workspace(_) | Error::Sandbox(_) => {

@@ -62,5 +62,11 @@ pub(crate) const SANDBOXES_MAX: usize = 8;
 pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
 /// From the last use of what no session names until it is destroyed: a week.
 pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
+/// The name of a server of tools, so that there is room for those of its tools.
+pub(crate) const SERVER_NAME_CHARS_MAX: usize = 24;
+/// Servers of tools.
+pub(crate) const SERVERS_MAX: usize = 32;
+/// From the start of a call of a tool outside to giving up.
+pub(crate) const OUTSIDE_MS_DEFAULT: u64 = 60_000;
 /// A checkpoint or a key that is read from a file.
 pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;

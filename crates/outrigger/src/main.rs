@@ -14,6 +14,7 @@ mod exit;
 mod limits;
 mod models;
 mod notify;
+mod outside;
 mod paths;
 #[cfg(test)]
 mod reference;

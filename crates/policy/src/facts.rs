@@ -116,6 +116,18 @@ pub struct ShellFacts {
     pub opaque: bool,
 }
 
+/// What is known of a tool outside, from our own configuration and never by its own word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideFacts {
+    /// It changes nothing; what it is asked still tells its server something.
+    pub read_only: bool,
+    /// Its server describes it otherwise than when a person trusted it.
+    pub changed: bool,
+    /// Content reached the conversation that neither its person nor its own server wrote.
+    pub elsewhere: bool,
+}
+
 /// A request to a host, or one that carries a secret there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outgoing<'a> {
@@ -167,6 +179,8 @@ pub struct Facts<'a> {
     pub left: Left,
     /// Of a shell command.
     pub shell: Option<&'a ShellFacts>,
+    /// Of a tool outside.
+    pub outside: Option<OutsideFacts>,
 }
 
 impl<'a> Facts<'a> {
@@ -188,6 +202,7 @@ impl<'a> Facts<'a> {
             at_ms: 0,
             left: Left::default(),
             shell: None,
+            outside: None,
         }
     }
 }

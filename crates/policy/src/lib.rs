@@ -32,7 +32,7 @@ pub use approval::{Approved, Approvers};
 pub use case::{Case, Cases, Outcome, Tried};
 pub use directory::{Directory, Principal};
 pub use explanation::{Explanation, Subject};
-pub use facts::{Action, Facts, Left, Outgoing, ShellFacts, Trigger, UNTRUSTED};
+pub use facts::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger, UNTRUSTED};
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
 pub use rule::{Part, Rule, Says, Source};

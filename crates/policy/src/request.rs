@@ -144,6 +144,15 @@ fn context(facts: &Facts<'_>, of: &Of<'_>, host: Option<&Resource>) -> Result<Co
         ];
         pairs.push(("shell", record(shell)?));
     }
+    if let Some(outside) = facts.outside {
+        let known = [
+            ("read_only", outside.read_only),
+            ("changed", outside.changed),
+            ("elsewhere", outside.elsewhere),
+        ];
+        let known = known.map(|(name, is)| (name.to_owned(), RestrictedExpression::new_bool(is)));
+        pairs.push(("outside", record(known)?));
+    }
     Context::from_pairs(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)))
         .map_err(|error| Malformed(error.to_string()))
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use crate::{Action, Facts, Left, Outgoing, ShellFacts, Trigger};
+use crate::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger};
 
 /// Facts that own what they speak of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct Situation {
     /// See [`Facts::shell`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<ShellFacts>,
+    /// See [`Facts::outside`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<OutsideFacts>,
 }
 
 impl Situation {
@@ -83,6 +86,7 @@ impl Situation {
             at_ms: 0,
             left: Left::default(),
             shell: None,
+            outside: None,
         }
     }
 
@@ -117,6 +121,7 @@ impl Situation {
             at_ms: self.at_ms,
             left: self.left,
             shell: self.shell.as_ref(),
+            outside: self.outside,
         }
     }
 }
@@ -142,6 +147,7 @@ impl From<&Facts<'_>> for Situation {
             at_ms: facts.at_ms,
             left: facts.left,
             shell: facts.shell.cloned(),
+            outside: facts.outside,
         }
     }
 }

@@ -9,6 +9,7 @@ use outrigger_model::Model;
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -156,6 +157,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
+            outside: BTreeMap::new(),
             rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),

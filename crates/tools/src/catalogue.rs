@@ -69,7 +69,7 @@ impl Tool {
     pub(crate) fn spec(&self, sandbox: &str) -> ToolSpec {
         let (concurrency, recovery) = match self.kind {
             ToolKind::ReadFiles => (Concurrency::Shared, Recovery::Repeat),
-            ToolKind::Execute | ToolKind::WriteFiles => {
+            ToolKind::Execute | ToolKind::WriteFiles | ToolKind::Outside => {
                 (Concurrency::Exclusive, Recovery::Reattach)
             }
         };
@@ -83,6 +83,7 @@ impl Tool {
             recovery,
             sandbox: Some(sandbox.to_owned()),
             built_in: None,
+            outside: None,
         }
     }
 }

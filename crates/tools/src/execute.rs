@@ -6,7 +6,7 @@ use outrigger_sandbox::{
 };
 
 use crate::arguments::Arguments;
-use crate::{cut, limits};
+use crate::{cut, limits, output};
 
 /// Runs the command, or attaches to it.
 pub(crate) async fn execute(
@@ -59,7 +59,7 @@ fn shown(done: &Executed, last: Option<&[u8]>, timeout_ms: u64) -> ToolOutput {
     }
     let (status, end) = ending(done.end, timeout_ms);
     text.push_str(&end);
-    ToolOutput { status, text, exit_code: done.exit_code(), hidden_bytes }
+    ToolOutput { status, exit_code: done.exit_code(), hidden_bytes, ..output::ok(text) }
 }
 
 /// The output with the middle cut out if it is too long, and the bytes cut.

@@ -20,6 +20,7 @@ mod execute;
 mod files;
 pub mod limits;
 mod output;
+pub mod outside;
 mod preview;
 mod search;
 

@@ -26,3 +26,16 @@ pub const PATHS_MAX: u32 = 1_000;
 pub const MATCHES_MAX: u32 = 1_000;
 /// What `ls`, `glob` and `grep` give, their notes apart.
 pub const LISTING_BYTES_MAX: usize = 30_000;
+
+/// Tools that one server outside may have.
+pub const OUTSIDE_TOOLS_MAX: usize = 128;
+/// Characters of a tool's name as models call it, as providers have it.
+pub const TOOL_NAME_CHARS_MAX: usize = 64;
+/// Characters of the name of a tool outside that are shown.
+pub const OUTSIDE_NAME_CHARS_MAX: usize = 128;
+/// Characters of a description of a tool outside, or of a part of it, that a model is told.
+pub const DESCRIPTION_CHARS_MAX: usize = 4_096;
+/// All that a tool outside says of itself.
+pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
+/// What a model sees of an answer from outside, where nothing else was said.
+pub const OUTSIDE_BYTES_DEFAULT: usize = 30_000;

@@ -2,18 +2,25 @@
 
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{Error, FileError, FileErrorKind};
+use std::collections::BTreeSet;
 
 use crate::catalogue::ToolName;
 use crate::limits;
 
 /// An output that says what went well.
 pub(crate) fn ok(text: String) -> ToolOutput {
-    ToolOutput { status: Status::Ok, text, exit_code: None, hidden_bytes: 0 }
+    ToolOutput {
+        status: Status::Ok,
+        text,
+        exit_code: None,
+        hidden_bytes: 0,
+        labels: BTreeSet::new(),
+    }
 }
 
 /// An output that says what failed and what to change.
 pub(crate) fn error(text: String) -> ToolOutput {
-    ToolOutput { status: Status::Error, text, exit_code: None, hidden_bytes: 0 }
+    ToolOutput { status: Status::Error, ..ok(text) }
 }
 
 /// What the model is told of an error that is its to act on.

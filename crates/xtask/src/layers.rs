@@ -37,6 +37,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("api", Floor::At(2)),
     ("attack", Floor::At(2)),
     ("tools", Floor::At(3)),
+    ("mcp", Floor::At(4)),
     ("engine", Floor::At(4)),
     ("sim", Floor::At(5)),
     ("host-restate", Floor::At(5)),

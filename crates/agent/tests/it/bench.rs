@@ -202,5 +202,7 @@ fn line(before: &State, event: &Event) -> Option<String> {
         Event::Cancelled { .. } => "cancelled".to_owned(),
         Event::Resumed { .. } => "resumed".to_owned(),
         Event::TurnEnded(end) => format!("ended {end:?}"),
+        Event::Forked { cut, .. } => format!("forked at {}", cut.at),
+        Event::Rewound { cut, .. } => format!("rewound to {}", cut.at),
     })
 }

@@ -6,6 +6,7 @@ use outrigger_agent::{
     Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(crate) const MODEL_OUTPUT_TOKENS: u64 = 100;
@@ -28,6 +29,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         recovery,
         sandbox: Some("work".to_owned()),
         built_in: None,
+        outside: None,
     }
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn output(text: &str) -> Outcome {
         text,
         exit_code,
         hidden_bytes: 0,
+        labels: BTreeSet::new(),
     }))
 }
 

@@ -1,8 +1,9 @@
 //! Events in orders that can't be: neither function may panic over them.
 
 use outrigger_agent::{
-    Amounts, Answer, CallFault, Event, Failure, Kept, Loss, ModelFault, Outcome, Place, Record,
-    Reply, Seq, Spec, State, ToolCall, TurnEnd, TurnLimits, Usage, Work,
+    Amounts, Answer, Call, CallFault, Cut, CutSandbox, Event, Failure, Item, Kept, Loss,
+    ModelFault, Outcome, Part, Place, Product, Record, Reply, Seq, SessionId, Spec, State, Status,
+    ToolCall, ToolResult, TurnEnd, TurnLimits, Usage, Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -36,6 +37,46 @@ fn text(tape: &mut Tape) -> String {
 
 fn limits(tape: &mut Tape) -> TurnLimits {
     TurnLimits { steps_max: number(tape), wall_ms_max: number(tape) }
+}
+
+/// A cut that no session can have had.
+fn cut(tape: &mut Tape) -> Cut {
+    let parts = (0..tape.below(3)).map(|_| {
+        let (id, name, arguments) = (text(tape), text(tape), text(tape));
+        Part::Call(Call { id, name, arguments })
+    });
+    let parts = parts.collect();
+    let mut conversation = vec![Item::Notice("n".into())];
+    if tape.rarely(200) {
+        conversation.push(Item::Reply(Arc::new(build::reply(parts))));
+    }
+    let waiting = tape.rarely(128).then(|| {
+        let result = ToolResult {
+            effect: effect(tape),
+            call: text(tape),
+            tool: text(tape),
+            status: Status::Ok,
+            text: text(tape),
+            labels: Default::default(),
+        };
+        [(u32::from(tape.below(4)), Arc::new(result))].into()
+    });
+    let Outcome::Done(Product::Sandbox(ready)) = build::sandbox("g1") else { unreachable!() };
+    let kept = tape.rarely(128).then(|| Kept { snapshot: text(tape), at_ms: number(tape) });
+    Cut {
+        session: SessionId::new("s1").unwrap(),
+        at: effect(tape),
+        conversation,
+        queued: Vec::new(),
+        waiting,
+        ended: None,
+        spent: amounts(tape),
+        labels: [text(tape)].into(),
+        counted_tokens: number(tape),
+        uncounted_bytes: number(tape),
+        replies: number(tape),
+        sandboxes: [(text(tape), CutSandbox { ready, kept })].into(),
+    }
 }
 
 fn spec(tape: &mut Tape) -> Spec {
@@ -141,6 +182,11 @@ fn event(tape: &mut Tape) -> Event {
                 Event::SandboxKept { sandbox, kept, dropped }
             }
         },
+        14 if tape.rarely(100) => {
+            let cut = Arc::new(cut(tape));
+            let forked = tape.rarely(128);
+            if forked { Event::Forked { by, cut } } else { Event::Rewound { by, cut } }
+        }
         14 => {
             let budget = tape.rarely(128).then(|| amounts(tape));
             let turn = tape.rarely(128).then(|| limits(tape));

@@ -30,8 +30,15 @@ fn a_turn_with_a_tool_call_of_format_1() {
 
 #[test]
 fn an_amended_and_approved_call_of_format_2() {
-    assert_eq!(FORMAT, 2, "a new format needs a golden journal of its own");
     // Asked about, amended, and at the end.
     let shown = [8, 13, 20];
     check(include_str!("../golden/v2.jsonl"), &shown, &expect_file!["../golden/v2.state.txt"]);
+}
+
+#[test]
+fn tools_outside_and_labels_of_format_3() {
+    assert_eq!(FORMAT, 3, "a new format needs a golden journal of its own");
+    // In the middle of the round, and after it.
+    let shown = [12, 15];
+    check(include_str!("../golden/v3.jsonl"), &shown, &expect_file!["../golden/v3.state.txt"]);
 }

@@ -75,6 +75,9 @@ impl Ledger {
                 assert_eq!(self.in_flight().count(), 0, "a turn ended over running effects");
             }
             Event::Cancelled { .. } => self.was_cancelled = true,
+            Event::Forked { cut, .. } | Event::Rewound { cut, .. } => {
+                panic!("nobody cut this session, at {}", cut.at)
+            }
             Event::Said(_)
             | Event::SandboxLost { .. }
             | Event::SandboxKept { .. }

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     Amounts, Answer, Event, Failure, ModelFault, Next, Outcome, Park, Part, Product, Record,
-    Recover, Reply, Seq, Spec, State, Status, Stop, ToolOutput, TurnLimits, Usage, Work,
+    Recover, Reply, Seq, Spec, State, Status, Stop, ToolOutput, TurnLimits, Usage, Work, labels_of,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeSet;
@@ -58,7 +58,9 @@ impl World {
         self.now_ms += u64::from(self.tape.below(8)) * 20;
         let seq = Seq(self.journal.len() as u64 + 1);
         let record = Record { seq, at_ms: self.now_ms, event };
+        let labels = self.state.labels().clone();
         self.state = std::mem::take(&mut self.state).apply(&record);
+        assert!(self.state.labels().is_superset(&labels), "{labels:?} after {record:?}");
         self.ledger.check(&record, &self.state);
         if let Event::Started { effect, .. } = &record.event {
             self.ledger.check_overlap(&self.state);
@@ -170,6 +172,7 @@ impl World {
                         text: "x".repeat(300),
                         exit_code: Some(1),
                         hidden_bytes: 0,
+                        labels: labels_of(["mcp:wiki", "web"][usize::from(self.tape.rarely(128))]),
                     })),
                     200..225 => Outcome::Unknown { evidence: "maybe".to_owned() },
                     225..245 => Outcome::Failed(Failure::Sandbox { detail: "gone".to_owned() }),

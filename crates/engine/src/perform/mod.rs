@@ -1,13 +1,14 @@
 //! Performs granted effects. What comes back is always an outcome, never an error.
 
 mod model;
+mod outside;
 mod provision;
 mod stop;
 mod tool;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use outrigger_agent::{Outcome, Seq, Work};
+use outrigger_agent::{Amounts, Outcome, Seq, Work};
 use outrigger_policy::Granted;
 
 use crate::Engine;
@@ -28,15 +29,22 @@ impl Engine {
         match granted.into_effect() {
             work @ (Work::AskModel | Work::Compact) => self.ask_model(live, id, &work).boxed(),
             Work::Provision { sandbox } => self.provision(live, id, sandbox).boxed(),
-            Work::CallTool(call) => match self.call_tool(live, id, &call, found) {
-                Some(performing) => performing.boxed(),
-                // Provenance: no reply of the model contains this call.
-                None => {
-                    let evidence = "No reply of the model contains this call.".to_owned();
-                    let outcome = Outcome::Unknown { evidence };
-                    ready(Completed::new(id, outcome, reserved)).boxed()
-                }
-            },
+            Work::CallTool(call) => {
+                let outside =
+                    live.state.tool(&call.tool).is_some_and(|tool| tool.outside.is_some());
+                let performing = if outside {
+                    self.call_outside(live, id, &call, found).map(FutureExt::boxed)
+                } else {
+                    self.call_tool(live, id, &call, found).map(FutureExt::boxed)
+                };
+                performing.unwrap_or_else(|| nobodys(id, reserved))
+            }
         }
     }
+}
+
+/// Provenance: no reply of the model contains this call.
+fn nobodys(id: Seq, reserved: Amounts) -> BoxFuture<'static, Completed> {
+    let evidence = "No reply of the model contains this call.".to_owned();
+    ready(Completed::new(id, Outcome::Unknown { evidence }, reserved)).boxed()
 }

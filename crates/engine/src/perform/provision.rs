@@ -30,6 +30,7 @@ impl Engine {
             effect,
             attempt: attempt(&live.state, effect),
             before: live.state.last_ready(&sandbox).cloned(),
+            set_back: live.state.is_set_back(&sandbox),
             berth,
         });
         async move {
@@ -59,6 +60,8 @@ struct Provision {
     attempt: u32,
     /// As it was ready last, if it ever was.
     before: Option<SandboxReady>,
+    /// The session went back to an earlier moment: a disk of later is not its own.
+    set_back: bool,
     berth: Berth,
 }
 
@@ -104,12 +107,16 @@ impl Provision {
 
     /// Create-or-attach, and fill-unless-filled: repeating it after a crash is harmless.
     async fn make_once(&self) -> Result<Made, Hitch> {
+        if self.set_back {
+            self.berth.backend.destroy(&self.berth.id).await?;
+        }
         let kept = self.kept().await;
         let sandbox = self.create(&kept).await?;
         let listed = reach::listed(&self.berth, &self.berth.id).await?;
         // A backend that does not know when it made a disk says 0.
         let disk = listed.as_ref().map(|listed| listed.made_at_ms).filter(|made| *made > 0);
-        let known = self.before.is_some() && self.has_old_disk(disk, &*sandbox).await;
+        let known =
+            self.before.is_some() && !self.set_back && self.has_old_disk(disk, &*sandbox).await;
         let from = listed.and_then(|listed| snapshot_of(listed, &kept)).filter(|_| !known);
         let begins = !known && from.is_none() && self.berth.content.is_some();
         let filled = begins && self.fill(&*sandbox).await?;

@@ -6,6 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::Invocation;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::live::{Completed, Live, Lost};
@@ -166,6 +167,7 @@ fn not_run(reason: &str) -> Outcome {
         text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
         exit_code: None,
         hidden_bytes: 0,
+        labels: BTreeSet::new(),
     }))
 }
 

@@ -14,6 +14,7 @@ async fn only_what_is_old_and_nobodys_goes() {
     let world = World::new().await;
     let (engine, live) = world.played(&[run("append a 1"), done()]).await;
     assert_eq!(engine.rest(&live).await.unwrap(), []);
+    engine.say(&live, crate::world::said("more")).await.unwrap();
     let ended = world.open(&engine, "s2").await;
     let make = async |name: &str| {
         let id = SandboxId::new(name).unwrap();
@@ -48,4 +49,18 @@ async fn only_what_is_old_and_nobodys_goes() {
     assert_eq!(Snapshots::list(&world.spy).await.unwrap().len(), kept + 1);
     assert_eq!(engine.collect(HOUR_MS).await, outrigger_engine::Collected::default());
     assert!(engine.state(&session("gone")).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_session_answered_from_goes_when_nobody_came_back() {
+    let world = World::new().await;
+    let (engine, answered) = world.played(&[run("append a 1"), done(), done()]).await;
+    assert_eq!(engine.rest(&answered).await.unwrap(), []);
+    tokio::time::advance(Duration::from_millis(HOUR_MS / 2)).await;
+    assert_eq!(engine.collect(HOUR_MS).await, outrigger_engine::Collected::default());
+    tokio::time::advance(Duration::from_millis(2 * HOUR_MS)).await;
+    let collected = engine.collect(HOUR_MS).await;
+    assert_eq!((collected.sandboxes.len(), collected.snapshots.len()), (1, 2), "{collected:?}");
+    // Somebody comes back after all, and is told.
+    crate::world::next_turn(&engine, &answered).await;
 }

@@ -4,6 +4,7 @@
 
 mod apart;
 mod collect;
+mod cuts;
 mod model;
 mod refused;
 mod replace;

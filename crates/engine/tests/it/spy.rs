@@ -16,6 +16,8 @@ pub(crate) struct Spy {
     /// The next resume, and each after it until the disk is destroyed, finds it altered.
     altered: Arc<Mutex<bool>>,
     full: Arc<Mutex<bool>>,
+    /// Nothing can be destroyed now.
+    stuck: Arc<Mutex<bool>>,
 }
 
 impl Spy {
@@ -23,8 +25,8 @@ impl Spy {
         let inner = Fake::new();
         let capabilities =
             Capabilities { backend: name.to_owned(), ..inner.capabilities().clone() };
-        let (notes, altered, full) = Default::default();
-        Self { inner, capabilities, notes, altered, full }
+        let (notes, altered, full, stuck) = Default::default();
+        Self { inner, capabilities, notes, altered, full, stuck }
     }
 
     /// The same, but it can't do this.
@@ -41,6 +43,15 @@ impl Spy {
     /// No snapshot fits on the disk any more.
     pub(crate) fn fill(&self) {
         *self.full.lock().unwrap() = true;
+    }
+
+    /// Nothing can be destroyed until [`Spy::mend`].
+    pub(crate) fn break_destroy(&self) {
+        *self.stuck.lock().unwrap() = true;
+    }
+
+    pub(crate) fn mend(&self) {
+        *self.stuck.lock().unwrap() = false;
     }
 
     fn note(&self, text: String) {
@@ -79,6 +90,9 @@ impl Backend for Spy {
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
+        if *self.stuck.lock().unwrap() {
+            return Err(Error::Backend("it does not answer".to_owned()));
+        }
         self.note(format!("destroy {id}"));
         *self.altered.lock().unwrap() = false;
         self.inner.destroy(id).await

@@ -9,6 +9,7 @@ use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, SandboxId};
 use outrigger_store::{Blobs, Memory};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -77,6 +78,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::new(Told::new(steps)),
             sandboxes: self.sandboxes.iter().map(site).collect(),
+            outside: BTreeMap::new(),
             rules: Arc::new(self.rules.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             feed: Feed::default(),

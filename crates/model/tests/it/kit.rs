@@ -63,6 +63,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         recovery: Recovery::Reattach,
         sandbox: Some("work".into()),
         built_in: None,
+        outside: None,
     };
     vec![
         tool(
@@ -86,6 +87,7 @@ pub(crate) fn result(call: &str, status: Status, text: &str) -> Item {
         tool: "execute".into(),
         status,
         text: text.into(),
+        labels: Default::default(),
     }))
 }
 

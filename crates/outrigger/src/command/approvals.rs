@@ -204,5 +204,6 @@ async fn answered(
         screen.note(Tone::Detail, text);
         return Ok(0);
     }
-    sessions::resume(paths, session.as_str(), Back::Patch, cli::Limits::default(), output).await
+    let more = sessions::More::Limits(cli::Limits::default());
+    sessions::go_on(paths, session.as_str(), Back::Patch, more, output).await
 }

@@ -35,7 +35,7 @@ impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
         if let Some(failure) = self.waits(state) {
-            self.tidy(state, screen).await;
+            self.tidy(screen).await;
             let row = session::find(&*self.store.journal, self.session.as_str()).await?;
             let waiting = Waiting::of_session(&row, &Arc::new(state.clone()));
             let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
@@ -85,19 +85,14 @@ impl Finish<'_> {
             screen.note(Tone::Detail, format!("apply it with: {}", apply_by_hand(dir, path)));
         }
         let code = self.report(state, screen, kept.as_deref(), applied);
-        self.tidy(state, screen).await;
+        self.tidy(screen).await;
         code
     }
 
     /// After the answer was shown. Failing here fails nothing: it is tried again.
-    async fn tidy(&self, state: &State, screen: &Screen) {
-        let mut troubles = if matches!(state.ended(), Some(TurnEnd::Answered)) {
-            // The patch is durable: the sandboxes are not needed any more.
-            self.engine.discard(self.session, state).await
-        } else {
-            // Who cancelled deleted them already, unless one was being made just then.
-            self.engine.rest(self.session).await.unwrap_or_default()
-        };
+    async fn tidy(&self, screen: &Screen) {
+        // Also after an answer: more may be said. What nobody asks for is collected.
+        let mut troubles = self.engine.rest(self.session).await.unwrap_or_default();
         troubles.extend(self.engine.collect(self.retention_ms).await.troubles);
         troubles.iter().for_each(|trouble| screen.trouble(trouble));
     }

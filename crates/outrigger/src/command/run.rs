@@ -15,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{cli, limits, repository, session};
+use crate::{cli, limits, outside, repository, session};
 
 /// What becomes of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,12 @@ pub(crate) async fn start(
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config).await?;
     let engine = compose::engine(config, &store, &opened, &backends)?;
-    engine.open(&session, spec(config, &opened, workspace), task.messages).await?;
+    let servers = outside::servers(config)?;
+    let asking = outside::survey(paths, config, &servers);
+    let surveys = screen.during("asking servers for their tools", asking).await?;
+    let (outside, notes) = outside::offered(&surveys);
+    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
+    engine.open(&session, spec(config, &opened, workspace, outside), task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
@@ -112,14 +117,14 @@ pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outri
     Ok(engine.state(session).await?)
 }
 
-fn spec(config: &Config, opened: &Opened, workspace: Workspace) -> Spec {
+fn spec(config: &Config, opened: &Opened, workspace: Workspace, outside: Vec<ToolSpec>) -> Spec {
     let sandboxes = config.sandboxes.iter().enumerate();
     let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
     Spec {
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
-        tools: tools(&config.sandboxes),
+        tools: tools(&config.sandboxes).into_iter().chain(outside).collect(),
         budget: Amounts { steps: u64::MAX, tokens: config.tokens_max },
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         approvals: Approvals { expire_ms: config.approval_ms_max },

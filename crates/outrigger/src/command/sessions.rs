@@ -1,6 +1,7 @@
 //! `outrigger sessions`: look at sessions, go on with them, end them.
 
-use outrigger_agent::{Amounts, Seq, SessionId, TurnEnd, TurnLimits};
+use outrigger_agent::{Amounts, Author, Message, Seq, SessionId, State, TurnEnd, TurnLimits};
+use outrigger_engine::Engine;
 use outrigger_store::{Journal, SessionRow};
 use serde_json::json;
 use std::time::Duration;
@@ -68,6 +69,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let mut summary = object(&row);
     summary["type"] = json!("session");
     summary["answer"] = json!(answer);
+    summary["labels"] = json!(state.labels());
     summary["steps"] = json!(state.spent().steps);
     summary["tokens"] = json!(state.spent().tokens);
     summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
@@ -76,6 +78,10 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let text =
         format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
     screen.note(Tone::Strong, text);
+    if !state.labels().is_empty() {
+        let labels: Vec<_> = state.labels().iter().map(|label| inert(label)).collect();
+        screen.note(Tone::Detail, format!("labels: {}", labels.join(", ")));
+    }
     if let Some(path) = &patch {
         screen.note(Tone::Detail, format!("patch: {}", path.display()));
     }
@@ -112,18 +118,30 @@ async fn is_running(journal: &dyn Journal, session: &SessionId) -> Outcome<bool>
     Ok(row.status == "running")
 }
 
-pub(crate) async fn resume(
+/// What a session goes on with.
+#[derive(Debug)]
+pub(crate) enum More {
+    /// What it began, perhaps with other limits.
+    Limits(cli::Limits),
+    /// Something that is said.
+    Said(String),
+}
+
+pub(crate) async fn go_on(
     paths: &Paths,
     name: &str,
     back: Back,
-    more: cli::Limits,
+    more: More,
     output: Output,
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
-        return Err(session::held(&session));
+        return match more {
+            More::Said(text) => steer(paths, &config, &store, &session, text, output).await,
+            More::Limits(_) => Err(session::held(&session)),
+        };
     };
     let before = session::fold(&*store.journal, &session).await?;
     let spec = before.spec().cloned().ok_or_else(|| {
@@ -135,17 +153,9 @@ pub(crate) async fn resume(
     let opened = models::reopen(&spec.model, &config.model)?;
     let backends = compose::backends(paths, &config).await?;
     let engine = compose::engine(&config, &store, &opened, &backends)?;
-    let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
-    let raised = more.max_steps.is_some() || more.max_tokens.is_some();
-    let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
-    // A turn that was merely cut off by a crash goes on as if nothing had been.
-    if stopped || raised {
-        let budget = more.max_tokens.map(|tokens| Amounts { tokens, ..before.budget() });
-        let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
-            steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
-            wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
-        });
-        engine.resume(&session, session::WHO, budget, turn).await?;
+    match more {
+        More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
+        More::Said(text) => engine.say(&session, message(text)).await?,
     }
     let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;
@@ -161,6 +171,52 @@ pub(crate) async fn resume(
         notify: &config.notify,
     };
     interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+fn message(text: String) -> Message {
+    Message { author: Author::Person(session::WHO.to_owned()), text }
+}
+
+/// Says something in a turn that another process drives: it is heard before the model
+/// is asked again.
+async fn steer(
+    paths: &Paths,
+    config: &Config,
+    store: &Store,
+    session: &SessionId,
+    text: String,
+    output: Output,
+) -> Outcome<u8> {
+    let backends = compose::backends(paths, config).await?;
+    let engine = compose::engine(config, store, &models::unasked()?, &backends)?;
+    engine.say(session, message(text)).await?;
+    let told = format!("● said; another process drives session {session}, and its model hears it");
+    Screen::new(output).note(Tone::Good, told);
+    if output.json.is_some() {
+        show::line(&json!({ "type": "said", "session": session.as_str() }))?;
+    }
+    Ok(0)
+}
+
+/// Lets a turn go on that stopped before its answer. One that was merely cut off by a
+/// crash goes on as if nothing had been.
+async fn resume(
+    engine: &Engine,
+    session: &SessionId,
+    before: &State,
+    config: &Config,
+    more: cli::Limits,
+) -> Outcome {
+    let raised = more.max_steps.is_some() || more.max_tokens.is_some();
+    let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
+    let Some(spec) = before.spec().filter(|_| stopped || raised) else { return Ok(()) };
+    let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
+    let budget = more.max_tokens.map(|tokens| Amounts { tokens, ..before.budget() });
+    let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
+        steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
+        wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
+    });
+    Ok(engine.resume(session, session::WHO, budget, turn).await?)
 }
 
 pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
@@ -185,12 +241,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
 
 /// The process that drives the session stops it; if there is none, we do. One that
 /// does not stop in time loses the sandbox all the same.
-async fn wind_down(
-    paths: &Paths,
-    store: &Store,
-    engine: &outrigger_engine::Engine,
-    session: &SessionId,
-) -> Outcome {
+async fn wind_down(paths: &Paths, store: &Store, engine: &Engine, session: &SessionId) -> Outcome {
     let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
     for _ in 0..polls {
         if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {

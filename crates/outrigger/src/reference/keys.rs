@@ -13,6 +13,13 @@ pub(super) struct Table {
     pub(super) keys: &'static [Key],
 }
 
+impl Table {
+    /// Its header in a file.
+    pub(super) fn header(&self) -> &'static str {
+        if self.name == "tools" { "tools.github" } else { self.name }
+    }
+}
+
 /// A key.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -35,7 +42,6 @@ impl Key {
             "base_url" => "\"http://127.0.0.1:8000/v1\"",
             "api_key_env" => "\"MY_SERVER_KEY\"",
             "script" => "\"turns.toml\"",
-            "read_only" => "[\"/opt/toolchain\"]",
             "socket" => "\"/var/run/docker.sock\"",
             "runtime" => "\"runc\"",
             "image" => "\"debian:12\"",
@@ -48,6 +54,13 @@ impl Key {
             "files" => "[\"rules/hosts.cedar\"]",
             "ceiling" => "[\"rules/ceiling.cedar\"]",
             "people" => "\"people.toml\"",
+            "url" => "\"https://mcp.example/mcp\"",
+            "token_env" => "\"GITHUB_TOKEN\"",
+            "headers_env" => "{ \"x-api-key\" = \"MCP_API_KEY\" }",
+            "allow" => "[\"get_issue\", \"create_issue\"]",
+            "read_only" if self.about.contains("server") => "[\"get_issue\"]",
+            "read_only" => "[\"/opt/toolchain\"]",
+            "idempotent" => "[\"create_issue\"]",
             _ => return (self.default)().trim_matches('`').to_owned(),
         };
         given.to_owned()
@@ -312,7 +325,7 @@ pub(super) const TABLES: &[Table] = &[
                 name: "retention_hours",
                 kind: "whole number, 1 to 87600",
                 default: || value(limits::RETENTION_MS_DEFAULT / 3_600_000),
-                about: "Hours for which sandboxes and snapshots are kept that no session names and nobody uses. The largest number of all tables holds.",
+                about: "Hours for which sandboxes and snapshots are kept that nobody uses: those of sessions that answered, and those that no session names. The largest number of all tables holds.",
                 instead: "",
             },
         ],
@@ -414,6 +427,75 @@ pub(super) const TABLES: &[Table] = &[
                 kind: "path",
                 default: || "nobody is in a group".to_owned(),
                 about: "A file that says who is in which group. Only one configuration file may say it.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
+        name: "tools",
+        about: "a server of the Model Context Protocol whose tools sessions have, by its name: 1 to 24 characters of a-z 0-9 and single _ within; any number of such tables ([outside tools](how-to/outside-tools.md))",
+        keys: &[
+            Key {
+                name: "url",
+                kind: "string",
+                default: nothing,
+                about: "Where the server is: `https`, or `http` on this very machine. A redirect is not followed.",
+                instead: "",
+            },
+            Key {
+                name: "token_env",
+                kind: "string",
+                default: nothing,
+                about: "The environment variable that holds a bearer token for it. The token itself never stands in a file of ours.",
+                instead: "",
+            },
+            Key {
+                name: "headers_env",
+                kind: "table of strings",
+                default: nothing,
+                about: "Further headers of every request, each with the environment variable that holds its value.",
+                instead: "",
+            },
+            Key {
+                name: "allow",
+                kind: "list of strings",
+                default: || "all that the server has".to_owned(),
+                about: "The tools that sessions may have, as the server names them.",
+                instead: "",
+            },
+            Key {
+                name: "read_only",
+                kind: "list of strings",
+                default: nothing,
+                about: "Tools of the server that change nothing. After a crash they are called again, and the default rules let them be called without asking. What the server itself says of them is not believed.",
+                instead: "",
+            },
+            Key {
+                name: "idempotent",
+                kind: "list of strings",
+                default: nothing,
+                about: "Tools that act, and do the same call with the same key once. After a crash they are called again with that key; any other that was under way is told to the model as unknown.",
+                instead: "",
+            },
+            Key {
+                name: "concurrent",
+                kind: "`true` or `false`",
+                default: || value(false),
+                about: "Whether calls of this server may run beside each other and beside other tools that may.",
+                instead: "",
+            },
+            Key {
+                name: "timeout_seconds_max",
+                kind: "whole number, 1 to 3600",
+                default: || value(limits::OUTSIDE_MS_DEFAULT / 1_000),
+                about: "From the start of a call to giving up.",
+                instead: "",
+            },
+            Key {
+                name: "result_bytes_max",
+                kind: "whole number, 1000 to 1000000",
+                default: || value(outrigger_tools::limits::OUTSIDE_BYTES_DEFAULT),
+                about: "What the model sees of an answer; the middle of a longer one is left out.",
                 instead: "",
             },
         ],

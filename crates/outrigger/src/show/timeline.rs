@@ -96,6 +96,13 @@ impl Timeline {
             }
             Event::Resumed { by, .. } => line(Tone::Detail, format!("● resumed by {}", inert(by))),
             Event::TurnEnded(end) => vec![ended(end)],
+            Event::Forked { by, cut } => {
+                let text = format!("● forked from {} at {} by {by}", cut.session, cut.at);
+                line(Tone::Detail, inert(&text))
+            }
+            Event::Rewound { by, cut } => {
+                line(Tone::Warning, inert(&format!("● rewound to {} by {by}", cut.at)))
+            }
         }
     }
 

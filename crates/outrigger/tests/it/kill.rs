@@ -257,7 +257,8 @@ fn killed_at(seed: u64, most: usize) {
     for wanted in [Struck::Model, Struck::Command] {
         assert!(struck.contains_key(&wanted), "no kill came while one was under way: {wanted:?}");
     }
-    assert_eq!(fs::read_dir(world.data().join("native/sandboxes")).unwrap().count(), 0);
+    let sandboxes = fs::read_dir(world.data().join("native/sandboxes")).unwrap().count();
+    assert_eq!(sandboxes, world.sessions().len(), "one for each session and none beside");
 }
 
 #[test]

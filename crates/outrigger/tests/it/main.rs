@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod canary;
 mod config;
+mod cuts;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]
 #[expect(dead_code, reason = "these tests end no daemon")]
 #[path = "../../../sandbox-docker/tests/it/daemon.rs"]
@@ -15,6 +16,10 @@ mod demo;
 mod docker;
 mod faults;
 mod kill;
+#[expect(dead_code, reason = "these tests use a part of it")]
+#[path = "../../../mcp/tests/it/server.rs"]
+mod mcp;
+mod outside;
 mod policy;
 mod provider;
 mod run;

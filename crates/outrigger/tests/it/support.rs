@@ -82,7 +82,13 @@ impl World {
 
     /// Starts the binary; it is killed at the end of the test if it is still there.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.start_with(args, &[])
+    }
+
+    /// The same, with variables of its own.
+    pub(crate) fn start_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut command = self.outrigger(args);
+        command.envs(variables.iter().copied());
         Running(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
     }
 

@@ -60,7 +60,9 @@ async fn an_image_that_is_not_there_is_never_fetched() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runtime_that_is_not_there_is_said_with_what_to_do() {
-    let mut config = world().await.config.clone();
+    // Held: a daemon of its own ends with it.
+    let world = world().await;
+    let mut config = world.config.clone();
     config.runtime = Some("no-such-runtime".to_owned());
     let said = Docker::open(config).await.unwrap_err().to_string();
     assert!(said.contains("no runtime `no-such-runtime`") && said.contains("runc"), "{said}");

@@ -146,7 +146,8 @@ variants! { event, EVENTS, Event,
     Event::SandboxLost { .. } => "sandbox lost", Event::SandboxKept { .. } => "sandbox kept",
     Event::Interrupted { .. } => "interrupted",
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
-    Event::TurnEnded(_) => "turn ended",
+    Event::TurnEnded(_) => "turn ended", Event::Forked { .. } => "forked",
+    Event::Rewound { .. } => "rewound",
 }
 variants! { work, WORKS, Work,
     Work::AskModel => "work: ask model", Work::Compact => "work: compact",
@@ -207,14 +208,14 @@ variants! { turn_end, TURN_ENDS, TurnEnd,
 }
 variants! { kind, KINDS, ToolKind,
     ToolKind::Execute => "execute", ToolKind::ReadFiles => "read files",
-    ToolKind::WriteFiles => "write files",
+    ToolKind::WriteFiles => "write files", ToolKind::Outside => "outside",
 }
 variants! { concurrency, CONCURRENCIES, Concurrency,
     Concurrency::Shared => "shared", Concurrency::Exclusive => "exclusive",
 }
 variants! { loss, LOSSES, Loss,
     Loss::Gone => "loss: gone", Loss::Replaced => "loss: replaced", Loss::Died(_) => "loss: died",
-    Loss::Altered(_) => "loss: altered",
+    Loss::Altered(_) => "loss: altered", Loss::SetBack => "loss: set back",
 }
 variants! { replacement, REPLACEMENTS, Replacement,
     Replacement::Disk => "replacement: disk", Replacement::Snapshot(_) => "replacement: snapshot",
@@ -225,6 +226,7 @@ variants! { scope, SCOPES, Scope,
 }
 variants! { recovery, RECOVERIES, Recovery,
     Recovery::Repeat => "repeat", Recovery::Reattach => "reattach",
+    Recovery::Unknown => "recovery: unknown",
 }
 
 fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
@@ -251,7 +253,9 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         | Event::SandboxKept { .. }
         | Event::Interrupted { .. }
         | Event::Cancelled { .. }
-        | Event::Resumed { .. } => {}
+        | Event::Resumed { .. }
+        | Event::Forked { .. }
+        | Event::Rewound { .. } => {}
     }
 }
 

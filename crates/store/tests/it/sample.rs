@@ -1,13 +1,15 @@
 //! The journals from which the golden ones of the current format are written:
 //! a whole turn as it happens, and everything else that can be in a journal.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_agent::{
-    Amounts, Answer, Approvals, Author, Call, CallFault, Concurrency, Digest, Event, Failure, Kept,
-    Loss, Message, ModelFault, ModelSpec, Origin, Outcome, Part, Place, Product, Raw, Recovery,
-    Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seen, Seq, Spec, Status, Stop, ToolCall,
-    ToolKind, ToolOutput, ToolSpec, TurnEnd, TurnLimits, Usage, Work, Workspace,
+    Amounts, Answer, Approvals, Author, Call, CallFault, Concurrency, Cut, CutSandbox, Digest,
+    Event, Failure, Item, Kept, Loss, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool,
+    Part, Place, Product, Raw, Recovery, Replacement, Reply, SandboxReady, SandboxSpec, Scope,
+    Seen, Seq, SessionId, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec,
+    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -34,6 +36,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         recovery,
         sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
         built_in: (name == "bash").then(|| "execute".to_owned()),
+        outside: None,
     }
 }
 
@@ -44,6 +47,16 @@ fn sandbox(name: &str, workspace: bool, scope: Scope) -> SandboxSpec {
         isolation_min: "rootless_single".to_owned(),
         workspace,
         scope,
+    }
+}
+
+fn outside() -> OutsideTool {
+    OutsideTool {
+        server: "wiki".to_owned(),
+        tool: "edit".to_owned(),
+        digest: Digest::of(b"edit"),
+        changed: Some(Digest::of(b"another")),
+        read_only: true,
     }
 }
 
@@ -64,6 +77,7 @@ fn opened() -> Event {
             tool("bash", Execute, Exclusive, Reattach),
             tool("read", ReadFiles, Shared, Repeat),
             tool("write", WriteFiles, Exclusive, Repeat),
+            ToolSpec { outside: Some(outside()), ..tool("edit", Outside, Exclusive, Unknown) },
         ],
         budget: Amounts { steps: 100, tokens: u64::MAX },
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
@@ -163,6 +177,7 @@ fn turn() -> Vec<Event> {
         text: "cc -o a a.c\n".to_owned(),
         exit_code: Some(0),
         hidden_bytes: 12,
+        labels: BTreeSet::new(),
     };
     let place = Place {
         sandbox: "work".to_owned(),
@@ -244,7 +259,9 @@ fn lives() -> Vec<Event> {
         Event::SandboxKept { sandbox: sandbox(), kept: kept(7), dropped: Vec::new() },
         Event::SandboxKept { sandbox: sandbox(), kept: kept(8), dropped: vec![text()] },
     ];
-    for loss in [Loss::Gone, Loss::Replaced, Loss::Died(text()), Loss::Altered(text())] {
+    for loss in
+        [Loss::Gone, Loss::Replaced, Loss::Died(text()), Loss::Altered(text()), Loss::SetBack]
+    {
         let generation = "g-1".to_owned();
         events.push(Event::SandboxLost { sandbox: sandbox(), generation, loss });
     }
@@ -260,6 +277,35 @@ fn lives() -> Vec<Event> {
         events.push(settled(7, Outcome::Done(Product::Sandbox(ready))));
     }
     events
+}
+
+/// A cut with everything that one can have.
+fn cut(waiting: Option<BTreeMap<u32, Arc<ToolResult>>>) -> Cut {
+    let ready = SandboxReady {
+        id: "s1.work".to_owned(),
+        generation: "g-1".to_owned(),
+        backend: "native".to_owned(),
+        isolation: "root_range".to_owned(),
+        disk_made_at_ms: Some(7),
+        replaces: None,
+    };
+    let kept = Some(Kept { snapshot: "s1.work.8".to_owned(), at_ms: 8 });
+    let said =
+        Message { author: Author::Person("person:local".to_owned()), text: "Go.".to_owned() };
+    Cut {
+        session: SessionId::new("s1").unwrap(),
+        at: Seq(9),
+        conversation: vec![Item::Message(Arc::new(said)), Item::Summary("before".into())],
+        queued: vec![Item::Notice("it was set back".into())],
+        ended: waiting.is_none().then_some(TurnEnd::Answered),
+        waiting,
+        spent: Amounts { steps: 3, tokens: 400 },
+        labels: labels_of("stdin"),
+        counted_tokens: 300,
+        uncounted_bytes: 20,
+        replies: 2,
+        sandboxes: BTreeMap::from([("work".to_owned(), CutSandbox { ready, kept })]),
+    }
 }
 
 fn rest() -> Vec<Event> {
@@ -281,7 +327,13 @@ fn rest() -> Vec<Event> {
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     for status in [Status::Error, Status::Denied, Status::Unknown] {
         let text = "no such file".to_owned();
-        let output = ToolOutput { status, text, exit_code: None, hidden_bytes: 0 };
+        let output = ToolOutput {
+            status,
+            text,
+            exit_code: None,
+            hidden_bytes: 0,
+            labels: labels_of("mcp:wiki"),
+        };
         events.push(settled(7, Outcome::Done(Product::Output(output))));
     }
     events.extend(failures().into_iter().map(|failure| settled(7, Outcome::Failed(failure))));
@@ -294,6 +346,17 @@ fn rest() -> Vec<Event> {
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
     events.push(Event::Resumed { by: by(), budget: Some(Amounts::default()), turn });
     events.push(Event::Resumed { by: by(), budget: None, turn: None });
+    events.push(Event::Forked { by: by(), cut: Arc::new(cut(None)) });
+    let result = ToolResult {
+        effect: Seq(7),
+        call: "call-1".to_owned(),
+        tool: "read".to_owned(),
+        status: Status::Ok,
+        text: "text".to_owned(),
+        labels: BTreeSet::new(),
+    };
+    let waiting = BTreeMap::from([(1, Arc::new(result))]);
+    events.push(Event::Rewound { by: by(), cut: Arc::new(cut(Some(waiting))) });
     events.push(Event::Cancelled { by: by(), reason: "done with it".to_owned() });
     events
 }

@@ -13,6 +13,7 @@ use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::{Blobs, Settings, Sqlite};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,6 +74,7 @@ impl Harness {
             blobs,
             model: wrapped(client(port, turns)?),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
+            outside: BTreeMap::new(),
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::new(SystemClock),
             feed: Feed::default(),

@@ -7,6 +7,7 @@ use outrigger_agent::{
     Amounts, Event, Outcome as Effect, Place, Product, Seq, SessionId, Status, ToolOutput,
 };
 use outrigger_store::{Journal, Settings, Sqlite, Summary};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
@@ -66,7 +67,13 @@ pub(crate) fn started(session: &SessionId, effect: Seq) -> Event {
 
 pub(crate) fn settled(effect: Seq) -> Event {
     let text = format!("step {effect}\n[exit code 0]");
-    let output = ToolOutput { status: Status::Ok, text, exit_code: Some(0), hidden_bytes: 0 };
+    let output = ToolOutput {
+        status: Status::Ok,
+        text,
+        exit_code: Some(0),
+        hidden_bytes: 0,
+        labels: BTreeSet::new(),
+    };
     let outcome = Effect::Done(Product::Output(output));
     Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens: 0 } }
 }

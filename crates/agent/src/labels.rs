@@ -1,0 +1,55 @@
+//! Where what the model was told came from.
+//!
+//! Owns the labels of a session: they follow from who wrote what, as the harness knows
+//! it, from the moment that the content is in the conversation. Nothing takes one away:
+//! no compaction, no later turn, and nothing that a model writes.
+
+use std::collections::BTreeSet;
+
+use outrigger_policy::UNTRUSTED;
+
+use crate::{Author, Item, State, limits};
+
+/// The label of a session in which somebody spoke on whose behalf it does not run.
+pub const OTHERS: &str = "others";
+
+/// The labels of content that nobody vouches for, by where it came from.
+#[must_use]
+pub fn labels_of(source: &str) -> BTreeSet<String> {
+    BTreeSet::from([UNTRUSTED.to_owned(), from(source)])
+}
+
+/// Sources are named by configuration and by people; one that is absurdly long is cut.
+fn from(source: &str) -> String {
+    let source: String = source.chars().take(limits::LABEL_CHARS_MAX).collect();
+    format!("from:{source}")
+}
+
+impl State {
+    /// Where what the model was told came from.
+    #[must_use]
+    pub fn labels(&self) -> &BTreeSet<String> {
+        &self.labels
+    }
+
+    /// Makes items part of the conversation: from now on the model may act on them.
+    pub(crate) fn join(&mut self, items: Vec<Item>) {
+        for item in &items {
+            match item {
+                Item::Message(message) => match &message.author {
+                    Author::Untrusted(source) => self.labels.extend(labels_of(source)),
+                    Author::Person(person) => {
+                        let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
+                        if !own {
+                            self.labels.extend([OTHERS.to_owned(), from(person)]);
+                        }
+                    }
+                },
+                Item::Result(result) => self.labels.extend(result.labels.iter().cloned()),
+                // Made of what is in the conversation already, or ours.
+                Item::Reply(_) | Item::Summary(_) | Item::Notice(_) => {}
+            }
+        }
+        self.conversation.extend(items);
+    }
+}

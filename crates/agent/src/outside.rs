@@ -1,0 +1,49 @@
+//! Tools of other people's servers, as a session holds to them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Seq, State, ToolKind, Work};
+
+/// A tool that a server outside offers, as it was when the session was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideTool {
+    /// The server, as our configuration names it.
+    pub server: String,
+    /// The tool, as the server names it.
+    pub tool: String,
+    /// Digest of what the server says of it, which is what the model is told.
+    pub digest: Digest,
+    /// Digest of what the server said when the session was opened, if that was not what
+    /// a person trusts and the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Digest>,
+    /// Whether *our* configuration says that it changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+}
+
+impl OutsideTool {
+    /// What the server must still say of it for a call to be made.
+    #[must_use]
+    pub fn held_to(&self) -> &Digest {
+        self.changed.as_ref().unwrap_or(&self.digest)
+    }
+}
+
+impl State {
+    /// The outside tool that an effect calls.
+    #[must_use]
+    pub fn outside(&self, work: &Work) -> Option<&OutsideTool> {
+        let Work::CallTool(call) = work else { return None };
+        let tool = self.tool(&call.tool).filter(|tool| tool.kind == ToolKind::Outside)?;
+        tool.outside.as_ref()
+    }
+
+    /// Whether an effect that was started may have changed something that nobody here
+    /// can look at again.
+    #[must_use]
+    pub fn may_have_acted(&self, id: Seq) -> bool {
+        let outside = self.effect(id).and_then(|effect| self.outside(&effect.work));
+        outside.is_some_and(|tool| !tool.read_only)
+    }
+}

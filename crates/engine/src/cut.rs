@@ -1,0 +1,288 @@
+//! Forks and rewinds of sessions.
+//!
+//! Owns which moments of a session can be gone back to, and that a fork's disks are its
+//! own before it is opened, so that neither session can take anything from the other.
+//! A fork is opened in one append and a rewind is one: there is none by halves.
+
+use outrigger_agent::{
+    Author, Cut, CutSandbox, Event, Item, Kept, Record, Seq, SessionId, Spec, State,
+};
+use outrigger_sandbox::SnapshotId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::sandboxes::{Berth, origin_of};
+use crate::{Engine, Error, Trouble, limits};
+
+/// A moment of a session at which it can be cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// The last event that belongs to it.
+    pub at: Seq,
+    /// When that was, milliseconds since 1970.
+    pub at_ms: u64,
+    /// How the session stood, in a word or two.
+    pub status: &'static str,
+    /// What was said last, its first line; empty before anything was.
+    pub said: String,
+    /// What is kept of its sandboxes' disks, as the session then knew.
+    pub kept: Vec<Kept>,
+    /// Names of sandboxes whose disk is not kept any more: it can't be gone back to.
+    pub gone: Vec<String>,
+}
+
+/// A moment, and everything that belongs to it.
+struct Found {
+    moment: Moment,
+    spec: Arc<Spec>,
+    budget: outrigger_agent::Amounts,
+    cut: Cut,
+}
+
+impl Engine {
+    /// The moments of a session at which it can be cut, the oldest first: where it
+    /// waited, and the disks of its sandboxes were kept.
+    ///
+    /// # Errors
+    /// No such session, the journal's, or a backend's.
+    pub async fn moments(&self, session: &SessionId) -> Result<Vec<Moment>, Error> {
+        let (mut moments, mut run) = (Vec::<Moment>::new(), false);
+        let state = self
+            .folded(session, None, |state, record| {
+                if let Event::Rewound { cut, .. } = &record.event {
+                    // It stands where it stood: what came after that is given up.
+                    moments.retain(|moment| moment.at <= cut.at);
+                    run = true;
+                    return;
+                }
+                let Some(cut) = state.cut(session, record.at_ms) else {
+                    run = false;
+                    return;
+                };
+                // Of some in a row only the last: nothing but the keeping of disks is between.
+                if run {
+                    moments.pop();
+                }
+                run = true;
+                moments.push(moment(state, &cut, record.at_ms));
+            })
+            .await?;
+        let there = self.snapshots(&state, session).await?;
+        for moment in &mut moments {
+            moment.gone.retain(|snapshot| !there.contains(snapshot));
+        }
+        Ok(moments)
+    }
+
+    /// Opens `into` as `session` stood at a moment; without one, as it stands at its
+    /// last. Gives the moment. The disks of its sandboxes are copies from then on.
+    ///
+    /// # Errors
+    /// [`Error::NoCut`]; no such session; the journal's, or a backend's. What was copied
+    /// before an error is collected like anything that no session names.
+    pub async fn fork(
+        &self,
+        session: &SessionId,
+        at: Option<Seq>,
+        into: &SessionId,
+        by: &str,
+    ) -> Result<Moment, Error> {
+        self.rest(session).await?;
+        let Found { moment, spec, budget, mut cut } = self.find(session, at, Which::Last).await?;
+        let opened = Spec { budget, ..(*spec).clone() };
+        let at_ms = self.parts.clock.now_ms();
+        let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
+        let state = State::default().apply(&Record { seq: after, at_ms, event: opened.clone() });
+        for (name, sandbox) in &mut cut.sandboxes {
+            let theirs = self.berth(session, &state, name)?;
+            let ours = self.berth(into, &state, name)?;
+            adopt(&theirs, &ours, sandbox, after.next()).await?;
+        }
+        let title = format!("{} (fork)", said(&cut.conversation));
+        let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
+        let record = Record { seq: after.next(), at_ms, event: forked };
+        let state = state.apply(&record);
+        let events = vec![opened, record.event];
+        self.append_titled(into, Seq::default(), at_ms, events, &state, Some(title)).await?;
+        Ok(moment)
+    }
+
+    /// Takes a session back to a moment of its own; without one, to the one before its
+    /// last turn. Its sandboxes end; the next call that needs one finds the disk as it
+    /// was. What was spent stays spent, and snapshots of later are given up.
+    ///
+    /// # Errors
+    /// [`Error::NoCut`], also while something runs; no such session; the journal's.
+    pub async fn rewind(
+        &self,
+        session: &SessionId,
+        to: Option<Seq>,
+        by: &str,
+    ) -> Result<(Moment, Vec<Trouble>), Error> {
+        let Found { moment, cut, .. } = self.find(session, to, Which::Before).await?;
+        let rewound = Event::Rewound { by: by.to_owned(), cut: Arc::new(cut) };
+        self.command(session, |state| {
+            if self.waits(session, state).is_none() {
+                let why = "something runs in it; interrupt it first".to_owned();
+                return Err(no_cut(session, to, why));
+            }
+            super::commands::open(session, state).map(|()| rewound.clone())
+        })
+        .await?;
+        // What the next call would do anyway; but until then something may still run.
+        let state = self.state(session).await?;
+        let mut troubles = Vec::new();
+        let set_back = |name: &&str| state.is_set_back(name);
+        let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
+        for name in names.into_iter().filter(set_back) {
+            let berth = self.berth(session, &state, name)?;
+            if let Err(source) = berth.backend.destroy(&berth.id).await {
+                troubles.push(Trouble::NotRemoved { name: berth.id.to_string(), source });
+            }
+        }
+        Ok((moment, troubles))
+    }
+
+    /// A moment by its place, or by where it stands among all.
+    async fn find(
+        &self,
+        session: &SessionId,
+        at: Option<Seq>,
+        which: Which,
+    ) -> Result<Found, Error> {
+        let moments = self.moments(session).await?;
+        let moment = match (at, which) {
+            (Some(at), _) => moments.iter().find(|moment| moment.at == at),
+            (None, Which::Last) => moments.last(),
+            (None, Which::Before) => {
+                let state = self.state(session).await?;
+                let stands = state.cut(session, self.parts.clock.now_ms()).is_some();
+                moments.iter().rev().nth(usize::from(stands))
+            }
+        };
+        let Some(moment) = moment.cloned() else {
+            let places: Vec<String> = moments.iter().map(|moment| moment.at.to_string()).collect();
+            let why = match places[..] {
+                [] => "it never stood still with its disks kept".to_owned(),
+                _ => format!("the places are {}", places.join(", ")),
+            };
+            return Err(no_cut(session, at, why));
+        };
+        if !moment.gone.is_empty() {
+            let why = format!("{} is not kept any more", moment.gone.join(", "));
+            return Err(no_cut(session, Some(moment.at), why));
+        }
+        let state = self.folded(session, Some(moment.at), |_, _| ()).await?;
+        let cut = state.cut(session, moment.at_ms);
+        match (cut, state.spec()) {
+            (Some(cut), Some(spec)) => {
+                Ok(Found { spec: Arc::clone(spec), budget: state.budget(), cut, moment })
+            }
+            _ => Err(no_cut(session, Some(moment.at), "it changed meanwhile".to_owned())),
+        }
+    }
+
+    /// Folds a session from its first event, up to a place, and shows each state.
+    async fn folded(
+        &self,
+        session: &SessionId,
+        up_to: Option<Seq>,
+        mut each: impl FnMut(&State, &Record) + Send,
+    ) -> Result<State, Error> {
+        let mut state = State::default();
+        let mut next = Some(Seq::default());
+        while let Some(after) = next.filter(|after| up_to.is_none_or(|up_to| *after < up_to)) {
+            let loaded = self.parts.journal.load(session, after).await;
+            let page = loaded.map_err(|source| Self::journal_error(session, source))?;
+            for record in page.records {
+                if up_to.is_some_and(|up_to| record.seq > up_to) {
+                    break;
+                }
+                state = state.apply(&record);
+                each(&state, &record);
+            }
+            next = page.more_after;
+        }
+        Ok(state)
+    }
+
+    /// The names of all snapshots that a session's backends have.
+    async fn snapshots(
+        &self,
+        state: &State,
+        session: &SessionId,
+    ) -> Result<BTreeSet<String>, Error> {
+        let mut there = BTreeSet::new();
+        let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
+        for name in names {
+            let Ok(berth) = self.berth(session, state, name) else { continue };
+            if let Ok(snapshots) = berth.backend.snapshots() {
+                let listed = snapshots.list().await.map_err(Error::Sandbox)?;
+                there.extend(listed.into_iter().map(|snapshot| snapshot.name.to_string()));
+            }
+        }
+        Ok(there)
+    }
+}
+
+/// Which moment is meant where none is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// The last one.
+    Last,
+    /// The one before where it stands.
+    Before,
+}
+
+fn moment(state: &State, cut: &Cut, at_ms: u64) -> Moment {
+    let kept: Vec<Kept> = cut.sandboxes.values().filter_map(|s| s.kept.clone()).collect();
+    let gone = kept.iter().map(|kept| kept.snapshot.clone()).collect();
+    let said = said(&cut.conversation);
+    Moment { at: cut.at, at_ms, status: state.status(), said, kept, gone }
+}
+
+/// The first line of what a person said last.
+fn said(conversation: &[Item]) -> String {
+    let person = |item: &Item| match item {
+        Item::Message(message) if matches!(message.author, Author::Person(_)) => {
+            let line = message.text.lines().next().unwrap_or_default();
+            Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
+        }
+        Item::Message(_)
+        | Item::Reply(_)
+        | Item::Result(_)
+        | Item::Summary(_)
+        | Item::Notice(_) => None,
+    };
+    conversation.iter().rev().find_map(person).unwrap_or_default()
+}
+
+fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
+    let place = at.map_or_else(|| "here".to_owned(), |at| format!("at {at}"));
+    Error::NoCut { session: session.clone(), place, why }
+}
+
+/// Makes what is kept of one sandbox's disk another one's own: it is made from it, kept
+/// under its own name, and ends again, until a call needs it.
+async fn adopt(
+    theirs: &Berth,
+    ours: &Berth,
+    sandbox: &mut CutSandbox,
+    place: Seq,
+) -> Result<(), Error> {
+    let Some((kept, origin)) = sandbox.kept.as_mut().and_then(|kept| {
+        let origin = origin_of(kept)?;
+        Some((kept, origin))
+    }) else {
+        return Ok(());
+    };
+    let snapshots = theirs.backend.snapshots().map_err(Error::Sandbox)?;
+    ours.backend.create(&ours.id, &ours.spec(origin)).await.map_err(Error::Sandbox)?;
+    let name = SnapshotId::new(format!("{}.{place}", ours.id));
+    let name = name.expect("a sandbox's id and a place are a name");
+    let taken = snapshots.take(&ours.id, &name).await.map_err(Error::Sandbox);
+    ours.backend.destroy(&ours.id).await.map_err(Error::Sandbox)?;
+    // When it was what it is, and not when it was copied.
+    kept.snapshot = taken?.name.to_string();
+    Ok(())
+}

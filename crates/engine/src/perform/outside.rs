@@ -1,0 +1,188 @@
+//! Performs a call of a tool outside.
+//!
+//! Owns that a call is made by what the session was opened with, under one key for all its
+//! attempts, and that what is not known to be over is told so. It repeats nothing itself.
+
+use outrigger_agent::{
+    Amounts, Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
+};
+use outrigger_sandbox::Sandbox;
+use outrigger_tools::outside::{Calling, Fault, label, shown};
+use std::sync::Arc;
+
+use crate::Engine;
+use crate::engine::OutsideServer;
+use crate::live::{Completed, Live, Lost};
+use crate::reach::{Missing, reach};
+use crate::sandboxes::Berth;
+use crate::step::Found;
+
+impl Engine {
+    /// `None` if no reply of the model contains the call.
+    pub(super) fn call_outside(
+        &self,
+        live: &Live,
+        effect: Seq,
+        call: &ToolCall,
+        found: Found,
+    ) -> Option<impl Future<Output = Completed> + Send + use<>> {
+        let genuine = live.state.call(call)?;
+        let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
+        let tool = live.state.tool(&call.tool)?.outside.clone()?;
+        let arguments = match genuine.arguments.trim() {
+            "" => "{}".to_owned(),
+            text => text.to_owned(),
+        };
+        let berth = place.as_ref().map(|place| {
+            let berth = self.berth(&live.session, &live.state, &place.sandbox);
+            (place.clone(), berth.map_err(|error| error.to_string()))
+        });
+        let known = place.as_ref().and_then(|place| live.sandboxes.get(&place.sandbox).cloned());
+        let attempt = Attempt {
+            server: self.parts.outside.get(&tool.server).cloned(),
+            key: key(&live.session.effect(effect)),
+            tool,
+            arguments,
+            berth,
+            known,
+            found,
+        };
+        Some(async move {
+            let spent = Amounts { steps: 1, tokens: 0 };
+            let Ended { outcome, lost, reached } = attempt.perform().await;
+            Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
+        })
+    }
+}
+
+/// By this name a server can know a call again.
+fn key(effect: &str) -> String {
+    Digest::of(format!("outrigger effect {effect}").as_bytes()).as_str().to_owned()
+}
+
+struct Attempt {
+    server: Option<OutsideServer>,
+    key: String,
+    tool: OutsideTool,
+    arguments: String,
+    /// Where its server runs, if it runs in a sandbox.
+    berth: Option<(Place, Result<Berth, String>)>,
+    known: Option<Arc<dyn Sandbox>>,
+    found: Found,
+}
+
+/// What a call came to.
+struct Ended {
+    outcome: Outcome,
+    lost: Option<Lost>,
+    reached: Option<(String, Arc<dyn Sandbox>)>,
+}
+
+impl Ended {
+    fn new(outcome: Outcome) -> Self {
+        Self { outcome, lost: None, reached: None }
+    }
+}
+
+impl Attempt {
+    async fn perform(&self) -> Ended {
+        let Some(server) = &self.server else {
+            let detail = format!("no server `{}` is configured any more", self.tool.server);
+            return Ended::new(self.not_asked(&detail));
+        };
+        let sandbox = match self.sandbox().await {
+            Ok(sandbox) => sandbox,
+            Err((detail, lost)) => return Ended { lost, ..Ended::new(self.not_asked(&detail)) },
+        };
+        let calling = Calling {
+            tool: &self.tool.tool,
+            held_to: self.tool.held_to(),
+            arguments: &self.arguments,
+            key: &self.key,
+            timeout_ms: server.timeout_ms,
+            sandbox: sandbox.as_ref(),
+        };
+        let outcome = match server.port.call(&calling).await {
+            Ok(answered) => {
+                let output = shown(&self.tool.server, &answered, server.result_bytes_max);
+                Outcome::Done(Product::Output(output))
+            }
+            Err(Fault::NotAsked { detail }) => self.not_asked(&detail),
+            Err(Fault::Changed { now }) => self.changed(now.is_some()),
+            Err(Fault::MayHaveHappened { detail }) => self.unanswered(&detail),
+        };
+        let name = self.berth.as_ref().map(|(place, _)| place.sandbox.clone());
+        Ended { reached: name.zip(sandbox), ..Ended::new(outcome) }
+    }
+
+    /// The sandbox in which the server runs, in the life that the journal names.
+    async fn sandbox(&self) -> Result<Option<Arc<dyn Sandbox>>, (String, Option<Lost>)> {
+        let Some((place, berth)) = &self.berth else { return Ok(None) };
+        let ours = |known: &&Arc<dyn Sandbox>| {
+            known.generation().as_str() == place.generation && known.is_alive()
+        };
+        if let Some(known) = self.known.as_ref().filter(ours) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let berth = berth.as_ref().map_err(|error| (error.clone(), None))?;
+        match reach(berth, &place.generation).await {
+            Ok(sandbox) => Ok(Some(sandbox)),
+            Err(Missing::Unreached(error)) => Err((error.to_string(), None)),
+            Err(Missing::Lost(loss)) => {
+                let detail = format!("the sandbox of its server was lost ({loss})");
+                let Place { sandbox, generation, .. } = place.clone();
+                Err((detail, Some(Lost { sandbox, generation, loss })))
+            }
+        }
+    }
+
+    fn not_asked(&self, detail: &str) -> Outcome {
+        self.nothing_came(detail, "Not performed", Status::Error)
+    }
+
+    fn changed(&self, is_there: bool) -> Outcome {
+        let (server, tool) = (&self.tool.server, &self.tool.tool);
+        let detail = if is_there {
+            format!(
+                "the server `{server}` describes `{tool}` otherwise than when this session was \
+                 opened. A person can look at both with `outrigger tools show {server} {tool}`"
+            )
+        } else {
+            format!("the server `{server}` has no tool `{tool}` any more")
+        };
+        self.nothing_came(&detail, "Not performed", Status::Denied)
+    }
+
+    /// This attempt did nothing. Of the one before, if there was one, that is not known.
+    fn nothing_came(&self, detail: &str, what: &str, status: Status) -> Outcome {
+        if self.found == Found::Interrupted && !self.tool.read_only {
+            return self
+                .unanswered(&format!("it was begun before the harness stopped, and {detail}"));
+        }
+        self.output(status, format!("{what}: {detail}."))
+    }
+
+    fn unanswered(&self, detail: &str) -> Outcome {
+        if self.tool.read_only {
+            let text = format!("No answer: {detail}. It only reads, so it can be called again.");
+            return self.output(Status::Error, text);
+        }
+        Outcome::Unknown {
+            evidence: format!(
+                "Outcome unknown: {detail}. It may have happened fully, partly or not at all. \
+                 It is not repeated; look whether it happened before you call it again."
+            ),
+        }
+    }
+
+    /// Labelled, though the words are ours: that a server is silent is its doing too.
+    fn output(&self, status: Status, text: String) -> Outcome {
+        Outcome::Done(Product::Output(ToolOutput {
+            status,
+            text,
+            exit_code: None,
+            hidden_bytes: 0,
+            labels: label(&self.tool.server),
+        }))
+    }
+}

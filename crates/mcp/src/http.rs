@@ -1,0 +1,186 @@
+//! A server over HTTP.
+//!
+//! Owns where requests go: to the configured address and nowhere else, without a proxy,
+//! and with the configured headers alone.
+
+use async_trait::async_trait;
+use outrigger_sandbox::Sandbox;
+use outrigger_tools::outside::{Answered, Calling, Described, Fault, Outside};
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{redirect, retry};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::FixedInterval;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+use crate::connection::Connection;
+use crate::fault::Unanswered;
+use crate::limits;
+
+/// What is wrong with the configuration of a server.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address can't be used.
+    #[error("the address {0}")]
+    Url(&'static str),
+    /// A header can't be sent. Says nothing of its value.
+    #[error("the header `{0}` has a name or a value that HTTP does not allow")]
+    Header(String),
+    /// No client can be made here.
+    #[error("no HTTP client can be made")]
+    Client(#[source] reqwest::Error),
+}
+
+/// A header of every request to a server. Its value is never printed.
+#[derive(Clone)]
+pub struct Header {
+    name: HeaderName,
+    value: HeaderValue,
+}
+
+impl Header {
+    /// A header of that name.
+    ///
+    /// # Errors
+    /// [`Error::Header`].
+    pub fn new(name: &str, value: &str) -> Result<Self, Error> {
+        let wrong = || Error::Header(name.to_owned());
+        let parsed = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        Ok(Self { name: parsed, value })
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ..", self.name)
+    }
+}
+
+/// The client that all servers share.
+///
+/// # Errors
+/// [`Error::Client`].
+pub fn client() -> Result<reqwest::Client, Error> {
+    reqwest::Client::builder()
+        .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false)
+        .tcp_nodelay(true)
+        .connect_timeout(Duration::from_millis(limits::CONNECT_MS_MAX))
+        .pool_idle_timeout(Duration::from_millis(limits::POOL_IDLE_MS))
+        .build()
+        .map_err(Error::Client)
+}
+
+/// A server over HTTP. Connects at the first use, and keeps the connection.
+pub struct Http {
+    client: reqwest::Client,
+    url: Arc<str>,
+    headers: Vec<Header>,
+    connection: Mutex<Option<Arc<Connection>>>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, headers, .. } = self;
+        f.debug_struct("Http").field("url", url).field("headers", headers).finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// The server at that address: `https`, or `http` on this very machine.
+    ///
+    /// # Errors
+    /// [`Error::Url`].
+    pub fn new(client: reqwest::Client, url: &str, headers: Vec<Header>) -> Result<Self, Error> {
+        let parsed = reqwest::Url::parse(url).map_err(|_| Error::Url("is no URL"))?;
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(Error::Url("has a password in it; use `headers`"));
+        }
+        let host = parsed.host_str().ok_or(Error::Url("names no host"))?;
+        let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+        match parsed.scheme() {
+            "https" => {}
+            "http" if here => {}
+            "http" => {
+                return Err(Error::Url("is not encrypted: only this machine is spoken to so"));
+            }
+            _ => return Err(Error::Url("is neither https nor http")),
+        }
+        Ok(Self { client, url: parsed.as_str().into(), headers, connection: Mutex::new(None) })
+    }
+
+    async fn connection(&self) -> Result<Arc<Connection>, Fault> {
+        let mut held = self.connection.lock().await;
+        if let Some(connection) = held.as_ref().filter(|connection| connection.is_open()) {
+            return Ok(Arc::clone(connection));
+        }
+        let connection = Arc::new(Connection::open(self.transport()).await?);
+        *held = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// The next use connects anew.
+    async fn forget(&self, connection: &Arc<Connection>) {
+        let mut held = self.connection.lock().await;
+        if held.as_ref().is_some_and(|it| Arc::ptr_eq(it, connection)) {
+            *held = None;
+        }
+    }
+
+    fn transport(&self) -> StreamableHttpClientTransport<reqwest::Client> {
+        let headers = self.headers.iter();
+        let headers: HashMap<_, _> =
+            headers.map(|header| (header.name.clone(), header.value.clone())).collect();
+        let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url));
+        config.custom_headers = headers;
+        config.max_concurrent_requests = limits::CALLS_MAX;
+        config.max_sse_event_size = limits::EVENT_BYTES_MAX;
+        // What a server forgot is for us to do again, who know whether that may be done.
+        config.reinit_on_expired_session = false;
+        let mut again = FixedInterval::default();
+        again.max_times = Some(limits::STREAM_RETRIES_MAX);
+        again.duration = Duration::from_millis(limits::STREAM_RETRY_MS);
+        config.retry_config = Arc::new(again);
+        StreamableHttpClientTransport::with_client(self.client.clone(), config)
+    }
+}
+
+#[async_trait]
+impl Outside for Http {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault> {
+        let connection = self.connection().await?;
+        let listed = connection.tools().await;
+        if listed.is_err() {
+            self.forget(&connection).await;
+        }
+        listed
+    }
+
+    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
+        for _ in 0..2 {
+            let connection = self.connection().await?;
+            match connection.call(call).await {
+                Ok(answered) | Err(Unanswered::Refused(answered)) => return Ok(answered),
+                // It did nothing, by the protocol: once more, over a new connection.
+                Err(Unanswered::Forgotten) => self.forget(&connection).await,
+                Err(Unanswered::Fault(fault)) => {
+                    if !matches!(fault, Fault::Changed { .. }) {
+                        self.forget(&connection).await;
+                    }
+                    return Err(fault);
+                }
+            }
+        }
+        let detail = "the server forgets every connection at once".to_owned();
+        Err(Fault::NotAsked { detail })
+    }
+}

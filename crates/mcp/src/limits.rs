@@ -1,0 +1,23 @@
+//! Every limit of the client, with its unit in its name.
+
+/// From the start of a connection until it is given up.
+pub const CONNECT_MS_MAX: u64 = 15_000;
+/// From the request for the tools to their last page.
+pub const LIST_MS_MAX: u64 = 15_000;
+/// How long what a server said of its tools is taken as what it says.
+pub const LIST_FRESH_MS: u64 = 60_000;
+/// Pages of a list of tools.
+pub const PAGES_MAX: usize = 32;
+/// One event of a stream. Answers that are no stream have the protocol library's own
+/// limit, which is 16 MiB.
+pub const EVENT_BYTES_MAX: usize = 4 << 20;
+/// Calls of one server under way at once.
+pub const CALLS_MAX: usize = 16;
+/// Attempts at getting on with an answer whose stream broke.
+pub const STREAM_RETRIES_MAX: usize = 2;
+/// Between these.
+pub const STREAM_RETRY_MS: u64 = 500;
+/// How long a connection that nobody uses is kept open.
+pub const POOL_IDLE_MS: u64 = 60_000;
+/// From the wish to end a connection until it is dropped.
+pub const CLOSE_MS_MAX: u64 = 1_000;

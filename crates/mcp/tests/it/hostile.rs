@@ -1,0 +1,116 @@
+//! Servers that are dead, slow, endless, malformed, or want more than they should: each
+//! gives a typed result in bounded time and memory, and none is asked twice.
+
+use expect_test::expect;
+use outrigger_tools::outside::Outside;
+
+use crate::server::{Nature, Server, Way};
+use crate::well::{call, http, text};
+
+const JSON: &str = "200 OK\r\ncontent-type: application/json";
+const SSE: &str = "200 OK\r\ncontent-type: text/event-stream";
+
+#[tokio::test]
+async fn every_fault_of_a_call_is_told_apart() {
+    let ways = [
+        ("hangs", Way::Hang),
+        ("hangs up", Way::HangUp),
+        ("no JSON", Way::Raw(JSON, "{\"jsonrpc\": \"2.0\", ")),
+        ("another protocol", Way::Raw(JSON, "{\"hello\": \"there\"}")),
+        (
+            "answer to another call",
+            Way::Raw(JSON, r#"{"jsonrpc":"2.0","id":999,"result":{"content":[]}}"#),
+        ),
+        ("a page", Way::Raw("200 OK\r\ncontent-type: text/html", "<html>")),
+        ("a stream without an answer", Way::Raw(SSE, "data: {}\n\n")),
+        ("an empty stream", Way::Raw(SSE, "")),
+        ("redirect", Way::Raw("302 Found\r\nlocation: http://169.254.169.254/", "")),
+        ("no credentials", Way::Raw("401 Unauthorized", "")),
+        ("too many", Way::Raw("429 Too Many Requests", "")),
+        ("broken", Way::Raw("500 Internal Server Error", "secret words of the server")),
+        ("endless JSON", Way::Endless("application/json")),
+        ("endless stream", Way::Endless("text/event-stream")),
+        ("refuses", Way::Refuse),
+        ("asks back", Way::AskBack),
+    ];
+    let mut said = String::new();
+    for (name, way) in ways {
+        let server = Server::new(Nature::that(way));
+        let patience = if way == Way::Hang { 300 } else { 5_000 };
+        let outcome = call(&http(&server.url, Vec::new()), "note", "{}", patience).await;
+        let outcome = match &outcome {
+            Ok(answered) => format!("answered ({}): {}", answered.failed, text(answered)),
+            Err(fault) => format!("{fault:?}"),
+        };
+        assert_eq!(server.calls(), 1, "{name}: it is asked once");
+        said += &format!("{name}: {outcome}\n");
+    }
+    expect![[r#"
+        hangs: MayHaveHappened { detail: "no answer within 300 ms" }
+        hangs up: MayHaveHappened { detail: "the connection broke: connection closed before message completed" }
+        no JSON: MayHaveHappened { detail: "the answer is not of the protocol" }
+        another protocol: MayHaveHappened { detail: "the answer is not of the protocol" }
+        answer to another call: MayHaveHappened { detail: "no answer within 5000 ms" }
+        a page: MayHaveHappened { detail: "the answer is neither JSON nor a stream of events" }
+        a stream without an answer: MayHaveHappened { detail: "the connection ended before the answer" }
+        an empty stream: MayHaveHappened { detail: "the connection ended before the answer" }
+        redirect: MayHaveHappened { detail: "the server points to another address (HTTP 302), which is not followed; configure that address" }
+        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `token_env` in its configuration" }
+        too many: NotAsked { detail: "the server refused the request (HTTP 429)" }
+        broken: MayHaveHappened { detail: "the server answered with HTTP 500" }
+        endless JSON: MayHaveHappened { detail: "the answer has more than 16777216 bytes" }
+        endless stream: MayHaveHappened { detail: "no answer within 5000 ms" }
+        refuses: answered (true): The server refused: not today[2J (code -32000)
+        asks back: answered (true): The server asks for something more before it goes on, and is not answered. Nothing is known to have happened.
+    "#]].assert_eq(&said);
+}
+
+#[tokio::test]
+async fn every_fault_of_a_connection_means_that_nothing_was_asked() {
+    let ways = [
+        ("hangs up", Way::HangUp),
+        ("no JSON", Way::Raw(JSON, "hello")),
+        ("a page", Way::Raw("200 OK\r\ncontent-type: text/html", "<html>")),
+        ("redirect", Way::Raw("307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/", "")),
+        ("no credentials", Way::Raw("401 Unauthorized\r\nwww-authenticate: Bearer", "")),
+        ("broken", Way::Raw("503 Service Unavailable", "")),
+        ("endless", Way::Endless("application/json")),
+    ];
+    let mut said = String::new();
+    for (name, first) in ways {
+        let nature = Nature { first: Some(first), ..Nature::that(Way::Well) };
+        let server = Server::new(nature);
+        let fault = http(&server.url, Vec::new()).list(None).await.unwrap_err();
+        said += &format!("{name}: {fault:?}\n");
+    }
+    let fault = http("http://127.0.0.1:1/mcp", Vec::new()).list(None).await.unwrap_err();
+    said += &format!("nobody: {fault:?}\n");
+    expect![[r#"
+        hangs up: NotAsked { detail: "the connection broke: connection closed before message completed" }
+        no JSON: NotAsked { detail: "the answer is not of the protocol" }
+        a page: NotAsked { detail: "the answer is neither JSON nor a stream of events" }
+        redirect: NotAsked { detail: "the server points to another address (HTTP 307), which is not followed; configure that address" }
+        no credentials: NotAsked { detail: "the server does not accept the credentials (HTTP 401); see `token_env` in its configuration" }
+        broken: NotAsked { detail: "the server answered with HTTP 503" }
+        endless: NotAsked { detail: "the answer has more than 16777216 bytes" }
+        nobody: NotAsked { detail: "the server can't be reached: Connection refused (os error 111)" }
+    "#]].assert_eq(&said);
+}
+
+#[tokio::test]
+async fn a_list_has_an_end() {
+    let endless = Nature { pages: true, ..Nature::that(Way::Well) };
+    let fault = http(&Server::new(endless).url, Vec::new()).list(None).await.unwrap_err();
+    let many = (0..200).map(|n| (format!("t{n}"), String::new())).collect();
+    let many = Nature { tools: many, ..Nature::that(Way::Well) };
+    let other = http(&Server::new(many).url, Vec::new()).list(None).await.unwrap_err();
+    expect![[r#"
+        NotAsked { detail: "the server's list of tools has more than 32 pages" }
+        NotAsked { detail: "the server has more than 128 tools" }
+    "#]]
+    .assert_eq(&format!("{fault:?}\n{other:?}\n"));
+    // Of two of one name the first counts: a later one can't take its place.
+    let twice = Nature::new(&[("note", "first"), ("note", "second")]);
+    let listed = http(&Server::new(twice).url, Vec::new()).list(None).await.unwrap();
+    assert_eq!(listed.iter().map(|it| it.description.as_str()).collect::<Vec<_>>(), ["first"]);
+}

@@ -1,0 +1,113 @@
+//! `outrigger sessions`, as it is typed.
+
+use clap::Subcommand;
+
+use super::{Limits, Output};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List sessions, newest first.
+    Ls {
+        /// At most so many.
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a session: its steps, its answer, what it spent.
+    Show {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print a session's events.
+    Logs {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Go on as they happen, until the session waits or ends.
+        #[arg(long, short)]
+        follow: bool,
+        /// Only events after this one.
+        #[arg(long, default_value_t = 0, value_name = "SEQ")]
+        since: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say something in a session that waits, and let it go on with that.
+    Say {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// What to say.
+        text: String,
+        /// Write the changes back at the end, unless the files changed meanwhile.
+        #[arg(long)]
+        apply: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Go on with a session that was killed, stopped or reached a limit.
+    Resume {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Write the changes back at the end, unless the files changed meanwhile.
+        #[arg(long)]
+        apply: bool,
+        #[command(flatten)]
+        limits: Limits,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List the moments of a session that it can be forked at or taken back to.
+    Moments {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Begin another session where this one stood: its conversation, its files, what it
+    /// spent and what waits for a person.
+    Fork {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// The moment, as `moments` names it; without, the last one.
+        #[arg(long, value_name = "SEQ")]
+        at: Option<u64>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take a session back to where it stood before; what it spent stays spent. Files
+    /// that were written back to the directory stay as they are.
+    Rewind {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// The moment, as `moments` names it; without, the one before.
+        #[arg(long, value_name = "SEQ")]
+        to: Option<u64>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// End a session for good: running commands are killed, its sandbox is deleted.
+    Cancel {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Sessions {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Ls { output, .. }
+            | Self::Show { output, .. }
+            | Self::Logs { output, .. }
+            | Self::Say { output, .. }
+            | Self::Resume { output, .. }
+            | Self::Moments { output, .. }
+            | Self::Fork { output, .. }
+            | Self::Rewind { output, .. }
+            | Self::Cancel { output, .. } => *output,
+        }
+    }
+}

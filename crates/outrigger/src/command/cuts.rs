@@ -1,0 +1,126 @@
+//! `outrigger sessions moments | fork | rewind`: where a session stood, a second one
+//! that begins there, and the way back.
+
+use outrigger_agent::Seq;
+use outrigger_engine::{Engine, Moment, Trouble};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::cli::Output;
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, inert};
+use crate::{models, session};
+
+/// An engine that asks no model.
+async fn engine(paths: &Paths) -> Outcome<(Store, Engine)> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let backends = compose::backends(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
+    Ok((store, engine))
+}
+
+pub(crate) async fn moments(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
+    let (store, engine) = engine(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let moments = engine.moments(&session).await?;
+    if output.json.is_some() {
+        let moments: Vec<_> = moments.iter().map(object).collect();
+        let object = json!({ "type": "moments", "session": session.as_str(), "moments": moments });
+        show::line(&object)?;
+        return Ok(0);
+    }
+    for moment in &moments {
+        let said = inert(&moment.said).replace(['\n', '\t'], " ");
+        let said = if said.is_empty() { "(before anything was said)".to_owned() } else { said };
+        let gone = if moment.gone.is_empty() { "" } else { "  (its files are not kept any more)" };
+        let (when, status) = (show::when(moment.at_ms), moment.status);
+        show::row(&format!("{:>6}  {when}  {status:<18}  {said}{gone}", moment.at.0))?;
+    }
+    if moments.is_empty() {
+        Screen::new(output).note(Tone::Detail, "it never waited with its files kept");
+    }
+    Ok(0)
+}
+
+fn object(moment: &Moment) -> serde_json::Value {
+    let kept: Vec<&str> = moment.kept.iter().map(|kept| kept.snapshot.as_str()).collect();
+    json!({
+        "at": moment.at.0,
+        "at_ms": moment.at_ms,
+        "status": moment.status,
+        "said": moment.said,
+        "snapshots": kept,
+        "gone": moment.gone,
+    })
+}
+
+pub(crate) async fn fork(
+    paths: &Paths,
+    name: &str,
+    at: Option<u64>,
+    output: Output,
+) -> Outcome<u8> {
+    let (store, engine) = engine(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let mut screen = Screen::new(output);
+    let fork = session::new_id();
+    let forking = engine.fork(&session, at.map(Seq), &fork, session::WHO);
+    let moment = screen.during("copying the session's disks", forking).await?;
+    let text = format!("● session {fork} begins where {session} stood at {}", moment.at);
+    screen.note(Tone::Good, text);
+    let next = format!("go on with: outrigger sessions say {fork} \"...\"");
+    screen.note(Tone::Detail, next);
+    if output.json.is_some() {
+        show::line(&json!({
+            "type": "forked",
+            "session": fork.as_str(),
+            "from": session.as_str(),
+            "at": moment.at.0,
+        }))?;
+    }
+    Ok(0)
+}
+
+pub(crate) async fn rewind(
+    paths: &Paths,
+    name: &str,
+    to: Option<u64>,
+    output: Output,
+) -> Outcome<u8> {
+    let (store, engine) = engine(paths).await?;
+    let session = session::find(&*store.journal, name).await?.session;
+    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
+        return Err(session::held(&session));
+    };
+    let state = engine.state(&session).await?;
+    if state.in_turn() && state.asked().next().is_none() && !state.is_cancelled() {
+        // It was killed in the middle: what may still run is stopped first.
+        engine.interrupt(&session, session::WHO).await?;
+        engine.drive(&session, &Notify::new()).await?;
+    }
+    let screen = Screen::new(output);
+    let (moment, troubles) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
+    troubles.iter().for_each(|trouble| screen.note(Tone::Warning, told(trouble)));
+    // It is of files that are not there any more; the next turn makes another one.
+    let patch = paths.patch(session.as_str());
+    if let Err(error) = std::fs::remove_file(&patch)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        let message = format!("{}: {error}", patch.display());
+        return Err(Failure::new(Kind::Storage, message).hint("Remove it; the rewind is done."));
+    }
+    screen.note(Tone::Good, format!("● session {session} stands where it stood at {}", moment.at));
+    if output.json.is_some() {
+        let (name, at) = (session.as_str(), moment.at.0);
+        show::line(&json!({ "type": "rewound", "session": name, "to": at }))?;
+    }
+    Ok(0)
+}
+
+fn told(trouble: &Trouble) -> String {
+    format!("! {}", outrigger_engine::workspace::explain(trouble))
+}

@@ -1,0 +1,185 @@
+//! Tools of servers outside: the way to each, and which of their tools a session has.
+//!
+//! Owns that no text of a server reaches a model before a person has seen it or it was the
+//! first: what it says of a tool is pinned, and a change is held back. Keys come from the
+//! environment and go into requests to their own server alone.
+
+mod pins;
+
+use outrigger_agent::{Concurrency, ToolSpec};
+use outrigger_engine::OutsideServer;
+use outrigger_mcp::{Header, Http};
+use outrigger_sandbox::Sandbox;
+use outrigger_tools::outside::{Answered, Calling, Declared, Described, Fault, Offer, Outside};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::{Config, Server};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::Tone;
+
+pub(crate) use pins::{Pin, Pins, Text, change, read};
+
+/// The ways to all servers that are configured. One whose key is missing is a server that
+/// can't be asked; the session goes on without it.
+pub(crate) fn servers(config: &Config) -> Outcome<BTreeMap<String, OutsideServer>> {
+    if config.tools.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let client = outrigger_mcp::client().map_err(|error| wrong(&error))?;
+    let mut servers = BTreeMap::new();
+    for server in config.tools.values() {
+        let port: Arc<dyn Outside> = match headers(server)? {
+            Ok(headers) => {
+                let http = Http::new(client.clone(), &server.url, headers);
+                Arc::new(http.map_err(|error| named(server, &error))?)
+            }
+            Err(detail) => Arc::new(Unasked { detail }),
+        };
+        let (timeout_ms, result_bytes_max) = (server.timeout_ms, server.result_bytes_max);
+        servers.insert(server.name.clone(), OutsideServer { port, timeout_ms, result_bytes_max });
+    }
+    Ok(servers)
+}
+
+/// The headers of a server's requests; the inner error is which variable is missing.
+fn headers(server: &Server) -> Outcome<Result<Vec<Header>, String>> {
+    let token = server.token_env.iter().map(|variable| ("Authorization", variable, "Bearer "));
+    let others = server.headers_env.iter();
+    let others = others.map(|(name, variable)| (name.as_str(), variable, ""));
+    let mut headers = Vec::new();
+    for (name, variable, before) in token.chain(others) {
+        let value = match std::env::var(variable) {
+            Ok(value) if !value.trim().is_empty() => value,
+            _ => return Ok(Err(format!("the environment variable {variable} holds no key"))),
+        };
+        let header = Header::new(name, &format!("{before}{}", value.trim()));
+        headers.push(header.map_err(|error| named(server, &error))?);
+    }
+    Ok(Ok(headers))
+}
+
+fn named(server: &Server, error: &outrigger_mcp::Error) -> Failure {
+    let text = format!("[tools.{}]: {error}", server.name);
+    Failure::new(Kind::Usage, text)
+        .hint("docs/how-to/outside-tools.md shows how a server is configured.")
+}
+
+fn wrong(error: &outrigger_mcp::Error) -> Failure {
+    Failure::from_error(Kind::Usage, error)
+}
+
+/// A server that can't be asked as it is configured.
+#[derive(Debug)]
+struct Unasked {
+    detail: String,
+}
+
+#[async_trait::async_trait]
+impl Outside for Unasked {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault> {
+        Err(Fault::NotAsked { detail: self.detail.clone() })
+    }
+
+    async fn call(&self, _: &Calling<'_>) -> Result<Answered, Fault> {
+        Err(Fault::NotAsked { detail: self.detail.clone() })
+    }
+}
+
+/// What a server said when it was asked just now.
+#[derive(Debug)]
+pub(crate) struct Survey<'a> {
+    pub(crate) server: &'a Server,
+    /// What is pinned of its tools, with what it said now; why it could not be asked.
+    pub(crate) pins: Result<Pins, String>,
+}
+
+/// Asks every server what tools it has, all at once, and takes note of what is new.
+pub(crate) async fn survey<'a>(
+    paths: &Paths,
+    config: &'a Config,
+    servers: &BTreeMap<String, OutsideServer>,
+) -> Outcome<Vec<Survey<'a>>> {
+    let asking = config.tools.values().filter_map(|server| {
+        let port = Arc::clone(&servers.get(&server.name)?.port);
+        Some(async move { (server, port.list(None).await) })
+    });
+    let mut surveys = Vec::new();
+    for (server, listed) in futures_util::future::join_all(asking).await {
+        let pins = match listed {
+            Ok(listed) => Ok(pins::take(paths, server, &listed)?),
+            Err(Fault::NotAsked { detail } | Fault::MayHaveHappened { detail }) => Err(detail),
+            Err(Fault::Changed { .. }) => Err("it was not asked".to_owned()),
+        };
+        surveys.push(Survey { server, pins });
+    }
+    Ok(surveys)
+}
+
+/// The tools that a session has of servers outside, and what a person is told of others.
+pub(crate) fn offered(surveys: &[Survey<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, String)>) {
+    let (mut specs, mut notes) = (Vec::<ToolSpec>::new(), Vec::new());
+    let mut note = |text: String| notes.push((Tone::Warning, format!("! {text}")));
+    for Survey { server, pins } in surveys {
+        let name = &server.name;
+        let pins = match pins {
+            Ok(pins) => pins,
+            Err(detail) => {
+                note(format!("no tools of `{name}`: {detail}"));
+                continue;
+            }
+        };
+        for tool in server.allow.iter().flatten().filter(|tool| !pins.has(tool)) {
+            note(format!("`{name}` has no tool `{tool}`, which its `allow` names"));
+        }
+        for (tool, pin) in pins.allowed(server) {
+            match offer(server, tool, pin) {
+                Ok(spec) if specs.iter().any(|known| known.name == spec.name) => {
+                    note(format!(
+                        "`{name}` has two tools that a model would call `{}`; `{tool}` is left out",
+                        spec.name
+                    ));
+                }
+                Ok(spec) => {
+                    if pin.changed(tool).is_some() {
+                        note(format!(
+                            "`{name}` describes `{tool}` otherwise than when it was trusted, so each call asks: outrigger tools show {name} {tool}"
+                        ));
+                    }
+                    specs.push(spec);
+                }
+                Err(why) => {
+                    note(format!("`{name}`: `{}` is left out: {why}", crate::show::inert(tool)))
+                }
+            }
+        }
+    }
+    (specs, notes)
+}
+
+fn offer(server: &Server, tool: &str, pin: &Pin) -> Result<ToolSpec, String> {
+    let Some(trusted) = &pin.trusted else {
+        let name = &server.name;
+        return Err(format!("it is new there; outrigger tools show {name} {tool}, then trust it"));
+    };
+    let declared = if server.read_only.contains(tool) {
+        Declared::ReadOnly
+    } else if server.idempotent.contains(tool) {
+        Declared::Idempotent
+    } else {
+        Declared::Acts
+    };
+    let concurrency = if server.concurrent { Concurrency::Shared } else { Concurrency::Exclusive };
+    let described = trusted.described(tool);
+    let changed = pin.changed(tool);
+    let offer = Offer {
+        server: &server.name,
+        described: &described,
+        changed: changed.as_ref(),
+        declared,
+        concurrency,
+        sandbox: None,
+    };
+    offer.spec().map_err(|why| why.to_string())
+}

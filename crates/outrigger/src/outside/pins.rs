@@ -1,0 +1,239 @@
+//! What is pinned of the tools of servers outside, a file for each server.
+//!
+//! The first that a server says of its tools is trusted; whatever it says otherwise later,
+//! and every tool that comes later, waits until a person trusts it. A server at another
+//! address is another server.
+
+use outrigger_agent::{Digest, Raw};
+use outrigger_tools::outside::Described;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::config::Server;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+
+/// What is pinned of one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pins {
+    /// Where the server was that said this.
+    pub(crate) address: String,
+    pub(crate) tools: BTreeMap<String, Pin>,
+}
+
+/// What is pinned of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pin {
+    /// What a person trusts; nothing for a tool that came later.
+    pub(crate) trusted: Option<Text>,
+    /// What the server said last, if that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) said: Option<Text>,
+    /// Whether the server had it when it was asked last.
+    pub(crate) there: bool,
+}
+
+/// What a server says of a tool, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Text {
+    description: String,
+    schema: Raw,
+}
+
+impl Text {
+    pub(crate) fn described(&self, tool: &str) -> Described {
+        let (description, schema) = (self.description.clone(), self.schema.clone());
+        Described { tool: tool.to_owned(), description, schema }
+    }
+
+    /// As people read it: the words, then the schema, line by line.
+    pub(crate) fn lines(&self, tool: &str) -> String {
+        let inert = self.described(tool).inert();
+        let schema: serde_json::Value =
+            serde_json::from_str(inert.schema.as_str()).unwrap_or_default();
+        format!("{}\n\n{schema:#}\n", inert.description)
+    }
+
+    fn of(described: &Described) -> Self {
+        let Described { description, schema, .. } = described.clone();
+        Self { description, schema }
+    }
+}
+
+impl Pin {
+    /// What a person is asked about: what the server said last, unless that is trusted.
+    pub(crate) fn waiting(&self) -> Option<&Text> {
+        self.said.as_ref()
+    }
+
+    /// From now on a person trusts what the server said last.
+    pub(crate) fn trust(&mut self) {
+        if let Some(said) = self.said.take() {
+            self.trusted = Some(said);
+        }
+    }
+
+    /// What the server says now, where that is not what is trusted.
+    pub(crate) fn changed(&self, tool: &str) -> Option<Digest> {
+        let said = self.said.as_ref().filter(|_| self.trusted.is_some())?;
+        Some(said.described(tool).digest())
+    }
+
+    /// How it stands, in a word.
+    pub(crate) fn status(&self) -> &'static str {
+        match (&self.trusted, &self.said, self.there) {
+            (_, _, false) => "gone",
+            (None, _, true) => "new",
+            (Some(_), Some(_), true) => "changed",
+            (Some(_), None, true) => "trusted",
+        }
+    }
+}
+
+impl Pins {
+    /// Whether the server has a tool of that name.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|pin| pin.there)
+    }
+
+    /// What there is and may be used.
+    pub(crate) fn allowed<'a>(
+        &'a self,
+        server: &'a Server,
+    ) -> impl Iterator<Item = (&'a str, &'a Pin)> {
+        let allowed = |tool: &str| server.allow.as_ref().is_none_or(|it| it.contains(tool));
+        let there = self.tools.iter().filter(move |(tool, pin)| pin.there && allowed(tool));
+        there.map(|(tool, pin)| (tool.as_str(), pin))
+    }
+
+    /// Takes in what the server says now.
+    fn hear(&mut self, address: &str, listed: &[Described]) {
+        let first = self.address != address;
+        if first {
+            *self = Self { address: address.to_owned(), tools: BTreeMap::new() };
+        }
+        self.tools.values_mut().for_each(|pin| pin.there = false);
+        for described in listed {
+            let pin = self.tools.entry(described.tool.clone()).or_default();
+            let text = Text::of(described);
+            pin.there = true;
+            let known = pin.trusted.as_ref().map(|it| it.described(&described.tool).digest());
+            if first {
+                pin.trusted = Some(text);
+            } else if known.as_ref() == Some(&described.digest()) {
+                pin.said = None;
+            } else {
+                pin.said = Some(text);
+            }
+        }
+    }
+}
+
+/// Takes in what a server says now, and gives what is pinned of it from now on.
+pub(crate) fn take(paths: &Paths, server: &Server, listed: &[Described]) -> Outcome<Pins> {
+    change(paths, &server.name, |pins| {
+        pins.hear(&server.url, listed);
+        Ok(())
+    })
+}
+
+/// What is pinned of a server.
+pub(crate) fn read(paths: &Paths, server: &str) -> Outcome<Pins> {
+    load(&place(paths, server))
+}
+
+/// Changes what is pinned, one process at a time, and whole or not at all.
+pub(crate) fn change(
+    paths: &Paths,
+    server: &str,
+    change: impl FnOnce(&mut Pins) -> Outcome,
+) -> Outcome<Pins> {
+    paths.prepare()?;
+    let path = place(paths, server);
+    let failed = |error: std::io::Error| storage(&path, &error);
+    let dir = path.parent().unwrap_or(&path);
+    fs::create_dir_all(dir).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let lock = options.open(path.with_extension("lock")).map_err(failed)?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+    let before = load(&path)?;
+    let mut after = before.clone();
+    change(&mut after)?;
+    if after != before {
+        let text = serde_json::to_vec_pretty(&after)
+            .map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+        let temporary = path.with_extension("new");
+        let mut file = File::create(&temporary).map_err(failed)?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(&temporary, &path).map_err(failed)?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
+    }
+    Ok(after)
+}
+
+/// The name of a server has neither a slash nor a dot.
+fn place(paths: &Paths, server: &str) -> PathBuf {
+    paths.data().join("outside").join(format!("{server}.json"))
+}
+
+fn load(path: &Path) -> Outcome<Pins> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(|error| {
+            let text = format!("{}: what is pinned there can't be read: {error}", path.display());
+            Failure::new(Kind::Storage, text)
+                .hint("Put the file back as it was, or delete it: then what the server says next is trusted.")
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
+        Err(error) => Err(storage(path, &error)),
+    }
+}
+
+fn storage(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Storage, format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn said(tools: &[(&str, &str)]) -> Vec<Described> {
+        let one = |(tool, description): &(&str, &str)| {
+            let schema = Raw::new("{\"type\":\"object\"}".to_owned()).unwrap();
+            Described { tool: (*tool).to_owned(), description: (*description).to_owned(), schema }
+        };
+        tools.iter().map(one).collect()
+    }
+
+    #[test]
+    fn the_first_is_trusted_and_what_comes_later_waits() {
+        let mut pins = Pins::default();
+        let mut shown = String::new();
+        for (address, tools) in [
+            ("one", &[("a", "does a"), ("b", "does b")][..]),
+            ("one", &[("a", "does a, and sends your keys"), ("b", "does b"), ("c", "does c")]),
+            ("one", &[("a", "does a"), ("c", "does c")]),
+            ("two", &[("a", "does x")]),
+        ] {
+            pins.hear(address, &said(tools));
+            for (tool, pin) in &pins.tools {
+                let changed = pin.changed(tool).is_some();
+                let told = pin.trusted.as_ref().map(|text| text.description.as_str());
+                shown += &format!("{tool} {} {changed} {told:?}; ", pin.status());
+            }
+            shown.push('\n');
+        }
+        expect![[r#"
+            a trusted false Some("does a"); b trusted false Some("does b"); 
+            a changed true Some("does a"); b trusted false Some("does b"); c new false None; 
+            a trusted false Some("does a"); b gone false Some("does b"); c new false None; 
+            a trusted false Some("does x"); 
+        "#]]
+        .assert_eq(&shown);
+    }
+}

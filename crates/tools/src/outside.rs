@@ -1,0 +1,129 @@
+//! The port to tools of other people's servers.
+//!
+//! Owns what is asked of such a server and how it can fail: what never arrived is kept
+//! apart from what may have happened. Must never take a server's word for what a tool
+//! does, nor hand its text on with terminal control in it.
+
+use async_trait::async_trait;
+use outrigger_agent::{Digest, Raw};
+use outrigger_sandbox::Sandbox;
+use serde_json::Value;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+mod offer;
+mod shown;
+
+pub use offer::{Declared, Offer, Unfit, label, name};
+pub use shown::shown;
+
+use offer::{canonical, clean};
+
+/// A tool as its server describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// Its name at the server.
+    pub tool: String,
+    /// What the server says of it. Whoever runs the server wrote it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub schema: Raw,
+}
+
+impl Described {
+    /// Digest of all that it says, whatever the order of the keys.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let schema = serde_json::from_str(self.schema.as_str()).unwrap_or(Value::Null);
+        let whole = serde_json::json!([self.tool, self.description, canonical(schema)]);
+        Digest::of(whole.to_string().as_bytes())
+    }
+
+    /// The same as people and models are shown it: without control characters and
+    /// characters that can't be seen, and no longer than it may be.
+    #[must_use]
+    pub fn inert(&self) -> Self {
+        let schema = serde_json::from_str(self.schema.as_str()).unwrap_or(Value::Null);
+        let schema = offer::clean_all(schema).to_string();
+        Self {
+            tool: clean(&self.tool, crate::limits::OUTSIDE_NAME_CHARS_MAX),
+            description: clean(&self.description, crate::limits::DESCRIPTION_CHARS_MAX),
+            schema: Raw::new(schema).expect("a JSON value is written as JSON"),
+        }
+    }
+}
+
+/// A call of a tool outside.
+#[derive(Debug, Clone)]
+pub struct Calling<'a> {
+    /// The tool, as its server names it.
+    pub tool: &'a str,
+    /// What the server must still say of it.
+    pub held_to: &'a Digest,
+    /// A JSON object.
+    pub arguments: &'a str,
+    /// The same for every attempt at the same effect, and for no other effect.
+    pub key: &'a str,
+    /// From the start to giving up, in milliseconds.
+    pub timeout_ms: u64,
+    /// Where the server runs, if it runs in a sandbox of the session.
+    pub sandbox: Option<&'a Arc<dyn Sandbox>>,
+}
+
+/// What a server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// Its content, in its order.
+    pub blocks: Vec<Block>,
+    /// Whether the server says that the call failed.
+    pub failed: bool,
+}
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// Text.
+    Text(String),
+    /// Something that is named and not shown.
+    Other {
+        /// What it is, for example `image/png`.
+        what: String,
+        /// How large it is, in bytes.
+        bytes: u64,
+    },
+}
+
+/// Why there is no answer. What it says is ours, never the server's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The server was not asked to do anything: it may be tried again.
+    NotAsked {
+        /// Why, and what to do.
+        detail: String,
+    },
+    /// The server describes the tool otherwise than it has to, or has it no more: it was not
+    /// asked to do anything.
+    Changed {
+        /// What it says now, if it still has the tool.
+        now: Option<Digest>,
+    },
+    /// The server was asked, and what became of it is not known.
+    MayHaveHappened {
+        /// What is known.
+        detail: String,
+    },
+}
+
+/// A server outside that has tools.
+///
+/// Both methods may be called at once from many tasks. Neither repeats anything that may
+/// have happened; dropping a future stops the waiting, and not what was asked for. An
+/// implementation bounds what it reads, and gives up at its timeouts.
+#[async_trait]
+pub trait Outside: Send + Sync + Debug {
+    /// What tools it has now, at most [`crate::limits::OUTSIDE_TOOLS_MAX`].
+    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault>;
+
+    /// Calls one, if the server still describes it as it has to.
+    async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault>;
+}

@@ -1,0 +1,249 @@
+//! How a tool outside is offered to a model: under a name that can be no other's, with its
+//! server's words made harmless.
+
+use outrigger_agent::{Concurrency, Digest, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Described;
+use crate::{cut, limits};
+
+/// What our configuration says of a tool: never the server's own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Declared {
+    /// It acts, and nothing is known of doing it twice.
+    #[default]
+    Acts,
+    /// It acts, and the same call with the same key is done once.
+    Idempotent,
+    /// It changes nothing.
+    ReadOnly,
+}
+
+/// A tool that is to be offered.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer<'a> {
+    /// Its server, as our configuration names it.
+    pub server: &'a str,
+    /// What the model is told of it.
+    pub described: &'a Described,
+    /// What the server says now, if that is something else.
+    pub changed: Option<&'a Digest>,
+    /// What our configuration says of it.
+    pub declared: Declared,
+    /// Whether calls of it may run beside others.
+    pub concurrency: Concurrency,
+    /// The sandbox in which its server runs, if it runs in one.
+    pub sandbox: Option<&'a str>,
+}
+
+/// Why a tool can't be offered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Models and rules can't name it.
+    #[error("its name is not 1 to {max} characters of A-Z a-z 0-9 _ - .")]
+    Name {
+        /// What is left for the name beside the server's.
+        max: usize,
+    },
+    /// Its arguments are no object.
+    #[error("the schema of its arguments is not that of an object")]
+    Schema,
+    /// What it says is more than a model should read.
+    #[error("it says {bytes} bytes of itself, and {} are the most", limits::SCHEMA_BYTES_MAX)]
+    Large {
+        /// How much.
+        bytes: usize,
+    },
+}
+
+impl Offer<'_> {
+    /// The tool as the session records it.
+    ///
+    /// # Errors
+    /// Why it can't be offered.
+    pub fn spec(&self) -> Result<ToolSpec, Unfit> {
+        let Described { tool, description, schema } = self.described;
+        let name = name(self.server, tool)?;
+        let bytes = description.len() + schema.as_str().len();
+        if bytes > limits::SCHEMA_BYTES_MAX {
+            return Err(Unfit::Large { bytes });
+        }
+        let object = serde_json::from_str::<Map<String, Value>>(schema.as_str());
+        let object = object.map_err(|_| Unfit::Schema)?;
+        if object.get("type").is_none_or(|kind| kind != "object") {
+            return Err(Unfit::Schema);
+        }
+        let inert = self.described.inert();
+        let recovery = match self.declared {
+            Declared::Acts => Recovery::Unknown,
+            Declared::Idempotent | Declared::ReadOnly => Recovery::Repeat,
+        };
+        Ok(ToolSpec {
+            name,
+            description: inert.description,
+            schema: inert.schema,
+            kind: ToolKind::Outside,
+            concurrency: self.concurrency,
+            recovery,
+            sandbox: self.sandbox.map(str::to_owned),
+            built_in: None,
+            outside: Some(OutsideTool {
+                server: self.server.to_owned(),
+                tool: tool.clone(),
+                digest: self.described.digest(),
+                changed: self.changed.cloned(),
+                read_only: self.declared == Declared::ReadOnly,
+            }),
+        })
+    }
+}
+
+/// The name by which a model calls a tool outside. No tool of ours has two underscores
+/// in its name, so that none can be shadowed.
+///
+/// # Errors
+/// [`Unfit::Name`].
+pub fn name(server: &str, tool: &str) -> Result<String, Unfit> {
+    let before = format!("mcp__{server}__");
+    let max = limits::TOOL_NAME_CHARS_MAX.saturating_sub(before.len());
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if tool.is_empty() || tool.len() > max || !tool.bytes().all(plain) {
+        return Err(Unfit::Name { max });
+    }
+    // Providers take no dot.
+    Ok(before + &tool.replace('.', "_"))
+}
+
+/// The labels of whatever a server says.
+#[must_use]
+pub fn label(server: &str) -> BTreeSet<String> {
+    labels_of(&format!("mcp:{server}"))
+}
+
+/// With the keys of every object in order.
+pub(crate) fn canonical(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<_, _> =
+                fields.into_iter().map(|(key, value)| (key, canonical(value))).collect();
+            Value::Object(sorted.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
+        other => other,
+    }
+}
+
+/// Every text within is cleaned.
+pub(crate) fn clean_all(value: Value) -> Value {
+    let text = |text: &str| clean(text, limits::DESCRIPTION_CHARS_MAX);
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(key, value)| (text(&key), clean_all(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(clean_all).collect()),
+        Value::String(words) => Value::String(text(&words)),
+        other => other,
+    }
+}
+
+/// Text without terminal control and without characters that nobody sees and models read.
+pub(crate) fn clean(text: &str, chars_max: usize) -> String {
+    let seen = cut::plain(text.as_bytes());
+    let mut chars = seen.chars().filter(|char| !is_hidden(*char));
+    let mut kept: String = chars.by_ref().take(chars_max).collect();
+    if chars.next().is_some() {
+        kept.push_str(" [cut]");
+    }
+    kept
+}
+
+/// Zero width, direction overrides, and the tags of Unicode, which spell hidden text.
+fn is_hidden(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use outrigger_agent::Raw;
+
+    fn described(tool: &str, description: &str, schema: &str) -> Described {
+        let schema = Raw::new(schema.to_owned()).unwrap();
+        Described { tool: tool.to_owned(), description: description.to_owned(), schema }
+    }
+
+    fn spec(described: &Described) -> Result<ToolSpec, Unfit> {
+        let (declared, concurrency) = (Declared::Acts, Concurrency::Exclusive);
+        Offer { server: "s", described, changed: None, declared, concurrency, sandbox: None }.spec()
+    }
+
+    #[test]
+    fn a_digest_knows_every_word_and_not_their_order() {
+        let first = described("t", "d", r#"{"type":"object","properties":{"a":{},"b":{}}}"#);
+        let same = described("t", "d", r#"{"properties": {"b":{}, "a":{}}, "type":"object"}"#);
+        assert_eq!(first.digest(), same.digest());
+        for other in [
+            described("u", "d", first.schema.as_str()),
+            described("t", "d ", first.schema.as_str()),
+            described("t", "d", r#"{"type":"object","properties":{"a":{},"c":{}}}"#),
+        ] {
+            assert_ne!(first.digest(), other.digest());
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_made_harmless() {
+        let schema = r#"{"type":"object","properties":{"a\u001b[2J":{"description":"x\u202ey"}}}"#;
+        let hidden = "add\u{1b}]0;title\u{7}\u{200b} numbers\u{e0041}\u{e0042}\u{9b}31m";
+        let spec = spec(&described("a.b", hidden, schema)).unwrap();
+        expect![[r#"
+            mcp__s__a_b
+            "add numbers"
+            {"type":"object","properties":{"a":{"description":"xy"}}}
+        "#]]
+        .assert_eq(&format!("{}\n{:?}\n{}\n", spec.name, spec.description, spec.schema.as_str()));
+    }
+
+    #[test]
+    fn what_is_unfit_says_why() {
+        let object = r#"{"type":"object"}"#;
+        let long = "x".repeat(60);
+        let mut said = String::new();
+        for described in [
+            described("", "", object),
+            described("execute\u{200b}", "", object),
+            described("a/b", "", object),
+            described(&long, "", object),
+            described("t", "", "true"),
+            described("t", "", r#"{"type":"string"}"#),
+            described("t", &"x".repeat(200_000), object),
+        ] {
+            said += &format!("{}\n", spec(&described).unwrap_err());
+        }
+        expect![[r#"
+            its name is not 1 to 56 characters of A-Z a-z 0-9 _ - .
+            its name is not 1 to 56 characters of A-Z a-z 0-9 _ - .
+            its name is not 1 to 56 characters of A-Z a-z 0-9 _ - .
+            its name is not 1 to 56 characters of A-Z a-z 0-9 _ - .
+            the schema of its arguments is not that of an object
+            the schema of its arguments is not that of an object
+            it says 200017 bytes of itself, and 65536 are the most
+        "#]]
+        .assert_eq(&said);
+    }
+
+    #[test]
+    fn no_tool_of_ours_has_a_name_like_theirs() {
+        for tool in crate::specs("work").into_iter().chain(crate::specs_of_further("fetch")) {
+            assert!(!tool.name.contains("__"), "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a model sees of an answer from outside: text, cut in its middle, and names of the rest.
+
+use outrigger_agent::{Status, ToolOutput};
+
+use super::{Answered, Block, label};
+use crate::{cut, output};
+
+/// An answer as the model sees it: at most about `bytes_max` of it, labelled.
+#[must_use]
+pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput {
+    let mut whole = String::new();
+    for block in &answered.blocks {
+        if !whole.is_empty() {
+            whole.push('\n');
+        }
+        match block {
+            Block::Text(text) => whole.push_str(text),
+            Block::Other { what, bytes } => {
+                let what: String = what.chars().take(200).collect();
+                whole.push_str(&format!("[{what}, {bytes} bytes, not shown]"));
+            }
+        }
+    }
+    let total = whole.len() as u64;
+    let (text, hidden_bytes) = if whole.len() <= bytes_max {
+        (cut::plain(whole.as_bytes()), 0)
+    } else {
+        let ends = cut::ends(whole.as_bytes(), whole.as_bytes(), total, bytes_max);
+        let hidden = ends.hidden_bytes;
+        let cut = format!("\n[... {hidden} bytes left out; ask for less at once ...]\n");
+        (ends.head + &cut + &ends.tail, hidden)
+    };
+    let text = if text.is_empty() { "[an answer without content]".to_owned() } else { text };
+    let status = if answered.failed { Status::Error } else { Status::Ok };
+    ToolOutput { status, hidden_bytes, labels: label(server), ..output::ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_cut_named_and_labelled() {
+        let text = |text: &str| Block::Text(text.to_owned());
+        let image = Block::Other { what: "image/png".to_owned(), bytes: 12 };
+        let blocks = vec![text("one\u{1b}[2J"), image, text("two")];
+        let all = shown("s", &Answered { blocks, failed: false }, 1_000);
+        assert_eq!(all.text, "one\n[image/png, 12 bytes, not shown]\ntwo");
+        assert_eq!(all.labels.iter().collect::<Vec<_>>(), ["from:mcp:s", "untrusted"]);
+        let long = (0..5_000).map(|line| format!("{line}\n")).collect::<String>();
+        let cut = shown("s", &Answered { blocks: vec![text(&long)], failed: true }, 1_000);
+        assert_eq!(cut.status, Status::Error);
+        assert!(cut.text.len() < 1_100 && cut.text.ends_with("4999\n"), "{}", cut.text);
+        assert!(cut.text.starts_with("0\n1\n") && cut.hidden_bytes > 20_000, "{}", cut.text);
+        let empty = shown("s", &Answered { blocks: vec![], failed: false }, 1_000);
+        assert_eq!(empty.text, "[an answer without content]");
+    }
+}
