@@ -133,6 +133,7 @@ impl Waiting {
             })),
             "rules": asked.map(|asked| &asked.rules),
             "approvers": asked.map(|asked| &asked.approvers),
+            "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
             "since_ms": asked.map(|asked| asked.since_ms),
             "expires_ms": self.expires_ms(),
         })
@@ -150,8 +151,10 @@ impl Waiting {
         if let Some(at) = self.expires_ms() {
             first.push_str(&format!("  until {}", show::when(at)));
         }
+        let budget = asked.budget.as_ref().map(|budget| format!("    {budget}"));
         let title = inert(&self.title).replace(['\n', '\t'], " ");
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
+        lines.extend(budget);
         if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
             let (server, tool) = (&outside.server, inert(&outside.tool));
             lines.push(format!(

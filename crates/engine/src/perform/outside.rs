@@ -4,12 +4,13 @@
 //! attempts, and that what is not known to be over is told so. It repeats nothing itself.
 
 use outrigger_agent::{
-    Amounts, Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
+    Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
 };
 use outrigger_sandbox::{ExecId, Sandbox};
 use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
 
+use super::tool::spent;
 use crate::Engine;
 use crate::engine::OutsideServer;
 use crate::live::{Completed, Live, Lost};
@@ -51,9 +52,12 @@ impl Engine {
             known,
             found,
         };
+        let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         Some(async move {
-            let spent = Amounts { steps: 1, tokens: 0 };
+            let since_ms = clock.now_ms();
             let Ended { outcome, lost, reached } = attempt.perform().await;
+            let passed_ms = clock.now_ms().saturating_sub(since_ms);
+            let spent = spent(&outcome, None, passed_ms, reserved);
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
     }

@@ -5,6 +5,7 @@
 mod approvals;
 mod audit;
 mod bad_input;
+mod budgets;
 mod canary;
 mod config;
 mod cuts;

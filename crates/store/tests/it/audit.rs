@@ -470,7 +470,8 @@ async fn a_database_from_before_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     store(directory).await;
-    let back = "DROP TABLE log; DROP TABLE checkpoints; PRAGMA user_version = 1; \
+    let back = "DROP TABLE accounts; DROP TABLE charges; DROP TABLE log; \
+        DROP TABLE checkpoints; PRAGMA user_version = 1; \
         UPDATE meta SET value = '1' WHERE name = 'format'";
     execute(directory, back).await;
     std::fs::remove_dir_all(directory.join("audit")).unwrap();
