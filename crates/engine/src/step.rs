@@ -153,6 +153,7 @@ impl Engine {
             }
             (Ok(granted), Recover::Reattach) => Some(granted),
             (_, Recover::Over(settled)) => {
+                self.end_left_behind(live, id).await;
                 live.push(at_ms, settled);
                 None
             }

@@ -28,7 +28,7 @@ pub(crate) use self::budget::{Budget, BudgetFile, Dollars};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
-pub(crate) use self::tools::Server;
+pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -144,6 +144,7 @@ impl Config {
             config.model.overlay(file.model.clone());
             config.absorb(file)?;
         }
+        self::tools::check(&config.tools, &config.sandboxes)?;
         config.model.overlay(ModelFile::flags(flags));
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
         config.tokens_max =
@@ -191,6 +192,12 @@ impl Config {
     pub(crate) fn usual(&self) -> Usual {
         let (organisation, user) = (self.budget.organisation.clone(), self.budget.user.clone());
         Usual { organisation, user }
+    }
+
+    /// The sandboxes in which the session's own tools act: in the others a server runs.
+    pub(crate) fn working(&self) -> impl Iterator<Item = &Sandbox> {
+        let taken = |name: &str| self.tools.values().any(|server| server.sandbox() == Some(name));
+        self.sandboxes.iter().filter(move |sandbox| !taken(&sandbox.name))
     }
 
     /// How long what no session names is kept.

@@ -126,6 +126,11 @@ impl Waiting {
             "tool": tool,
             "arguments": arguments,
             "arguments_sha256": self.arguments().map(|digest| digest.to_string()),
+            "outside": self.tool().and_then(|tool| tool.outside.as_ref()).map(|outside| json!({
+                "server": outside.server,
+                "tool": outside.tool,
+                "changed": outside.changed.is_some(),
+            })),
             "rules": asked.map(|asked| &asked.rules),
             "approvers": asked.map(|asked| &asked.approvers),
             "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
@@ -150,6 +155,12 @@ impl Waiting {
         let title = inert(&self.title).replace(['\n', '\t'], " ");
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
         lines.extend(budget);
+        if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
+            let (server, tool) = (&outside.server, inert(&outside.tool));
+            lines.push(format!(
+                "    by the server {server}: see outrigger tools show {server} {tool}"
+            ));
+        }
         lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
         lines
     }

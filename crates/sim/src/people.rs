@@ -158,10 +158,13 @@ impl World {
         Ok(())
     }
 
-    /// Whoever answers about what is over is told so, whatever it was.
+    /// Whoever answers about what is over is told so, whatever it was: the first answer
+    /// and the last are given again.
     pub(crate) async fn answer_late(&self, records: &[Record]) -> Result<(), Violation> {
         let engine = self.bystander();
-        for record in records {
+        let answers =
+            || records.iter().filter(|record| matches!(record.event, Event::Answered { .. }));
+        for record in answers().next().into_iter().chain(answers().next_back()) {
             if let Event::Answered { effect, by, arguments, answer } = &record.event {
                 let (effect, by) = (*effect, by.clone());
                 let (arguments, answer) = (arguments.clone(), answer.clone());

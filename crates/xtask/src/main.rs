@@ -191,34 +191,21 @@ fn run(task: Task) -> Result<u8, Error> {
             }
             Ok(0)
         }
-        Task::Sim { mutants: true, args } if !args.is_empty() => {
-            Err(Error::Alone { flag: "--mutants", rest: args.join(" ") })
-        }
-        Task::Sim { mutants: true, .. } => {
+        Task::Sim { mutants, args } => {
             drop(out);
-            Ok(mutants::run(&Workspace::load()?, &mut std::io::stdout())?)
+            sim(mutants, args)
         }
         Task::Kill { times } => Ok(child::code(Child::kills(times).run()?)),
-        Task::Sim { args, .. } => Ok(child::code(Child::sim_bin("sim", args).run()?)),
         // It measures Docker too.
         Task::Bench { args } if args.first().is_some_and(|bench| bench == "sandbox") => {
             drop(out);
             Ok(docker::run(&Child::sim_bin("bench", args), &mut std::io::stderr())?)
         }
         Task::Bench { args } => Ok(child::code(Child::sim_bin("bench", args).run()?)),
-        Task::Attack { qemu: true, args } if !args.is_empty() => {
-            Err(Error::Alone { flag: "--qemu", rest: args.join(" ") })
-        }
-        Task::Attack { qemu: true, .. } => {
+        Task::Attack { qemu, args } => {
             drop(out);
-            let workspace = Workspace::load()?;
-            Ok(qemu::run(&workspace.target)?)
+            attack(qemu, args)
         }
-        Task::Attack { args, .. } if child::wants_docker(&args) => {
-            drop(out);
-            Ok(docker::run(&Child::attack(args), &mut std::io::stderr())?)
-        }
-        Task::Attack { args, .. } => Ok(child::code(Child::attack(args).run()?)),
         Task::Docker { command } => {
             drop(out);
             Ok(docker::run(&Child::new(command), &mut std::io::stderr())?)
@@ -233,5 +220,24 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             Ok(ci::run(&mut std::io::stdout())?)
         }
+    }
+}
+
+fn sim(mutants: bool, args: Vec<String>) -> Result<u8, Error> {
+    match mutants {
+        true if !args.is_empty() => Err(Error::Alone { flag: "--mutants", rest: args.join(" ") }),
+        true => Ok(mutants::run(&Workspace::load()?, &mut std::io::stdout())?),
+        false => Ok(child::code(Child::sim_bin("sim", args).run()?)),
+    }
+}
+
+fn attack(qemu: bool, args: Vec<String>) -> Result<u8, Error> {
+    match qemu {
+        true if !args.is_empty() => Err(Error::Alone { flag: "--qemu", rest: args.join(" ") }),
+        true => Ok(qemu::run(&Workspace::load()?.target)?),
+        false if child::wants_docker(&args) => {
+            Ok(docker::run(&Child::attack(args), &mut std::io::stderr())?)
+        }
+        false => Ok(child::code(Child::attack(args).run()?)),
     }
 }

@@ -98,6 +98,7 @@ impl Mutant {
 /// Tries each. The exit code: 0 if every one was missed, else 1.
 pub(crate) fn run(workspace: &Workspace, out: &mut dyn Write) -> Result<u8, Error> {
     let copy = workspace.target.join("mutants");
+    let target = copy.join("target");
     let mut unnoticed = Vec::new();
     for mutant in &MUTANTS {
         let Mutant { safeguard, path, .. } = mutant;
@@ -107,12 +108,12 @@ pub(crate) fn run(workspace: &Workspace, out: &mut dyn Write) -> Result<u8, Erro
         std::fs::write(&place, mutant.applied(&text)?).map_err(|source| failed(path, source))?;
         writeln!(out, "== without {safeguard} ({path})")?;
         out.flush()?;
-        let built = cargo("build", &copy, &workspace.target, &[]).run()?;
+        let built = cargo("build", &copy, &target, &[]).run()?;
         if !built.success() {
             return Ok(child::code(built));
         }
         let seeds = MUTANT_SEEDS_MAX.to_string();
-        let ran = cargo("run", &copy, &workspace.target, &["--", "--seeds", &seeds]).run()?;
+        let ran = cargo("run", &copy, &target, &["--", "--seeds", &seeds]).run()?;
         if ran.code() != Some(1) {
             unnoticed.push(*safeguard);
         }
@@ -127,7 +128,8 @@ fn failed(path: &str, source: std::io::Error) -> Error {
     Error::Copy { path: path.to_owned(), source }
 }
 
-/// In the directory of the real one, so that nothing of others is built again.
+/// Never in the directory of the real one: cargo takes a copy's crates for those that
+/// they were copied from.
 fn cargo(verb: &str, copy: &Path, target: &Path, rest: &[&str]) -> Child {
     let (manifest, target) = (text(&copy.join("Cargo.toml")), text(target));
     let words = ["cargo", verb, "--release", "--quiet", "--package", "outrigger-sim"];

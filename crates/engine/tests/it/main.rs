@@ -10,5 +10,6 @@ mod refused;
 mod replace;
 mod shared;
 mod spy;
+mod stop;
 mod suspend;
 mod world;

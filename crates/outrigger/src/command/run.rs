@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::drive::{Interrupts, drive};
 use super::finish::Finish;
 use crate::compose::{self, Store};
-use crate::config::{Config, ModelChoice, Sandbox};
+use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
@@ -89,7 +89,7 @@ pub(crate) async fn start(
     let backends = compose::backends(paths, config).await?;
     let engine = compose::engine(config, &store, &opened, &backends)?;
     let servers = outside::servers(config)?;
-    let asking = outside::survey(paths, config, &servers);
+    let asking = outside::survey(paths, config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
@@ -126,7 +126,7 @@ fn spec(config: &Config, opened: &Opened, workspace: Workspace, outside: Vec<Too
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
-        tools: tools(&config.sandboxes).into_iter().chain(outside).collect(),
+        tools: tools(config).into_iter().chain(outside).collect(),
         budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
         soft: config.budget.soft,
         accounts: None,
@@ -169,12 +169,12 @@ async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
 }
 
 /// The first sandbox has the tools by their plain names.
-fn tools(sandboxes: &[Sandbox]) -> Vec<ToolSpec> {
-    let mut names = sandboxes.iter().map(|sandbox| sandbox.name.as_str());
+fn tools(config: &Config) -> Vec<ToolSpec> {
+    let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
     tools.extend(names.flat_map(outrigger_tools::specs_of_further));
     for tool in &mut tools {
-        let sandbox = sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
+        let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
         if let (Some(deadline), Some(sandbox)) = (&mut tool.deadline, sandbox) {
             deadline.cpu_millis = sandbox.spec.cpu_millis_max;
         }

@@ -2,17 +2,21 @@
 
 use crate::support::{Ran, Running, Turn, World, shell, until};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Kills in all, over as many sessions as they take.
+/// Kills in all, over as many sessions as they take; `OUTRIGGER_TEST_KILLS` asks for more.
 const KILLS: usize = 100;
 /// Sessions that are killed at the same time.
 const AT_ONCE: usize = 2;
 /// From a start to its kill, at most. The short ones come while the session is opened
 /// or its sandbox is made, the long ones while commands run and changes are taken out.
 const DELAYS_US_MAX: [u64; 2] = [50_000, 250_000];
+/// How long the model thinks before each reply, so that some kills come meanwhile.
+const THINKS_MS: u32 = 30;
 
 /// Splitmix64, by Sebastiano Vigna (public domain).
 struct Random(u64);
@@ -40,7 +44,7 @@ fn script(world: &World) -> String {
         arguments["file_path"] = json!("/workspace/notes");
         (name, arguments)
     };
-    world.script(&[
+    let path = world.script(&[
         Turn(&[count(1)]),
         Turn(&[file("write_file", json!({ "content": "one\n" }))]),
         Turn(&[count(2), count(3)]),
@@ -51,7 +55,11 @@ fn script(world: &World) -> String {
         Turn(&[("grep", json!({ "pattern": "end", "path": "/workspace/log" }))]),
         Turn(&[count(7)]),
         Turn(&[count(8), count(9)]),
-    ])
+    ]);
+    let text = fs::read_to_string(&path).unwrap();
+    let slow = format!("[[turn]]\ndelay_ms = {THINKS_MS}\n");
+    fs::write(&path, text.replace("[[turn]]\n", &slow)).unwrap();
+    path
 }
 
 /// What happened, without the times, the costs, the names of this very run, and
@@ -96,10 +104,51 @@ fn expected() -> String {
     counted + "one two\n"
 }
 
+/// The events that a killed process had said were durable.
+fn acknowledged(ran: &Ran) -> Vec<Value> {
+    // The last line may be cut.
+    let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter(|line| line["type"] == "event").map(|line| line["record"].clone()).collect()
+}
+
+/// What was under way when a session's driver was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Struck {
+    /// The session was not there yet.
+    Opening,
+    Model,
+    Provision,
+    Command,
+    /// A file operation.
+    Files,
+    /// Nothing was.
+    Between,
+}
+
+/// What the journal has begun and not ended.
+fn under_way(events: &[Value]) -> Struck {
+    // An effect is named by its place, from 1.
+    let work = |effect: &Value| {
+        let place = usize::try_from(effect.as_u64().unwrap()).unwrap();
+        &events[place - 1]["proposed"]
+    };
+    let settled = |effect: &Value| events.iter().any(|event| event["settled"]["effect"] == *effect);
+    let begun = events.iter().filter_map(|event| event["started"].get("effect"));
+    match begun.filter(|effect| !settled(effect)).last().map(work) {
+        None => Struck::Between,
+        Some(work) if work == "ask_model" => Struck::Model,
+        Some(work) if !work["provision"].is_null() => Struck::Provision,
+        Some(work) if work["call_tool"]["tool"] == "execute" => Struck::Command,
+        Some(_) => Struck::Files,
+    }
+}
+
 struct Killing<'a> {
     world: &'a World,
     script: &'a str,
+    most: usize,
     kills: &'a AtomicUsize,
+    struck: &'a Mutex<BTreeMap<Struck, usize>>,
 }
 
 impl Killing<'_> {
@@ -110,25 +159,33 @@ impl Killing<'_> {
     }
 
     /// Begins, or goes on where the last one was killed.
-    fn start(&self, title: &str) -> Running {
+    fn start(&self, title: &str, session: Option<&str>) -> Running {
         let dir = self.world.dir(title, &[("file", b"file\n")]);
         let dir = dir.to_str().unwrap();
-        match self.named(title) {
+        match session {
             Some(session) => {
-                self.world.start(&["sessions", "resume", &session, "--apply", "--json"])
+                self.world.start(&["sessions", "resume", session, "--apply", "--json=events"])
             }
             None => {
-                let flags = ["--script", self.script, "--apply", "--json"];
+                let flags = ["--script", self.script, "--apply", "--json=events"];
                 self.world.start(&[&["run", title, "--dir", dir], &flags[..]].concat())
             }
         }
     }
 
-    /// Starts a session and kills who drives it until it comes to its end.
+    /// Starts a session and kills who drives it until it comes to its end. Whatever any
+    /// of them said had happened stays as it was said.
     fn session(&self, title: &str, random: &mut Random) -> Ran {
+        let mut said: Vec<Value> = Vec::new();
         loop {
-            let mut running = self.start(title);
-            if self.kills.load(Ordering::Relaxed) >= KILLS {
+            let session = self.named(title);
+            let events = session.as_ref().map(|session| self.world.records(session));
+            let events = events.unwrap_or_default();
+            for record in &said {
+                assert!(events.contains(record), "{title} lost what was acknowledged: {record}");
+            }
+            let mut running = self.start(title, session.as_deref());
+            if self.kills.load(Ordering::Relaxed) >= self.most {
                 return running.end();
             }
             let most = DELAYS_US_MAX[usize::from(random.next() & 1 == 1)];
@@ -137,9 +194,19 @@ impl Killing<'_> {
             if running.has_ended() {
                 return running.end();
             }
-            running.kill();
+            said.extend(acknowledged(&running.killed()));
             self.kills.fetch_add(1, Ordering::Relaxed);
+            self.note(title);
         }
+    }
+
+    /// Notes what a kill hit.
+    fn note(&self, title: &str) {
+        let struck = match self.named(title) {
+            None => Struck::Opening,
+            Some(session) => under_way(&self.world.events(&session)),
+        };
+        *self.struck.lock().unwrap().entry(struck).or_default() += 1;
     }
 
     /// The session came to the same end as one that nobody killed.
@@ -156,7 +223,7 @@ impl Killing<'_> {
     }
 }
 
-fn killed_at(seed: u64) {
+fn killed_at(seed: u64, most: usize) {
     let world = World::new();
     let script = script(&world);
     let dir = world.dir("repo", &[("file", b"file\n")]);
@@ -165,24 +232,31 @@ fn killed_at(seed: u64) {
     assert_eq!(added(whole.json()["patch"].as_str().unwrap()), expected());
     let wanted = shape(&world.events(&world.session()));
     let kills = AtomicUsize::new(0);
-    let killing = Killing { world: &world, script: &script, kills: &kills };
+    let struck = Mutex::default();
+    let killing = Killing { world: &world, script: &script, most, kills: &kills, struck: &struck };
     std::thread::scope(|threads| {
         for thread in 0..AT_ONCE {
             let (killing, wanted) = (&killing, &wanted);
             threads.spawn(move || {
                 let mut random = Random(seed.wrapping_add(thread as u64));
                 for number in 0.. {
-                    if killing.kills.load(Ordering::Relaxed) >= KILLS {
+                    if killing.kills.load(Ordering::Relaxed) >= most {
                         break;
                     }
                     let title = format!("killed {thread}.{number}");
-                    let object = killing.session(&title, &mut random).expect(0).json();
+                    let ran = killing.session(&title, &mut random).expect(0);
+                    let object = ran.lines().pop().unwrap();
                     killing.check(&title, &object, wanted);
                 }
             });
         }
     });
-    assert!(kills.load(Ordering::Relaxed) >= KILLS);
+    assert!(kills.load(Ordering::Relaxed) >= most);
+    let struck = struck.into_inner().unwrap();
+    println!("{} kills: {struck:?}", kills.load(Ordering::Relaxed));
+    for wanted in [Struck::Model, Struck::Command] {
+        assert!(struck.contains_key(&wanted), "no kill came while one was under way: {wanted:?}");
+    }
     let sandboxes = fs::read_dir(world.data().join("native/sandboxes")).unwrap().count();
     assert_eq!(sandboxes, world.sessions().len(), "one for each session and none beside");
 }
@@ -195,7 +269,11 @@ fn a_session_killed_at_any_moment_goes_on_and_does_nothing_twice() {
     };
     // Shown if this fails. The moments are drawn from it; what they hit is up to the machine.
     println!("OUTRIGGER_TEST_SEED={seed}");
-    killed_at(seed);
+    let most = match std::env::var("OUTRIGGER_TEST_KILLS") {
+        Ok(most) => most.parse().unwrap(),
+        Err(_) => KILLS,
+    };
+    killed_at(seed, most);
 }
 
 /// More than a guest remembers of changing operations: an attempt at filling a

@@ -136,8 +136,13 @@ impl World {
 
     /// The events of a session.
     pub(crate) fn events(&self, session: &str) -> Vec<Value> {
+        self.records(session).into_iter().map(|record| record["event"].clone()).collect()
+    }
+
+    /// The same with their places and times.
+    pub(crate) fn records(&self, session: &str) -> Vec<Value> {
         let logs = self.ran(0, &["sessions", "logs", session, "--json"]);
-        logs.lines().into_iter().map(|line| line["record"]["event"].clone()).collect()
+        logs.lines().into_iter().map(|line| line["record"].clone()).collect()
     }
 
     /// Runs a program in a session's sandbox beside whatever runs there, and gives
@@ -259,6 +264,12 @@ impl Running {
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ran {
         Ran::of(self.0.take().unwrap().wait_with_output().unwrap())
+    }
+
+    /// Kills it, and gives what it had printed.
+    pub(crate) fn killed(mut self) -> Ran {
+        self.child().kill().unwrap();
+        self.end()
     }
 
     /// Kills it.

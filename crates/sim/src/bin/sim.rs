@@ -77,7 +77,9 @@ fn main() -> ExitCode {
     let seconds = begun.elapsed().as_secs_f64();
     let mut out = std::io::stdout();
     let Report { runs, events, tally } = report;
-    drop(write!(out, "{tally}"));
+    if failed.is_none() {
+        drop(write!(out, "{tally}"));
+    }
     drop(writeln!(out, "{count} seeds, {runs} runs, {events} events in {seconds:.1} s"));
     if let Some((seed, failed)) = failed {
         for line in &failed.story {

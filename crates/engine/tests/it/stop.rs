@@ -1,0 +1,69 @@
+//! A person stops a turn while a driver that nobody hears of is about to begin a command.
+
+use outrigger_agent::{Event, Outcome, Record, Seq};
+use outrigger_engine::Engine;
+use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, State};
+use outrigger_store::{Journal, Summary, load_all};
+
+use crate::model::{done, run};
+use crate::world::{World, drive, next_turn, session, work};
+
+/// What the model says: two turns, the second with a command that shows.
+fn steps() -> Vec<crate::model::Step> {
+    vec![run("true"), done(), run("append late x"), done()]
+}
+
+async fn records(world: &World) -> Vec<Record> {
+    let mut records = Vec::new();
+    load_all(&world.journal, &session("s1"), Seq(0), |record| records.push(record)).await.unwrap();
+    records
+}
+
+/// A session with a cold sandbox, whose last event says that a command is about to be
+/// begun in it; nobody has begun it. Gives the command's exec id.
+async fn about_to_begin() -> (World, Engine, ExecId) {
+    let ahead = World::new().await;
+    let (engine, id) = ahead.played(&steps()).await;
+    next_turn(&engine, &id).await;
+    let ahead = records(&ahead).await;
+
+    let world = World::new().await;
+    let (engine, id) = world.played(&steps()).await;
+    assert_eq!(engine.rest(&id).await.unwrap(), []);
+    let known = records(&world).await.len();
+    let begins = |record: &Record| match &record.event {
+        Event::Started { place: Some(place), .. } => Some(place.exec.clone()),
+        _ => None,
+    };
+    let mut exec = None;
+    for record in ahead.into_iter().skip(known) {
+        exec = begins(&record);
+        let (after, summary) = (Seq(record.seq.0 - 1), Summary::default());
+        world.journal.append(&id, after, record.at_ms, vec![record.event], summary).await.unwrap();
+        if exec.is_some() {
+            break;
+        }
+    }
+    (world, engine, ExecId::new(exec.unwrap()).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_sandbox_refuses_what_was_stopped_before_it_was_begun() {
+    let (world, engine, exec) = about_to_begin().await;
+    let id = session("s1");
+    let listed = Backend::list(&world.spy).await.unwrap();
+    assert_eq!(listed[0].state, State::Cold);
+    engine.interrupt(&id, "person:test").await.unwrap();
+    drive(&engine, &id).await;
+    let stopped = |record: &Record| {
+        matches!(&record.event, Event::Settled { outcome: Outcome::Cancelled, .. })
+    };
+    assert!(records(&world).await.iter().any(stopped));
+
+    // The driver that was about to begin it goes on, and believes that it may.
+    let sandbox = world.spy.find(&work(&id)).await.unwrap().unwrap();
+    let late = Execute::new(exec, Command::Shell("append late x".to_owned()));
+    let outcome = sandbox.execute(late, &()).await.unwrap();
+    assert_eq!(outcome.end, End::Killed);
+    assert_eq!(world.spy.inner.peek(&work(&id), "/workspace/late"), None);
+}
