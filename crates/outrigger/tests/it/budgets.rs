@@ -119,22 +119,23 @@ fn money_is_not_limited_without_a_price() {
 
 #[test]
 fn the_switch_stops_what_runs_and_lets_nothing_further_start() {
-    let marker = "sleep 86371";
-    let (world, run) = world(&[Turn(&[shell(marker)])], "");
+    // Known by its length among those of other tests.
+    let seconds = (100_000 + std::process::id()).to_string();
+    let (world, run) = world(&[Turn(&[shell(&format!("sleep {seconds}"))])], "");
     let args: Vec<&str> = run.iter().map(String::as_str).collect();
     let mut running = world.start(&args);
     let session = world.await_command();
     let sleeps = || {
         let is = |pid: &u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).eq(["sleep", "86371", ""].map(str::as_bytes))
+            line.split(|byte| *byte == 0).eq(["sleep", &seconds, ""].map(str::as_bytes))
         };
         processes().into_iter().filter(is).collect::<Vec<_>>()
     };
     let pids = until("the command runs", || Some(sleeps()).filter(|pids| !pids.is_empty()));
     let stopped = world.ran(0, &["budget", "stop", "org", "-m", "enough", "--json"]).json();
     assert_eq!(stopped["sessions"][0], session.as_str());
-    assert!(pids.into_iter().all(|pid| !is_alive(pid)), "the command is dead");
+    until("the command is dead", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
     until("the run ends", || running.has_ended().then_some(()));
     // In another process, and in a session of before.
     let refused = world.ran(11, &args);
