@@ -7,7 +7,7 @@ use crate::round::{Round, explain};
 use crate::sandboxes::Known;
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
-    Amounts, Event, Failure, Item, Loss, ModelFault, Outcome, Place, Product, Record, Reply,
+    Event, Failure, Item, Limit, Loss, ModelFault, Outcome, Place, Product, Record, Reply,
     SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
     TurnLimits, Work, compaction, limits,
 };
@@ -47,6 +47,9 @@ impl State {
                     *effect,
                     Phase::Started { attempt: *attempt, reserved: *reserved, place },
                 );
+            }
+            Event::Withheld { effect, shortfall } => {
+                self.withheld(*effect, shortfall, record.at_ms);
             }
             Event::Settled { effect, outcome, spent } => {
                 if let Some(open) = self.effects.remove(effect) {
@@ -123,11 +126,15 @@ impl State {
         }
     }
 
-    fn resumed(&mut self, budget: Option<Amounts>, limits: Option<TurnLimits>, at_ms: u64) {
+    fn resumed(&mut self, budget: Option<Limit>, limits: Option<TurnLimits>, at_ms: u64) {
         if self.cancelled {
             return;
         }
-        self.budget = budget.unwrap_or(self.budget);
+        if let Some(budget) = budget {
+            self.budget = budget;
+            // Who raises it need not be asked below it.
+            self.soft_lifted.insert("session".to_owned());
+        }
         self.limits = limits.or(self.limits);
         self.stuck = None;
         self.context.overflowed = false;
@@ -168,9 +175,10 @@ impl State {
                 return;
             }
         }
-        let (asked, approved, seen) = (None, Vec::new(), None);
+        let (judged, asked, approved, seen) = (None, None, Vec::new(), None);
         let phase = Phase::Proposed;
-        self.effects.insert(id, Effect { work: work.clone(), phase, asked, approved, seen });
+        let work = work.clone();
+        self.effects.insert(id, Effect { work, phase, judged, asked, approved, seen });
     }
 
     fn decided(&mut self, id: Seq, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
@@ -178,6 +186,7 @@ impl State {
             if matches!(effect.phase, Phase::Started { .. } | Phase::Refused { .. }) {
                 return;
             }
+            effect.judged = Some(rule_set);
             match verdict {
                 Verdict::Permit { .. } => effect.phase = Phase::Permitted,
                 Verdict::Ask { .. } => effect.ask(verdict, rule_set, at_ms),
@@ -358,7 +367,7 @@ impl State {
     }
 
     /// The turn can't go on. A person's wish to stop it is not forgotten over that.
-    fn stick(&mut self, end: TurnEnd) {
+    pub(crate) fn stick(&mut self, end: TurnEnd) {
         if self.stuck != Some(TurnEnd::Interrupted) {
             self.stuck = Some(end);
         }

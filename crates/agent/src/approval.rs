@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use outrigger_policy::{Approved, RuleSetHash, Verdict};
 
 use crate::state::{Effect, Phase};
-use crate::{Answer, Digest, Seq, State, ToolCall, Work};
+use crate::{Answer, Digest, Seq, Shortfall, State, ToolCall, Work};
 
 /// How people are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct Asked {
     pub rule_set: RuleSetHash,
     /// Since when.
     pub since_ms: u64,
+    /// It is not the rules that ask, but a soft limit of a budget.
+    #[serde(default)]
+    pub budget: Option<Shortfall>,
 }
 
 /// What a file was when somebody approved a change of it.
@@ -74,6 +77,10 @@ impl Effect {
     #[must_use]
     pub fn expires_ms(&self, approvals: Approvals) -> Option<u64> {
         let asked = self.asked.as_ref().filter(|_| self.phase == Phase::Asked)?;
+        if asked.budget.is_some() {
+            // Nothing was begun: it waits until somebody has an opinion on the money.
+            return None;
+        }
         Some(asked.since_ms.saturating_add(approvals.expire_ms?))
     }
 
@@ -84,7 +91,7 @@ impl Effect {
         let before = self.asked.as_ref().filter(|asked| asked.rule_set == rule_set);
         let since_ms = before.map_or(at_ms, |asked| asked.since_ms);
         let (rules, approvers) = (rules.clone(), approvers.clone());
-        self.asked = Some(Asked { rules, approvers, rule_set, since_ms });
+        self.asked = Some(Asked { rules, approvers, rule_set, since_ms, budget: None });
         self.phase = Phase::Asked;
     }
 }
@@ -155,7 +162,17 @@ impl State {
             return;
         }
         let Some(effect) = self.effects.get_mut(&id) else { return };
+        let budget = effect.asked.as_ref().and_then(|asked| asked.budget.clone());
         match answer {
+            Answer::Approved { .. } if let Some(shortfall) = &budget => {
+                self.lift_soft(shortfall.level());
+            }
+            Answer::Denied { .. }
+                if effect.phase == Phase::Asked
+                    && let Some(shortfall) = budget =>
+            {
+                self.keep_soft(id, shortfall);
+            }
             Answer::Approved { rule_set, seen } => {
                 effect.approved.push(Approved { by: by.to_owned(), rule_set: *rule_set });
                 effect.seen.clone_from(seen);

@@ -1,41 +1,222 @@
-//! Amounts of what a session spends: reserved before an effect, settled after it.
+//! Amounts of what a session spends: reserved before an effect, settled after it, and
+//! what may be spent of each.
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of each thing that is counted. As a limit, the most that may be spent.
+/// A thing that is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Model calls and tool calls.
+    Steps,
+    /// Tokens, input and output together.
+    Tokens,
+    /// What models cost, in nano-dollars.
+    Money,
+    /// The time that effects take, in milliseconds.
+    Wall,
+    /// Processor time of commands, in milliseconds.
+    Cpu,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Steps, Self::Tokens, Self::Money, Self::Wall, Self::Cpu];
+
+    /// What it is, in a word or two for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Tokens => "tokens",
+            Self::Money => "money",
+            Self::Wall => "time of effects",
+            Self::Cpu => "processor time of commands",
+        }
+    }
+}
+
+/// An amount of each thing that is counted. Bytes that leave a sandbox are not among
+/// them: nothing can leave one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amounts {
     /// Model calls and tool calls.
     pub steps: u64,
     /// Tokens, input and output together.
     pub tokens: u64,
+    /// What models cost, in nano-dollars: thousand millions of them are a US dollar.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub money_nanos: u64,
+    /// The time that effects take, in milliseconds; those beside each other count each.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wall_ms: u64,
+    /// Processor time of commands, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Amounts {
-    /// More than anybody spends.
-    pub const UNLIMITED: Self = Self { steps: u64::MAX, tokens: u64::MAX };
-
     /// The sum; stops at the largest number.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self {
-            steps: self.steps.saturating_add(other.steps),
-            tokens: self.tokens.saturating_add(other.tokens),
-        }
+        self.with(other, u64::saturating_add)
     }
 
     /// The difference; stops at zero.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, each: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            steps: self.steps.saturating_sub(other.steps),
-            tokens: self.tokens.saturating_sub(other.tokens),
+            steps: each(self.steps, other.steps),
+            tokens: each(self.tokens, other.tokens),
+            money_nanos: each(self.money_nanos, other.money_nanos),
+            wall_ms: each(self.wall_ms, other.wall_ms),
+            cpu_ms: each(self.cpu_ms, other.cpu_ms),
         }
     }
 
-    /// Whether no part of it is above its part of `limit`.
+    /// How much of one thing.
     #[must_use]
-    pub fn fits(self, limit: Self) -> bool {
-        self.steps <= limit.steps && self.tokens <= limit.tokens
+    pub fn of(self, measure: Measure) -> u64 {
+        match measure {
+            Measure::Steps => self.steps,
+            Measure::Tokens => self.tokens,
+            Measure::Money => self.money_nanos,
+            Measure::Wall => self.wall_ms,
+            Measure::Cpu => self.cpu_ms,
+        }
+    }
+
+    /// The first measure that is above its limit.
+    #[must_use]
+    pub fn over(self, limit: Limit) -> Option<Measure> {
+        Measure::ALL
+            .into_iter()
+            .find(|measure| limit.of(*measure).is_some_and(|limit| self.of(*measure) > limit))
+    }
+
+    /// Whether no measure of it is above its limit.
+    #[must_use]
+    pub fn fits(self, limit: Limit) -> bool {
+        self.over(limit).is_none()
+    }
+}
+
+/// The most of each thing that may be spent. What is `None` is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Limit {
+    /// Model calls and tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Tokens, input and output together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What models cost, in nano-dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_nanos: Option<u64>,
+    /// The time that effects take, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Processor time of commands, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+}
+
+impl Limit {
+    /// No limit at all.
+    pub const NONE: Self =
+        Self { steps: None, tokens: None, money_nanos: None, wall_ms: None, cpu_ms: None };
+
+    /// The most of one thing. A number that nobody can spend, as older journals have
+    /// it, is no limit.
+    #[must_use]
+    pub fn of(self, measure: Measure) -> Option<u64> {
+        let limit = match measure {
+            Measure::Steps => self.steps,
+            Measure::Tokens => self.tokens,
+            Measure::Money => self.money_nanos,
+            Measure::Wall => self.wall_ms,
+            Measure::Cpu => self.cpu_ms,
+        };
+        limit.filter(|limit| *limit != u64::MAX)
+    }
+
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        Measure::ALL.into_iter().all(|measure| self.of(measure).is_none())
+    }
+
+    /// This limit, and of what it says nothing the other one.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.or(other.steps),
+            tokens: self.tokens.or(other.tokens),
+            money_nanos: self.money_nanos.or(other.money_nanos),
+            wall_ms: self.wall_ms.or(other.wall_ms),
+            cpu_ms: self.cpu_ms.or(other.cpu_ms),
+        }
+    }
+
+    /// What is left of it after that was spent.
+    #[must_use]
+    pub fn left(self, used: Amounts) -> Self {
+        let left =
+            |measure: Measure| self.of(measure).map(|limit| limit.saturating_sub(used.of(measure)));
+        Self {
+            steps: left(Measure::Steps),
+            tokens: left(Measure::Tokens),
+            money_nanos: left(Measure::Money),
+            wall_ms: left(Measure::Wall),
+            cpu_ms: left(Measure::Cpu),
+        }
+    }
+}
+
+/// Everything is limited to exactly that: the budget of what was reserved.
+impl From<Amounts> for Limit {
+    fn from(amounts: Amounts) -> Self {
+        Self {
+            steps: Some(amounts.steps),
+            tokens: Some(amounts.tokens),
+            money_nanos: Some(amounts.money_nanos),
+            wall_ms: Some(amounts.wall_ms),
+            cpu_ms: Some(amounts.cpu_ms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_older_journals_say_is_read_as_it_was_meant() {
+        let limit: Limit =
+            serde_json::from_str(r#"{"steps":18446744073709551615,"tokens":7}"#).unwrap();
+        assert_eq!(limit.of(Measure::Steps), None);
+        assert_eq!((limit.of(Measure::Tokens), limit.of(Measure::Money)), (Some(7), None));
+        let amounts: Amounts = serde_json::from_str(r#"{"steps":1,"tokens":2}"#).unwrap();
+        assert_eq!((amounts.money_nanos, amounts.cpu_ms), (0, 0));
+        assert_eq!(serde_json::to_string(&amounts).unwrap(), r#"{"steps":1,"tokens":2}"#);
+    }
+
+    #[test]
+    fn a_limit_is_reached_and_not_passed() {
+        let limit = Limit { money_nanos: Some(10), ..Limit::NONE };
+        let money = |money_nanos| Amounts { money_nanos, steps: u64::MAX, ..Amounts::default() };
+        assert!(money(10).fits(limit));
+        assert_eq!(money(11).over(limit), Some(Measure::Money));
+        assert_eq!(limit.left(money(4)).money_nanos, Some(6));
+        assert_eq!(limit.left(money(11)).money_nanos, Some(0));
     }
 }

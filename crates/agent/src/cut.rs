@@ -111,6 +111,8 @@ impl State {
         // Only right after it was opened: later it would make what was spent unspent.
         if self.spec.is_some() && place == Seq(2) {
             self.spent = cut.spent;
+            // The session that was cut is charged for it.
+            self.inherited = cut.spent;
             self.stand_on(cut, place, at_ms);
         }
     }

@@ -3,7 +3,7 @@
 use crate::state::{Effect, Phase};
 use crate::{
     Amounts, Concurrency, Event, Failure, Item, Outcome, Place, Seq, SessionId, Spec, State, Stop,
-    ToolCall, TurnEnd, Work, compaction, limits,
+    ToolCall, TurnEnd, Work, compaction, limits, spending,
 };
 
 /// What should happen next.
@@ -164,6 +164,9 @@ impl State {
                 // What runs comes to its end first; then the turn ends.
                 return self.in_flight().is_empty().then_some(Next::Record(Event::TurnEnded(end)));
             }
+            if let Some(shortfall) = self.shortfall(work, reserved) {
+                return Some(spending::withhold(id, shortfall));
+            }
             let started = Event::Started { effect: id, attempt: 1, reserved, place };
             return Some(Next::Start(id, started));
         }
@@ -217,19 +220,8 @@ impl State {
         (!on_its_way).then_some(Next::Record(Event::Proposed(work)))
     }
 
-    /// The worst case of an effect.
-    pub(crate) fn reservation(&self, work: &Work, spec: &Spec) -> Amounts {
-        match work {
-            Work::AskModel | Work::Compact => {
-                Amounts { steps: 1, tokens: self.whole_call_tokens(spec) }
-            }
-            Work::CallTool(_) => Amounts { steps: 1, tokens: 0 },
-            Work::Provision { .. } => Amounts::default(),
-        }
-    }
-
     /// The longest that a model call can get: its input and all of its output.
-    fn whole_call_tokens(&self, spec: &Spec) -> u64 {
+    pub(crate) fn whole_call_tokens(&self, spec: &Spec) -> u64 {
         self.input_tokens_estimate().saturating_add(spec.model.output_tokens_max)
     }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
-    Amounts, Cut, Digest, Kept, Loss, Message, Reply, SandboxReady, Seen, Seq, Spec, Status,
-    TurnLimits,
+    Amounts, Cut, Digest, Kept, Limit, Loss, Message, Reply, SandboxReady, Seen, Seq, Shortfall,
+    Spec, Status, TurnLimits,
 };
 
 /// Version of the event format that this program writes.
@@ -73,6 +73,13 @@ pub enum Event {
         /// Where it runs, for work in a sandbox.
         place: Option<Place>,
     },
+    /// The effect was about to be started, and was not, because of what it may cost.
+    Withheld {
+        /// The effect.
+        effect: Seq,
+        /// What stands against it.
+        shortfall: Shortfall,
+    },
     /// The effect is over, once and for all.
     Settled {
         /// The effect.
@@ -119,7 +126,7 @@ pub enum Event {
         /// Who.
         by: String,
         /// The session's new budget, if it changed.
-        budget: Option<Amounts>,
+        budget: Option<Limit>,
         /// The turn's new limits, if they changed; its steps and time count anew.
         turn: Option<TurnLimits>,
     },
@@ -356,6 +363,9 @@ pub enum TurnEnd {
     TimeExhausted,
     /// What comes next does not fit into the budget. It can be resumed when the budget is raised.
     BudgetExhausted,
+    /// What it may cost stands against what comes next. It can be resumed when that is
+    /// changed.
+    OutOfBudget(Shortfall),
     /// The model could not be asked. It can be resumed.
     ModelFailed {
         /// What kind of fault.

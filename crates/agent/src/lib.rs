@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod account;
 mod apply;
 mod approval;
 mod budget;
@@ -24,14 +25,17 @@ mod ids;
 mod labels;
 pub mod limits;
 mod outside;
+mod price;
 mod recover;
 mod round;
 mod sandboxes;
 mod spec;
+mod spending;
 mod state;
 
+pub use account::{AccountId, Cause, Shortfall};
 pub use approval::{Approvals, Asked, Seen, Unanswerable};
-pub use budget::Amounts;
+pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
 };
@@ -44,7 +48,10 @@ pub use event::{
 pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, labels_of};
 pub use outside::OutsideTool;
+pub use price::Price;
 pub use recover::Recover;
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
-pub use spec::{Concurrency, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace};
+pub use spec::{
+    Concurrency, Deadline, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
+};
 pub use state::{Effect, FOLD, Phase, State, Turn};

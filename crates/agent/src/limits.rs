@@ -22,6 +22,12 @@ pub const KEPT_MAX: usize = 256;
 pub const ATTEMPTS_MAX: u32 = 100;
 /// Characters of changed arguments that the model is told.
 pub const AMENDED_CHARS_MAX: usize = 2_000;
+/// The longest that a model call may take, all its attempts together.
+pub const MODEL_MS_MAX: u64 = 3_600_000;
+/// What is reserved for a call that has no deadline.
+pub const CALL_MS_MAX: u64 = 60_000;
+/// From the deadline of a command until the last of its processes is dead.
+pub const KILL_MS: u64 = 2_000;
 /// Characters of the name of a source in a label.
 pub const LABEL_CHARS_MAX: usize = 128;
 /// A day, as times are told.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
 
-use crate::{Amounts, Approvals, Digest, OutsideTool, Raw, SandboxSpec};
+use crate::{AccountId, Approvals, Digest, Limit, OutsideTool, Price, Raw, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,14 @@ pub struct Spec {
     /// The tools on offer.
     pub tools: Vec<ToolSpec>,
     /// What the session may spend.
-    pub budget: Amounts,
+    pub budget: Limit,
+    /// From where on a person is asked whether it may go on to that.
+    #[serde(default, skip_serializing_if = "Limit::is_none")]
+    pub soft: Limit,
+    /// The accounts above it that it is charged to. Without a word: the organisation's
+    /// and its principal's. A child's are none, because its parent is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<Vec<AccountId>>,
     /// Limits of one turn.
     pub turn: TurnLimits,
     /// How people are asked.
@@ -69,6 +76,9 @@ pub struct ModelSpec {
     pub output_tokens_max: u64,
     /// Whether its replies come from a script and not from a model.
     pub scripted: bool,
+    /// What its tokens cost, if anybody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// A tool on offer.
@@ -91,9 +101,25 @@ pub struct ToolSpec {
     /// Which built-in tool it is, if that one has another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
+    /// How long a call of it may take, if it is killed after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
     /// Where it is, if it is no tool of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideTool>,
+}
+
+/// How long a call may take until it is killed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// The argument in which the model says it, in milliseconds.
+    pub argument: String,
+    /// What holds where it says nothing, in milliseconds.
+    pub usual_ms: u64,
+    /// The most that holds, in milliseconds.
+    pub most_ms: u64,
+    /// What it may take of processors meanwhile, in thousandths of one.
+    pub cpu_millis: u32,
 }
 
 impl ToolSpec {

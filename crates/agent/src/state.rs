@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outrigger_policy::Approved;
+use outrigger_policy::{Approved, RuleSetHash};
 
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
+    Amounts, Asked, Call, Item, Kept, Limit, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
     ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
@@ -35,8 +35,14 @@ pub struct State {
     pub(crate) stuck: Option<TurnEnd>,
     pub(crate) cancelled: bool,
     pub(crate) limits: Option<TurnLimits>,
-    pub(crate) budget: Amounts,
+    pub(crate) budget: Limit,
+    /// Levels whose soft limit a person let the session go beyond.
+    #[serde(default)]
+    pub(crate) soft_lifted: BTreeSet<String>,
     pub(crate) spent: Amounts,
+    /// What of that was spent by the session that this one is a fork of.
+    #[serde(default)]
+    pub(crate) inherited: Amounts,
     /// Sandboxes that were ready once, whether they live or not.
     pub(crate) sandboxes: BTreeMap<String, Known>,
     pub(crate) context: Context,
@@ -82,6 +88,9 @@ pub struct Effect {
     pub work: Work,
     /// How far it is.
     pub phase: Phase,
+    /// Which rules judged it last.
+    #[serde(default)]
+    pub judged: Option<RuleSetHash>,
     /// What the rules ask, if they do.
     #[serde(default)]
     pub asked: Option<Asked>,
@@ -219,7 +228,7 @@ impl State {
             Some(TurnEnd::OutputLimit) => "answer cut",
             Some(TurnEnd::StepsExhausted) => "out of steps",
             Some(TurnEnd::TimeExhausted) => "out of time",
-            Some(TurnEnd::BudgetExhausted) => "out of budget",
+            Some(TurnEnd::BudgetExhausted | TurnEnd::OutOfBudget(_)) => "out of budget",
             Some(TurnEnd::ModelFailed { .. }) => "model failed",
             Some(TurnEnd::SandboxFailed { .. }) => "no sandbox",
             Some(TurnEnd::Interrupted) => "interrupted",
@@ -233,9 +242,15 @@ impl State {
         self.spent
     }
 
+    /// What the accounts above it are charged: what it spent itself.
+    #[must_use]
+    pub fn charged(&self) -> Amounts {
+        self.spent.minus(self.inherited)
+    }
+
     /// What may be spent in all.
     #[must_use]
-    pub fn budget(&self) -> Amounts {
+    pub fn budget(&self) -> Limit {
         self.budget
     }
 
@@ -267,7 +282,8 @@ impl State {
     }
 
     /// What open effects may still cost.
-    pub(crate) fn reserved(&self) -> Amounts {
+    #[must_use]
+    pub fn reserved(&self) -> Amounts {
         let sum = |sum: Amounts, effect: &Effect| match &effect.phase {
             Phase::Started { reserved, .. } => sum.plus(*reserved),
             Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => sum,

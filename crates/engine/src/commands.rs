@@ -1,6 +1,6 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
-use outrigger_agent::{Amounts, Event, Message, Record, Seq, SessionId, Spec, State, TurnLimits};
+use outrigger_agent::{Event, Limit, Message, Record, Seq, SessionId, Spec, State, TurnLimits};
 use outrigger_store::Error as StoreError;
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Engine {
         &self,
         session: &SessionId,
         by: &str,
-        budget: Option<Amounts>,
+        budget: Option<Limit>,
         turn: Option<TurnLimits>,
     ) -> Result<(), Error> {
         let by = by.to_owned();

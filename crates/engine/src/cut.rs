@@ -35,7 +35,7 @@ pub struct Moment {
 struct Found {
     moment: Moment,
     spec: Arc<Spec>,
-    budget: outrigger_agent::Amounts,
+    budget: outrigger_agent::Limit,
     cut: Cut,
 }
 

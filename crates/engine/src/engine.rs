@@ -8,7 +8,7 @@ use outrigger_tools::outside::Outside;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Clock, Error, Feed, Site};
+use crate::{Clock, Error, Feed, Site, Usual};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -46,13 +46,20 @@ pub struct OutsideServer {
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(crate) parts: Arc<Parts>,
+    pub(crate) usual: Arc<Usual>,
 }
 
 impl Engine {
     /// Puts an engine together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts) }
+        Self { parts: Arc::new(parts), usual: Arc::default() }
+    }
+
+    /// The same, where accounts are limited like that unless something else was set.
+    #[must_use]
+    pub fn with_accounts(self, usual: Usual) -> Self {
+        Self { usual: Arc::new(usual), ..self }
     }
 
     /// Who is told of what happens here.

@@ -1,7 +1,7 @@
 //! What the rules are told of an effect: everything comes from the journal, and of the
 //! model's words only what the tool itself will act on.
 
-use outrigger_agent::{OutsideTool, Seq, State, ToolKind, Work};
+use outrigger_agent::{Measure, OutsideTool, Seq, State, ToolKind, Work};
 use outrigger_policy::{Action, Facts, Left, OutsideFacts, Situation};
 
 /// Where file tools act that name no path.
@@ -77,11 +77,11 @@ fn known(state: &State, tool: &OutsideTool) -> OutsideFacts {
 }
 
 fn left(state: &State) -> Left {
-    let (budget, spent) = (state.budget(), state.spent());
-    let left = |all: u64, spent: u64| (all != u64::MAX).then(|| all.saturating_sub(spent));
+    let left = state.budget().left(state.spent());
     Left {
-        tokens: left(budget.tokens, spent.tokens),
-        steps: left(budget.steps, spent.steps),
-        money_micros: None,
+        tokens: left.of(Measure::Tokens),
+        steps: left.of(Measure::Steps),
+        // Rounded down: a rule that wants some left is not told of more than there is.
+        money_micros: left.of(Measure::Money).map(|nanos| nanos / 1_000),
     }
 }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod charge;
 mod clock;
 mod collect;
 mod commands;
@@ -35,6 +36,7 @@ mod trouble;
 pub mod workspace;
 
 pub use answer::Answering;
+pub use charge::Usual;
 pub use clock::{Clock, SystemClock};
 pub use collect::Collected;
 pub use cut::Moment;

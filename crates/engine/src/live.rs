@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::charge::Refused;
 use crate::{Engine, Error, Notice, limits};
 
 /// An effect that came to its end.
@@ -63,6 +64,8 @@ pub(crate) struct Live {
     pending: Vec<Event>,
     pending_at_ms: u64,
     kept: Seq,
+    /// What an account refused.
+    pub(crate) refused: Refused,
     /// How often somebody else appended first, in a row.
     overtaken: u32,
 }
@@ -81,6 +84,7 @@ impl Live {
     /// Takes an event into the state; it becomes durable with the next flush.
     pub(crate) fn push(&mut self, at_ms: u64, event: Event) {
         self.pending_at_ms = self.at_ms(at_ms);
+        self.refused.starting += usize::from(matches!(event, Event::Started { .. }));
         let at_ms = self.pending_at_ms;
         let record = Record { seq: self.state.seq().next(), at_ms, event };
         self.state = std::mem::take(&mut self.state).apply(&record);
@@ -125,6 +129,7 @@ impl Engine {
             pending: Vec::new(),
             pending_at_ms: 0,
             kept,
+            refused: Refused::default(),
             overtaken: 0,
         })
     }
@@ -186,12 +191,19 @@ impl Engine {
         match self.append(&live.session, after, at_ms, events, &live.state).await {
             Ok(()) => {
                 live.outcomes.clear();
+                live.refused.starting = 0;
                 live.overtaken = 0;
                 self.keep(live).await;
                 Ok(Flushed::Durable)
             }
             Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {
+                live.refused.starting = 0;
                 self.fall_back(live).await?;
+                Ok(Flushed::Overtaken)
+            }
+            Err(Error::Journal { source: StoreError::Budget(shortfall), .. }) => {
+                live.refused.by(shortfall);
+                self.fold_anew(live).await?;
                 Ok(Flushed::Overtaken)
             }
             Err(error) => Err(error),
@@ -205,6 +217,10 @@ impl Engine {
         if live.overtaken > limits::CONFLICTS_MAX {
             return Err(Error::Contended(live.session.clone()));
         }
+        self.fold_anew(live).await
+    }
+
+    async fn fold_anew(&self, live: &mut Live) -> Result<(), Error> {
         (live.state, live.kept) = self.fold(&live.session).await?;
         // Granted for events that never became durable.
         live.granted.clear();
@@ -241,7 +257,8 @@ impl Engine {
         // What rests may rest for days, and this process may end.
         let cover = if state.status() == "running" { Cover::Soon } else { Cover::Now };
         let status = Some(state.status().to_owned());
-        let summary = Summary { title, status, cover };
+        let charge = self.charge(&events, state);
+        let summary = Summary { title, status, cover, charge };
         let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
         for (offset, event) in (1..).zip(told) {

@@ -46,8 +46,16 @@ impl Engine {
             match next {
                 Next::Record(event) => live.push(at_ms, event),
                 Next::Judge(id) => self.judge(live, id, at_ms),
-                Next::Start(id, started) => self.start(live, id, started, at_ms),
+                Next::Start(id, _) if live.withhold(id, at_ms) => {}
+                Next::Start(id, started) => {
+                    self.start(live, id, started, at_ms);
+                    if live.refused.singly {
+                        self.flush(live).await?;
+                        return Ok(Step::Again);
+                    }
+                }
                 Next::Perform(ids) => {
+                    live.refused.singly = false;
                     if self.flush(live).await? == Flushed::Durable {
                         self.perform_all(live, &ids, at_ms).await?;
                         self.wait(live, poke).await?;
@@ -130,13 +138,22 @@ impl Engine {
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
         let Some(how) = live.state.recover(id) else { return Ok(None) };
+        let refused = live.refused.shortfall.take();
         let granted = match (self.grant(&live.state, id, at_ms), how) {
+            // An account has no room for it a second time.
+            (Ok(_), Recover::Again(_)) if refused.is_some() => {
+                let (outcome, spent) =
+                    (Outcome::Failed(Failure::Budget), live.state.reserved_for(id));
+                live.push(at_ms, Event::Settled { effect: id, outcome, spent });
+                None
+            }
             (Ok(granted), Recover::Again(started)) => {
                 live.push(at_ms, started);
                 Some(granted)
             }
             (Ok(granted), Recover::Reattach) => Some(granted),
             (_, Recover::Over(settled)) => {
+                self.end_left_behind(live, id).await;
                 live.push(at_ms, settled);
                 None
             }

@@ -131,6 +131,12 @@ impl Connection {
                     tools.push(described(tool));
                 }
             }
+            let said = |tool: &Described| tool.description.len() + tool.schema.as_str().len();
+            if tools.iter().map(said).sum::<usize>() > limits::LIST_BYTES_MAX {
+                let max = limits::LIST_BYTES_MAX;
+                let detail = format!("the server says more than {max} bytes of its tools");
+                return Err(Fault::NotAsked { detail });
+            }
             if tools.len() > OUTSIDE_TOOLS_MAX {
                 let detail = format!("the server has more than {OUTSIDE_TOOLS_MAX} tools");
                 return Err(Fault::NotAsked { detail });

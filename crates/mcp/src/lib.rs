@@ -14,5 +14,7 @@ mod connection;
 mod fault;
 mod http;
 pub mod limits;
+mod stdio;
 
 pub use http::{Error, Header, Http, client};
+pub use stdio::Stdio;

@@ -8,6 +8,8 @@ pub const LIST_MS_MAX: u64 = 15_000;
 pub const LIST_FRESH_MS: u64 = 60_000;
 /// Pages of a list of tools.
 pub const PAGES_MAX: usize = 32;
+/// All that a server says of its tools.
+pub const LIST_BYTES_MAX: usize = 4 << 20;
 /// One event of a stream. Answers that are no stream have the protocol library's own
 /// limit, which is 16 MiB.
 pub const EVENT_BYTES_MAX: usize = 4 << 20;
@@ -21,3 +23,9 @@ pub const STREAM_RETRY_MS: u64 = 500;
 pub const POOL_IDLE_MS: u64 = 60_000;
 /// From the wish to end a connection until it is dropped.
 pub const CLOSE_MS_MAX: u64 = 1_000;
+/// All that a program writes to its standard output while it is asked once.
+pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+/// What is kept of what it writes to its standard error.
+pub const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
+/// What is under way to or from a program at once.
+pub const PIPE_BYTES: usize = 64 << 10;

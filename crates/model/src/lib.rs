@@ -23,6 +23,7 @@ pub mod key;
 pub mod limits;
 mod patience;
 mod port;
+pub mod prices;
 #[cfg(test)]
 mod quirks;
 mod render;
@@ -37,5 +38,6 @@ pub use error::{Cause, Error};
 pub use key::Key;
 pub use patience::Patience;
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
+pub use prices::Prices;
 pub use scripted::Scripted;
 pub use wire::Api;

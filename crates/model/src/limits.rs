@@ -48,3 +48,8 @@ pub const SCRIPT_TURNS_MAX: usize = 10_000;
 pub const SCRIPT_DELAY_MS_MAX: u64 = 60_000;
 /// What an error about a script shows of the conversation's last results, each.
 pub const SCRIPT_EXCERPT_BYTES_MAX: usize = 300;
+
+/// Text of a file of prices.
+pub const PRICES_BYTES_MAX: usize = 1 << 20;
+/// What a million tokens can cost, in dollars.
+pub const PRICE_DOLLARS_MAX: f64 = 1_000_000.0;

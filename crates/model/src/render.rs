@@ -160,6 +160,7 @@ mod tests {
                 tool: "execute".into(),
                 status: outrigger_agent::Status::Ok,
                 text: "out".into(),
+                labels: std::collections::BTreeSet::new(),
             }))
         };
         let items =

@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 mod audit;
+mod budget;
 mod policy;
 mod sandbox;
 mod sessions;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use std::path::PathBuf;
 
 pub(crate) use audit::{Audit, Verify};
+pub(crate) use budget::{Budget, Set as BudgetSet};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 pub(crate) use sessions::Sessions;
@@ -72,6 +74,9 @@ pub(crate) enum Command {
     Approve(Approve),
     /// Refuse something that the rules ask about; the model is told why.
     Deny(Deny),
+    /// Say and show what users and the organisation may spend, and stop them.
+    #[command(subcommand)]
+    Budget(Budget),
     /// Check that what is stored is what was written, and prove it to others.
     #[command(subcommand)]
     Audit(Audit),
@@ -134,6 +139,16 @@ pub(crate) struct Limits {
     /// Stop before the session takes more tokens, input and output together.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
     pub(crate) max_tokens: Option<u64>,
+    /// Stop before the session costs more than so many US dollars.
+    #[arg(long, value_name = "AMOUNT", value_parser = budget::dollars, help_heading = "Limits")]
+    pub(crate) max_dollars: Option<crate::config::Dollars>,
+}
+
+impl Limits {
+    /// Whether the session's budget is to be another one.
+    pub(crate) fn raises_budget(self) -> bool {
+        self.max_tokens.is_some() || self.max_dollars.is_some()
+    }
 }
 
 #[derive(Debug, Default, Clone, Args)]
@@ -239,6 +254,7 @@ impl Command {
                 return asked.verb.output().is_some_and(|output| output.json.is_some());
             }
             Self::Audit(asked) => asked.output(),
+            Self::Budget(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod budget;
 mod cuts;
 mod demo;
 mod doctor;
@@ -30,6 +31,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,
+        Command::Budget(asked) => budget::execute(&paths, asked).await,
         Command::Tools(asked) => tools::execute(&paths, asked).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,

@@ -6,7 +6,7 @@ use outrigger_model::Model;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
-use outrigger_store::{Blobs, Journal, Settings, Sqlite};
+use outrigger_store::{Accounts, Blobs, Journal, Settings, Sqlite};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsString;
@@ -30,13 +30,15 @@ const HOST_TOOLS: &str = "host-tools";
 pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) accounts: Arc<dyn Accounts>,
 }
 
 /// Opens the store; makes it if there is none.
 pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
     let opened = sqlite(paths).await?;
     let blobs = Arc::new(opened.blobs().clone());
-    Ok(Store { journal: Arc::new(opened), blobs })
+    let opened = Arc::new(opened);
+    Ok(Store { journal: Arc::clone(&opened) as _, blobs, accounts: opened })
 }
 
 /// The same, as what it is.
@@ -147,7 +149,7 @@ pub(crate) fn engine(
         let site = Site { backend, spec: sandbox.spec.clone(), care: sandbox.care() };
         Some((sandbox.name.clone(), site))
     };
-    Ok(Engine::new(Parts {
+    let engine = Engine::new(Parts {
         journal: Arc::clone(&store.journal),
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
@@ -156,7 +158,8 @@ pub(crate) fn engine(
         rules: Arc::new(rules::load(&config.policy)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
-    }))
+    });
+    Ok(engine.with_accounts(config.usual()))
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.
@@ -169,5 +172,6 @@ pub(crate) fn model_spec(model: &dyn Model, provider: &str, address: Option<Stri
         context_tokens: description.context_tokens,
         output_tokens_max: description.output_tokens_max,
         scripted: description.scripted,
+        price: None,
     }
 }

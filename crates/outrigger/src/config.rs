@@ -3,12 +3,14 @@
 //! A repository's own files are never read as configuration: whoever wrote the
 //! repository could otherwise send a key to an address of theirs.
 
+mod budget;
 mod model;
 mod policy;
 mod range;
 mod sandbox;
 mod tools;
 
+use outrigger_engine::Usual;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -22,10 +24,11 @@ use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
+pub(crate) use self::budget::{Budget, BudgetFile, Dollars};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
-pub(crate) use self::tools::Server;
+pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
 /// each means.
@@ -39,6 +42,7 @@ pub(crate) struct File {
     pub(crate) notify: Notify,
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
+    pub(crate) budget: BudgetFile,
     pub(crate) tools: BTreeMap<ServerName, ServerFile>,
 }
 
@@ -94,6 +98,7 @@ pub(crate) struct Config {
     pub(crate) workspace_bytes_max: u64,
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
+    pub(crate) budget: Budget,
     /// Servers outside whose tools sessions have, by name.
     pub(crate) tools: BTreeMap<String, Server>,
 }
@@ -135,17 +140,32 @@ impl Config {
         for path in files {
             let mut file = read(path)?;
             config.policy.absorb(std::mem::take(&mut file.policy), path, &mut defaults)?;
+            config.budget.absorb(std::mem::take(&mut file.budget), path)?;
             config.model.overlay(file.model.clone());
             config.absorb(file)?;
         }
+        self::tools::check(&config.tools, &config.sandboxes)?;
         config.model.overlay(ModelFile::flags(flags));
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
-        config.tokens_max = more.max_tokens.unwrap_or(config.tokens_max);
+        config.tokens_max =
+            more.max_tokens.or(config.budget.limit.tokens).unwrap_or(config.tokens_max);
+        let money_nanos = more.max_dollars.map(Dollars::nanos);
+        config.budget.limit.money_nanos = money_nanos.or(config.budget.limit.money_nanos);
         Ok(config)
     }
 
     fn absorb(&mut self, file: File) -> Outcome {
-        let File { model: _, limits, sandbox, docker, workspace, notify, policy: _, tools } = file;
+        let File {
+            model: _,
+            limits,
+            sandbox,
+            docker,
+            workspace,
+            notify,
+            policy: _,
+            tools,
+            budget: _,
+        } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -166,6 +186,18 @@ impl Config {
         own.image = docker.image.or(own.image.take());
         self::tools::absorb(&mut self.tools, tools)?;
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
+    }
+
+    /// What holds for accounts of which nothing was set.
+    pub(crate) fn usual(&self) -> Usual {
+        let (organisation, user) = (self.budget.organisation.clone(), self.budget.user.clone());
+        Usual { organisation, user }
+    }
+
+    /// The sandboxes in which the session's own tools act: in the others a server runs.
+    pub(crate) fn working(&self) -> impl Iterator<Item = &Sandbox> {
+        let taken = |name: &str| self.tools.values().any(|server| server.sandbox() == Some(name));
+        self.sandboxes.iter().filter(move |sandbox| !taken(&sandbox.name))
     }
 
     /// How long what no session names is kept.
@@ -189,6 +221,7 @@ impl Default for Config {
             workspace_bytes_max: limits::WORKSPACE_BYTES_DEFAULT,
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
+            budget: Budget::default(),
             tools: BTreeMap::new(),
         }
     }

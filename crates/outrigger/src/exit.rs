@@ -62,7 +62,9 @@ impl Kind {
             Self::NotFound => "there is no such session or directory",
             Self::Conflict => "something changed meanwhile, or another process holds it",
             Self::WaitsForApproval => "a person has to approve something",
-            Self::BudgetExhausted => "a limit of steps, time or tokens is reached",
+            Self::BudgetExhausted => {
+                "a limit of steps, time, tokens or money is reached, or an account is stopped"
+            }
             Self::Denied => "a rule forbids it",
             Self::SandboxUnavailable => "no sandbox can be made on this machine",
             Self::ModelFailed => "the model can't be asked",
@@ -93,7 +95,7 @@ impl Kind {
                 "`outrigger inbox` shows what waits; `outrigger approve` or `outrigger deny` answers and goes on."
             }
             Self::BudgetExhausted => {
-                "`outrigger sessions resume` with a higher `--max-steps` or `--max-tokens` goes on."
+                "`outrigger sessions resume` with a higher `--max-steps`, `--max-tokens` or `--max-dollars` goes on; `outrigger budget` shows, raises and allows what is above the session."
             }
             Self::Denied => "Nothing was done; the error names what was refused.",
             Self::SandboxUnavailable => {

@@ -6,6 +6,10 @@ pub(crate) const NOTIFY_MS_MAX: u64 = 10_000;
 pub(crate) const SEEN_CHARS: usize = 16;
 /// Model calls and tool calls of one turn.
 pub(crate) const STEPS_DEFAULT: u64 = 200;
+/// The most that a limit of money can be, in dollars.
+pub(crate) const DOLLARS_MAX: f64 = 1_000_000_000.0;
+/// Sessions that `budget show` tells of.
+pub(crate) const BUDGET_SESSIONS_MAX: usize = 10;
 /// Tokens of a session.
 pub(crate) const TOKENS_DEFAULT: u64 = 5_000_000;
 /// Wall time of one turn: four hours.

@@ -80,8 +80,9 @@ fn scripted(text: &str, address: String) -> Outcome<Opened> {
         failure.message = format!("{address}: {}", failure.message);
         failure
     })?;
+    let price = scripted.price();
     let model: Arc<dyn Model> = Arc::new(scripted);
-    let spec = compose::model_spec(&*model, SCRIPT, Some(address));
+    let spec = ModelSpec { price, ..compose::model_spec(&*model, SCRIPT, Some(address)) };
     Ok(Opened { model, spec })
 }
 

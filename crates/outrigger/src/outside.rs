@@ -8,13 +8,14 @@ mod pins;
 
 use outrigger_agent::{Concurrency, ToolSpec};
 use outrigger_engine::OutsideServer;
-use outrigger_mcp::{Header, Http};
-use outrigger_sandbox::Sandbox;
+use outrigger_mcp::{Header, Http, Stdio};
+use outrigger_sandbox::{Sandbox, SandboxId};
 use outrigger_tools::outside::{Answered, Calling, Declared, Described, Fault, Offer, Outside};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, Server};
+use crate::compose::Backends;
+use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::Tone;
@@ -27,15 +28,17 @@ pub(crate) fn servers(config: &Config) -> Outcome<BTreeMap<String, OutsideServer
     if config.tools.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let client = outrigger_mcp::client().map_err(|error| wrong(&error))?;
+    let client = outrigger_mcp::client();
+    let client = client.map_err(|error| Failure::from_error(Kind::Usage, &error))?;
     let mut servers = BTreeMap::new();
     for server in config.tools.values() {
-        let port: Arc<dyn Outside> = match headers(server)? {
-            Ok(headers) => {
-                let http = Http::new(client.clone(), &server.url, headers);
+        let port: Arc<dyn Outside> = match (&server.way, headers(server)?) {
+            (Way::Program { command, .. }, _) => Arc::new(Stdio::new(command.clone())),
+            (Way::Url(url), Ok(headers)) => {
+                let http = Http::new(client.clone(), url, headers);
                 Arc::new(http.map_err(|error| named(server, &error))?)
             }
-            Err(detail) => Arc::new(Unasked { detail }),
+            (Way::Url(_), Err(detail)) => Arc::new(Unasked { detail }),
         };
         let (timeout_ms, result_bytes_max) = (server.timeout_ms, server.result_bytes_max);
         servers.insert(server.name.clone(), OutsideServer { port, timeout_ms, result_bytes_max });
@@ -64,10 +67,6 @@ fn named(server: &Server, error: &outrigger_mcp::Error) -> Failure {
     let text = format!("[tools.{}]: {error}", server.name);
     Failure::new(Kind::Usage, text)
         .hint("docs/how-to/outside-tools.md shows how a server is configured.")
-}
-
-fn wrong(error: &outrigger_mcp::Error) -> Failure {
-    Failure::from_error(Kind::Usage, error)
 }
 
 /// A server that can't be asked as it is configured.
@@ -100,10 +99,11 @@ pub(crate) async fn survey<'a>(
     paths: &Paths,
     config: &'a Config,
     servers: &BTreeMap<String, OutsideServer>,
+    backends: &Backends,
 ) -> Outcome<Vec<Survey<'a>>> {
     let asking = config.tools.values().filter_map(|server| {
         let port = Arc::clone(&servers.get(&server.name)?.port);
-        Some(async move { (server, port.list(None).await) })
+        Some(async move { (server, listed(server, &*port, config, backends).await) })
     });
     let mut surveys = Vec::new();
     for (server, listed) in futures_util::future::join_all(asking).await {
@@ -115,6 +115,31 @@ pub(crate) async fn survey<'a>(
         surveys.push(Survey { server, pins });
     }
     Ok(surveys)
+}
+
+/// A program is begun in a sandbox like its own, which is gone again afterwards.
+async fn listed(
+    server: &Server,
+    port: &dyn Outside,
+    config: &Config,
+    backends: &Backends,
+) -> Result<Vec<Described>, Fault> {
+    let Some(name) = server.sandbox() else { return port.list(None).await };
+    let detail = |detail: String| Fault::NotAsked { detail };
+    let sandbox = config.sandboxes.iter().find(|sandbox| sandbox.name == name);
+    let found = sandbox.and_then(|it| Some((it, backends.get(&it.backend)?)));
+    let (sandbox, backend) = found.ok_or_else(|| detail(format!("no sandbox is `{name}`")))?;
+    let id = SandboxId::new(format!("tools-{}-{}", server.name, std::process::id()));
+    let id = id.map_err(|error| detail(error.to_string()))?;
+    let listed = match backend.create(&id, &sandbox.spec).await {
+        Ok(made) => port.list(Some(&made)).await,
+        Err(error) => Err(detail(error.to_string())),
+    };
+    // One that stays is found by nobody: its own age ends it, or the next list of this name.
+    match backend.destroy(&id).await {
+        Ok(()) => listed,
+        Err(error) => listed.and(Err(detail(error.to_string()))),
+    }
 }
 
 /// The tools that a session has of servers outside, and what a person is told of others.
@@ -179,7 +204,7 @@ fn offer(server: &Server, tool: &str, pin: &Pin) -> Result<ToolSpec, String> {
         changed: changed.as_ref(),
         declared,
         concurrency,
-        sandbox: None,
+        sandbox: server.sandbox(),
     };
     offer.spec().map_err(|why| why.to_string())
 }

@@ -44,7 +44,9 @@ fn example() -> String {
         let gap = if index > 0 { "\n" } else { "" };
         writeln!(text, "{gap}[{}]", table.header()).unwrap();
         for key in table.keys {
-            let off = if key.name == "script" { "# " } else { "" };
+            // A server is either at an address or a program.
+            let program = table.name == "tools" && ["command", "sandbox"].contains(&key.name);
+            let off = if key.name == "script" || program { "# " } else { "" };
             writeln!(text, "{off}{} = {}", key.name, key.example()).unwrap();
         }
     }

@@ -1,5 +1,6 @@
 //! What people and programs see of a session while it runs and afterwards.
 
+pub(crate) mod amounts;
 mod inert;
 mod status;
 mod timeline;

@@ -126,8 +126,14 @@ impl Waiting {
             "tool": tool,
             "arguments": arguments,
             "arguments_sha256": self.arguments().map(|digest| digest.to_string()),
+            "outside": self.tool().and_then(|tool| tool.outside.as_ref()).map(|outside| json!({
+                "server": outside.server,
+                "tool": outside.tool,
+                "changed": outside.changed.is_some(),
+            })),
             "rules": asked.map(|asked| &asked.rules),
             "approvers": asked.map(|asked| &asked.approvers),
+            "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
             "since_ms": asked.map(|asked| asked.since_ms),
             "expires_ms": self.expires_ms(),
         })
@@ -145,8 +151,16 @@ impl Waiting {
         if let Some(at) = self.expires_ms() {
             first.push_str(&format!("  until {}", show::when(at)));
         }
+        let budget = asked.budget.as_ref().map(|budget| format!("    {budget}"));
         let title = inert(&self.title).replace(['\n', '\t'], " ");
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
+        lines.extend(budget);
+        if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
+            let (server, tool) = (&outside.server, inert(&outside.tool));
+            lines.push(format!(
+                "    by the server {server}: see outrigger tools show {server} {tool}"
+            ));
+        }
         lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
         lines
     }

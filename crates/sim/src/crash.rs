@@ -150,7 +150,8 @@ impl Mortal {
                 });
             }
             Death::Suspended(at, how) if at == write => {
-                if self.sandboxes.suspend(&id(), how).await.is_ok() {
+                let suspended = self.sandboxes.suspend(&id(), how).await;
+                if suspended.is_ok() {
                     self.store.witness.count(Happening::Suspended);
                 }
             }

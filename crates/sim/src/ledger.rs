@@ -4,7 +4,7 @@
 //! Takes events one by one and says at each what does not hold. Must never look at
 //! the state that the engine decides from.
 
-use outrigger_agent::{Amounts, Answer, Event, Outcome, Seq, Work};
+use outrigger_agent::{Amounts, Answer, Event, Limit, Outcome, Seq, Work};
 use outrigger_policy::{RuleSetHash, Verdict};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: BTreeMap<Seq, Entry>,
-    budget: Option<Amounts>,
+    budget: Option<Limit>,
     charged: Amounts,
     /// `Started` events of model calls.
     pub(crate) questions: u64,
@@ -144,7 +144,7 @@ impl Ledger {
         }
         entry.settled = true;
         entry.unknown = matches!(outcome, Outcome::Unknown { .. });
-        if !spent.fits(entry.reserved) {
+        if !spent.fits(entry.reserved.into()) {
             return Err(Violation::Overspent(effect));
         }
         entry.reserved = Amounts::default();

@@ -32,6 +32,7 @@ fn is_whole(last: &State) -> bool {
             TurnEnd::StepsExhausted
             | TurnEnd::TimeExhausted
             | TurnEnd::BudgetExhausted
+            | TurnEnd::OutOfBudget(_)
             | TurnEnd::ModelFailed { .. }
             | TurnEnd::SandboxFailed { .. },
         ) => false,

@@ -91,7 +91,7 @@ impl Store {
             for record in &mut page.records {
                 if let Event::Opened(spec) = &mut record.event {
                     let mut endless = (**spec).clone();
-                    endless.budget = outrigger_agent::Amounts::UNLIMITED;
+                    endless.budget = outrigger_agent::Limit::NONE;
                     *spec = Arc::new(endless);
                 }
             }

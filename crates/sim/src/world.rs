@@ -1,8 +1,8 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Amounts, Approvals, Author, Event, Message, ModelSpec, Park, Record, Seq, SessionId, Spec,
-    State, TurnLimits, Workspace,
+    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
+    TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
@@ -299,10 +299,13 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
             context_tokens: 200_000,
             output_tokens_max: 4_000,
             scripted: true,
+            price: None,
         },
         system: "You are simulated.".to_owned(),
         tools: outrigger_tools::specs(SANDBOX),
-        budget: Amounts { steps: 10_000, tokens },
+        budget: Limit { steps: Some(10_000), tokens: Some(tokens), ..Limit::NONE },
+        soft: Limit::NONE,
+        accounts: None,
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
         approvals: Approvals { expire_ms: expiry(seed) },
         workspace: Some(workspace),

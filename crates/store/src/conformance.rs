@@ -3,6 +3,8 @@
 //!
 //! Must never look behind the ports.
 
+mod accounts;
+
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use futures_util::future::join_all;
 use outrigger_agent::{Author, Digest, Event, Message, Record, Seq, SessionId, TurnEnd};
 
 use crate::{Before, Blobs, Cached, Error, Journal, Snapshot, Stored, Summary, limits, load_all};
+
+pub use accounts::accounts;
 
 /// Appenders that run at the same time.
 const APPENDERS: usize = 50;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_agent::{Seq, SessionId};
+use outrigger_agent::{Seq, SessionId, Shortfall};
 
 /// The cause below an error. Shared, because one failed commit answers many callers.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -21,6 +21,9 @@ pub enum Error {
         /// Where it is.
         found: Seq,
     },
+    /// An account has no room for what would start.
+    #[error("{0}")]
+    Budget(Shortfall),
     /// There is no such thing.
     #[error("there is no {what}")]
     NotFound {
@@ -123,7 +126,10 @@ impl Error {
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Conflict { .. } | Self::NotFound { .. } | Self::TooLarge { .. } => Fault::Caller,
+            Self::Conflict { .. }
+            | Self::Budget(_)
+            | Self::NotFound { .. }
+            | Self::TooLarge { .. } => Fault::Caller,
             Self::Damaged { .. } => Fault::Data,
             Self::NoSpace { .. }
             | Self::Busy { .. }
@@ -140,7 +146,8 @@ impl Error {
         match self {
             Self::Conflict { .. } | Self::Uncertain { .. } => Retry::AfterLoad,
             Self::NoSpace { .. } | Self::Busy { .. } | Self::Io { .. } => Retry::Later,
-            Self::NotFound { .. }
+            Self::Budget(_)
+            | Self::NotFound { .. }
             | Self::TooLarge { .. }
             | Self::Damaged { .. }
             | Self::Newer { .. }

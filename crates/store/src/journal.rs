@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use outrigger_agent::{Digest, Event, Record, Seq, SessionId};
 
-use crate::Error;
+use crate::{Charge, Error};
 
 /// Sessions' events, append-only.
 ///
@@ -17,10 +17,12 @@ pub trait Journal: Send + Sync + Debug {
     /// Appends events in one transaction and makes them durable: all or none.
     /// The first takes the place after `after`, which is `Seq(0)` for a new
     /// session. Gives the place of the last. No events change nothing, also not
-    /// the summary, but are fenced all the same.
+    /// the summary, but are fenced all the same. A charge of the summary is taken in
+    /// with them, or without any, in the same transaction.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where the session is not at `after`;
+    /// [`Error::Conflict`] where the session is not at `after`; [`Error::Budget`] where
+    /// an account has no room for the charge;
     /// [`Error::TooLarge`] above [`crate::limits::APPEND_EVENTS_MAX`] or
     /// [`crate::limits::EVENT_BYTES_MAX`]; [`Error::Uncertain`] where it may have
     /// been stored; else what the disk says, and nothing was stored.
@@ -92,6 +94,8 @@ pub struct Summary {
     pub status: Option<String>,
     /// How soon a signed checkpoint is to cover the events.
     pub cover: Cover,
+    /// What the session has spent and reserved in all, if the events change that.
+    pub charge: Option<Charge>,
 }
 
 /// How soon a signed checkpoint covers events, in a journal that has a log.

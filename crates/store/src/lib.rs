@@ -4,7 +4,8 @@
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
 //! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
 //! simulations, the suite in [`conformance`] that each passes, and the signed log
-//! over the chains of all sessions in [`audit`]. Must never interpret what an event
+//! over the chains of all sessions in [`audit`]. Also the [`Accounts`] that sessions are
+//! charged to, because only here many sessions are seen at once. Must never interpret what an event
 //! means: folding belongs to the turn machine, and a session's title and status are
 //! handed in by whoever appends.
 //!
@@ -12,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 pub mod audit;
 mod blobs;
 pub mod chain;
@@ -22,9 +24,11 @@ mod error;
 mod journal;
 pub mod limits;
 mod memory;
+mod period;
 mod snapshot;
 mod sqlite;
 
+pub use accounts::{Account, Accounts, Change, Charge, Charged, Level, Stopped, Terms};
 pub use blobs::{Blobs, Stored};
 pub use directory::Directory;
 pub use error::{Cause, Error, Fault, Retry};
@@ -32,4 +36,5 @@ pub use journal::{
     Before, Cached, Cover, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
 };
 pub use memory::Memory;
+pub use period::Period;
 pub use sqlite::{FORMAT, Settings, Sqlite};

@@ -40,6 +40,8 @@ pub const WAL_PAGES: u32 = 1_000;
 pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
 /// Temporary files older than this were left by a crash and are removed at open.
 pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
+/// Accounts of one listing.
+pub const ACCOUNTS_MAX: u32 = 100_000;
 /// Sessions whose heads one statement reads.
 pub const HEADS_MAX: usize = 64;
 /// Events that no checkpoint covers yet; with one more, those that wait are covered.

@@ -8,13 +8,14 @@ use std::io::{Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use outrigger_agent::{Digest, Event, Seq, SessionId};
+use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 
+use crate::accounts::Book;
 use crate::chain::{self, Linked};
 use crate::entry::{self, Found, Walk};
 use crate::{
-    Before, Blobs, Cached, Error, Journal, Page, SessionRow, Snapshot, Stored, Summary, Verified,
-    limits,
+    Account, Accounts, Before, Blobs, Cached, Change, Charged, Error, Journal, Page, SessionRow,
+    Snapshot, Stored, Summary, Verified, limits,
 };
 
 /// A journal and blobs in memory. Clones share their content.
@@ -27,6 +28,7 @@ pub struct Memory {
 struct Content {
     sessions: BTreeMap<SessionId, Session>,
     blobs: BTreeMap<Digest, Arc<[u8]>>,
+    book: Book,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,9 @@ impl Journal for Memory {
         let found = content.sessions.get(session).map_or(Seq(0), |kept| kept.row.head);
         if found != after {
             return Err(Error::Conflict { session: session.clone(), expected: after, found });
+        }
+        if let Some(charge) = &summary.charge {
+            content.book.charge(session, at_ms, charge)?;
         }
         if entries.is_empty() {
             return Ok(after);
@@ -212,5 +217,20 @@ impl Blobs for Memory {
 
     async fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, Error> {
         Ok(Box::new(Cursor::new(self.get(digest).await?)))
+    }
+}
+
+#[async_trait]
+impl Accounts for Memory {
+    async fn accounts(&self) -> Result<Vec<Account>, Error> {
+        Ok(self.content().book.accounts.values().cloned().collect())
+    }
+
+    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
+        Ok(self.content().book.set_terms(account, change))
+    }
+
+    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
+        Ok(self.content().book.sessions.get(session).cloned())
     }
 }

@@ -4,6 +4,7 @@
 //! what waits together; readers of their own. Several processes may have it
 //! open. A file that is not ours, is damaged or newer is left as it is.
 
+mod accounts;
 mod anchor;
 mod audit;
 mod batch;
@@ -19,22 +20,22 @@ mod writer;
 use std::path::Path;
 
 use async_trait::async_trait;
-use outrigger_agent::{Digest, Event, Seq, SessionId};
+use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 
 use self::batch::{Append, Prepared, Work};
 use self::readers::Readers;
 use self::writer::Writer;
 use crate::entry::{self, Entry, Found, Walk};
 use crate::{
-    Before, Blobs, Cached, Directory, Error, Journal, Page, SessionRow, Snapshot, Summary,
-    Verified, chain, limits,
+    Account, Accounts, Before, Blobs, Cached, Change, Charged, Directory, Error, Journal, Page,
+    SessionRow, Snapshot, Summary, Verified, chain, limits,
 };
 
 pub use self::audit::{Asked, Audit};
 pub use self::prove::Text;
 
 /// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +151,7 @@ impl Journal for Sqlite {
             title: summary.title.map(|text| entry::cut(text, limits::TITLE_BYTES_MAX)),
             status: summary.status.map(|text| entry::cut(text, limits::STATUS_BYTES_MAX)),
             cover: summary.cover,
+            charge: summary.charge,
         };
         let work = Work::Append(Append { after, at_ms, entries, summary });
         self.writer.perform(session.clone(), work).await
@@ -216,5 +218,20 @@ impl Journal for Sqlite {
             return Err(Error::damaged_event(session, head.next(), "it was never appended"));
         }
         Ok(Verified { head: last, link: self.readers.link(session, last).await? })
+    }
+}
+
+#[async_trait]
+impl Accounts for Sqlite {
+    async fn accounts(&self) -> Result<Vec<Account>, Error> {
+        accounts::all(&mut *self.readers.connection().await?).await
+    }
+
+    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
+        self.writer.set_terms(account.clone(), change).await
+    }
+
+    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
+        accounts::charged(&mut *self.readers.connection().await?, session).await
     }
 }

@@ -4,7 +4,8 @@
 //! the file tools of deepagents, with the argument names and the milliseconds of
 //! Claude Code.
 
-use outrigger_agent::{Concurrency, Raw, Recovery, ToolKind, ToolSpec};
+use outrigger_agent::{Concurrency, Deadline, Raw, Recovery, ToolKind, ToolSpec};
+use outrigger_sandbox::Spec;
 
 use crate::arguments::{self, Field, Kind, Need};
 use crate::limits;
@@ -83,6 +84,12 @@ impl Tool {
             recovery,
             sandbox: Some(sandbox.to_owned()),
             built_in: None,
+            deadline: (self.kind == ToolKind::Execute).then(|| Deadline {
+                argument: "timeout".to_owned(),
+                usual_ms: limits::TIMEOUT_MS_DEFAULT,
+                most_ms: limits::TIMEOUT_MS_MAX,
+                cpu_millis: Spec::default().cpu_millis_max,
+            }),
             outside: None,
         }
     }

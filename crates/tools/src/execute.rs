@@ -6,15 +6,15 @@ use outrigger_sandbox::{
 };
 
 use crate::arguments::Arguments;
-use crate::{cut, limits, output};
+use crate::{Took, cut, limits, output};
 
-/// Runs the command, or attaches to it.
+/// Runs the command, or attaches to it, and says what it took.
 pub(crate) async fn execute(
     arguments: &Arguments,
     exec: &ExecId,
     sandbox: &dyn Sandbox,
     sink: &dyn OutputSink,
-) -> Result<ToolOutput, Error> {
+) -> Result<(ToolOutput, Took), Error> {
     let command = arguments.required("command").to_owned();
     let timeout_ms = arguments.integer("timeout").unwrap_or(limits::TIMEOUT_MS_DEFAULT);
     let request = Execute {
@@ -25,7 +25,8 @@ pub(crate) async fn execute(
     };
     let done = sandbox.execute(request, sink).await?;
     let last = last_bytes(&done, sandbox).await?;
-    Ok(shown(&done, last.as_deref(), timeout_ms))
+    let took = Took { wall_ms: done.wall_ms, cpu_ms: done.cpu_ms };
+    Ok((shown(&done, last.as_deref(), timeout_ms), took))
 }
 
 /// The end of an output whose end was dropped, from the file that has all of it.

@@ -44,6 +44,15 @@ pub struct Invocation<'a> {
     pub seen: Option<&'a Seen>,
 }
 
+/// What a command took, as its sandbox says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Took {
+    /// From its start to its end, in milliseconds.
+    pub wall_ms: u64,
+    /// Processor time of it and the children that it waited for, in milliseconds.
+    pub cpu_ms: u64,
+}
+
 /// All tools, acting in the sandbox of that name.
 #[must_use]
 pub fn specs(sandbox: &str) -> Vec<ToolSpec> {
@@ -90,15 +99,34 @@ pub async fn perform(
     sandbox: &dyn Sandbox,
     sink: &dyn OutputSink,
 ) -> Result<ToolOutput, Error> {
+    perform_counted(call, sandbox, sink).await.map(|(output, _)| output)
+}
+
+/// The same, with what a command took; nothing for what is no command.
+///
+/// # Errors
+/// As [`perform`].
+pub async fn perform_counted(
+    call: &Invocation<'_>,
+    sandbox: &dyn Sandbox,
+    sink: &dyn OutputSink,
+) -> Result<(ToolOutput, Option<Took>), Error> {
     let Some(tool) = Tool::named(call.tool) else {
-        return Ok(output::error(catalogue::unknown(call.tool)));
+        return Ok((output::error(catalogue::unknown(call.tool)), None));
     };
     let arguments = match arguments::check(tool, call.arguments) {
         Ok(arguments) => arguments,
-        Err(complaint) => return Ok(output::error(complaint)),
+        Err(complaint) => return Ok((output::error(complaint), None)),
     };
+    let mut took = None;
     let done = match tool.name {
-        ToolName::Execute => execute::execute(&arguments, &call.exec, sandbox, sink).await,
+        ToolName::Execute => {
+            let done = execute::execute(&arguments, &call.exec, sandbox, sink).await;
+            done.map(|(output, counted)| {
+                took = Some(counted);
+                output
+            })
+        }
         ToolName::Ls => files::ls(&arguments, sandbox).await,
         ToolName::ReadFile => files::read_file(&arguments, sandbox).await,
         ToolName::WriteFile => files::write_file(&arguments, call, sandbox).await,
@@ -106,10 +134,11 @@ pub async fn perform(
         ToolName::Glob => search::glob(&arguments, sandbox).await,
         ToolName::Grep => search::grep(&arguments, sandbox).await,
     };
-    match done {
+    let output = match done {
         Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
             Ok(preview::changed(&arguments))
         }
         done => done.or_else(|error| output::failure(tool.name, error)),
-    }
+    };
+    output.map(|output| (output, took))
 }

@@ -66,6 +66,8 @@ pub struct Calling<'a> {
     pub key: &'a str,
     /// From the start to giving up, in milliseconds.
     pub timeout_ms: u64,
+    /// A name for what this attempt runs in a sandbox, and no other attempt.
+    pub exec: &'a str,
     /// Where the server runs, if it runs in a sandbox of the session.
     pub sandbox: Option<&'a Arc<dyn Sandbox>>,
 }

@@ -187,6 +187,7 @@ fn line(before: &State, event: &Event) -> Option<String> {
             reserved.steps,
             reserved.tokens
         ),
+        Event::Withheld { shortfall, .. } => format!("withheld: {shortfall}"),
         Event::Settled { effect, outcome, .. } => {
             let outcome = match outcome {
                 Outcome::Done(_) => "done".to_owned(),

@@ -1,9 +1,9 @@
 //! Short ways to write down specs, replies and events.
 
 use outrigger_agent::{
-    Amounts, Answer, Approvals, Author, Call, Concurrency, Digest, Event, Loss, Message, ModelSpec,
-    Origin, Outcome, Part, Product, Raw, Recovery, Reply, SandboxReady, Seq, SessionId, Spec,
-    Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
+    Amounts, Answer, Approvals, Author, Call, Concurrency, Deadline, Digest, Event, Limit, Loss,
+    Message, ModelSpec, Origin, Outcome, Part, Product, Raw, Recovery, Reply, SandboxReady, Seq,
+    SessionId, Spec, Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 use std::collections::BTreeSet;
@@ -29,6 +29,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         recovery,
         sandbox: Some("work".to_owned()),
         built_in: None,
+        deadline: None,
         outside: None,
     }
 }
@@ -49,6 +50,7 @@ pub(crate) fn spec() -> Spec {
             context_tokens: 1_000,
             output_tokens_max: MODEL_OUTPUT_TOKENS,
             scripted: false,
+            price: None,
         },
         system: "Be useful.".to_owned(),
         tools: vec![
@@ -57,12 +59,20 @@ pub(crate) fn spec() -> Spec {
             tool("write", ToolKind::WriteFiles, Concurrency::Exclusive, Recovery::Reattach),
             tool("bash", ToolKind::Execute, Concurrency::Exclusive, Recovery::Reattach),
         ],
-        budget: Amounts { steps: 1_000, tokens: 1_000_000 },
+        budget: Limit { steps: Some(1_000), tokens: Some(1_000_000), ..Limit::NONE },
+        soft: Limit::NONE,
+        accounts: None,
         turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
         approvals: Approvals::default(),
         workspace: None,
         sandboxes: Vec::new(),
     }
+}
+
+/// A command that is killed after a second, with half a processor.
+pub(crate) fn deadline() -> Deadline {
+    let argument = "timeout".to_owned();
+    Deadline { argument, usual_ms: 1_000, most_ms: 10_000, cpu_millis: 500 }
 }
 
 pub(crate) fn said(text: &str) -> Event {
@@ -118,7 +128,7 @@ pub(crate) fn sandbox(generation: &str) -> Outcome {
 }
 
 pub(crate) fn settled(effect: Seq, outcome: Outcome, tokens: u64) -> Event {
-    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens } }
+    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens, ..Amounts::default() } }
 }
 
 pub(crate) fn lost(generation: &str) -> Event {

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    Amounts, Author, Event, Failure, Message, ModelFault, ModelSpec, Outcome, Raw, Reply, Spec,
-    Stop, Usage, Work, limits,
+    Author, Event, Failure, Limit, Message, ModelFault, ModelSpec, Outcome, Raw, Reply, Spec, Stop,
+    Usage, Work, limits,
 };
 use std::sync::Arc;
 
@@ -238,7 +238,7 @@ fn native_items_are_kept_only_while_they_stand_for_the_parts() {
 #[test]
 fn a_paused_reply_is_taken_up_with_the_same_conversation() {
     let mut bench =
-        Bench::with_task(Spec { budget: Amounts { steps: 1, ..spec().budget }, ..spec() });
+        Bench::with_task(Spec { budget: Limit { steps: Some(1), ..spec().budget }, ..spec() });
     bench.reply(Reply { stop: Stop::Paused, ..answer("Wait") });
     let budget = Some(spec().budget);
     bench.append(Event::Resumed { by: "p".to_owned(), budget, turn: None });

@@ -1,9 +1,10 @@
 //! Events in orders that can't be: neither function may panic over them.
 
 use outrigger_agent::{
-    Amounts, Answer, Call, CallFault, Cut, CutSandbox, Event, Failure, Item, Kept, Loss,
-    ModelFault, Outcome, Part, Place, Product, Record, Reply, Seq, SessionId, Spec, State, Status,
-    ToolCall, ToolResult, TurnEnd, TurnLimits, Usage, Work,
+    AccountId, Amounts, Answer, Call, CallFault, Cause, Cut, CutSandbox, Event, Failure, Item,
+    Kept, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record, Reply, Seq,
+    SessionId, Shortfall, Spec, State, Status, ToolCall, ToolResult, TurnEnd, TurnLimits, Usage,
+    Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -24,7 +25,27 @@ fn number(tape: &mut Tape) -> u64 {
 }
 
 fn amounts(tape: &mut Tape) -> Amounts {
-    Amounts { steps: number(tape), tokens: number(tape) }
+    Amounts {
+        steps: number(tape),
+        tokens: number(tape),
+        money_nanos: number(tape),
+        wall_ms: number(tape),
+        cpu_ms: number(tape),
+    }
+}
+
+fn limit(tape: &mut Tape) -> Limit {
+    Limit { wall_ms: None, cpu_ms: None, ..amounts(tape).into() }
+}
+
+fn shortfall(tape: &mut Tape) -> Shortfall {
+    let cause = match tape.below(4) {
+        0 => Cause::Limit(Measure::Money),
+        1 => Cause::Soft(Measure::Tokens),
+        2 => Cause::Unpriced,
+        _ => Cause::Stopped { reason: text(tape) },
+    };
+    Shortfall { account: tape.rarely(128).then(AccountId::organisation), cause }
 }
 
 fn effect(tape: &mut Tape) -> Seq {
@@ -81,7 +102,8 @@ fn cut(tape: &mut Tape) -> Cut {
 
 fn spec(tape: &mut Tape) -> Spec {
     let mut spec = build::spec();
-    spec.budget = amounts(tape);
+    spec.budget = limit(tape);
+    spec.soft = limit(tape);
     spec.turn = limits(tape);
     spec.model.context_tokens = number(tape);
     spec.model.output_tokens_max = number(tape);
@@ -167,8 +189,9 @@ fn event(tape: &mut Tape) -> Event {
             Event::Started { effect, attempt, reserved: amounts(tape), place }
         }
         11..13 => Event::Settled { effect, outcome: outcome(tape), spent: amounts(tape) },
-        13 => match tape.below(5) {
+        13 => match tape.below(6) {
             0 => Event::Interrupted { by },
+            5 => Event::Withheld { effect, shortfall: shortfall(tape) },
             1 => build::lost(&text(tape)),
             2 if tape.rarely(40) => Event::Cancelled { by, reason: text(tape) },
             2 => Event::SandboxLost {
@@ -188,7 +211,7 @@ fn event(tape: &mut Tape) -> Event {
             if forked { Event::Forked { by, cut } } else { Event::Rewound { by, cut } }
         }
         14 => {
-            let budget = tape.rarely(128).then(|| amounts(tape));
+            let budget = tape.rarely(128).then(|| limit(tape));
             let turn = tape.rarely(128).then(|| limits(tape));
             Event::Resumed { by, budget, turn }
         }

@@ -2,8 +2,8 @@
 //! bookkeeping of its own beside the state's.
 
 use outrigger_agent::{
-    Amounts, Answer, Concurrency, Event, Item, Outcome, Record, Seq, State, TurnEnd, TurnLimits,
-    Work,
+    Amounts, Answer, Cause, Concurrency, Event, Item, Limit, Outcome, Record, Seq, State, TurnEnd,
+    TurnLimits, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,13 @@ enum Standing {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     effects: BTreeMap<Seq, (Work, Standing, Amounts)>,
-    budget: Amounts,
+    budget: Limit,
     spent: Amounts,
+    soft: Limit,
+    /// Levels on which a person let it go beyond the soft limit.
+    lifted: BTreeSet<String>,
+    /// Effects that a soft limit asks about, with the level.
+    soft_asked: BTreeMap<Seq, String>,
     limits: Option<TurnLimits>,
     turn_steps: u64,
     was_in_turn: bool,
@@ -31,6 +36,9 @@ pub(crate) struct Ledger {
     performed_calls: BTreeSet<(Seq, u32)>,
     /// When a person last stopped a turn: calls of replies before that are over.
     stopped_at: Seq,
+    /// Everything that was settled cost at most what was reserved, and the budget was not
+    /// lowered.
+    fitted: bool,
     /// Something other than a call has an unknown outcome, and nobody looked yet.
     unknown: bool,
 }
@@ -40,6 +48,8 @@ impl Ledger {
         match &record.event {
             Event::Opened(spec) => {
                 self.budget = spec.budget;
+                self.soft = spec.soft;
+                self.fitted = true;
                 self.limits = Some(spec.turn);
             }
             Event::Proposed(work) => {
@@ -55,13 +65,27 @@ impl Ledger {
                 self.started(*effect, *attempt, *reserved);
                 check_conversation(after.conversation());
             }
+            Event::Withheld { effect, shortfall } => {
+                let soft = matches!(shortfall.cause, Cause::Soft(_));
+                let standing = self.standing(*effect);
+                assert_eq!(*standing, Standing::Permitted, "withheld before it was permitted");
+                if soft {
+                    *standing = Standing::Asked;
+                    self.soft_asked.insert(*effect, shortfall.level().to_owned());
+                }
+            }
             Event::Settled { effect, outcome, spent } => {
                 let call = matches!(self.effects[effect].0, Work::CallTool(_));
                 self.unknown |= !call && matches!(outcome, Outcome::Unknown { .. });
                 self.settled(*effect, *spent, after);
             }
             Event::Resumed { budget, turn, .. } if !self.was_cancelled => {
-                self.budget = budget.unwrap_or(self.budget);
+                if let Some(budget) = budget {
+                    self.budget = *budget;
+                    // A budget may be set below what was spent already.
+                    self.fitted = self.spent.fits(self.budget);
+                    self.lifted.insert("session".to_owned());
+                }
                 self.limits = turn.or(self.limits);
                 self.turn_steps = 0;
                 self.unknown = false;
@@ -116,6 +140,10 @@ impl Ledger {
 
     fn answered(&mut self, effect: Seq, answer: &Answer) {
         let is_call = matches!(self.effects[&effect].0, Work::CallTool(_));
+        let asked = self.effects[&effect].1 == Standing::Asked;
+        if let Some(level) = self.soft_asked.get(&effect).filter(|_| asked).cloned() {
+            return self.answered_about_budget(effect, &level, answer, is_call);
+        }
         let standing = self.standing(effect);
         *standing = match (*standing, answer) {
             (Standing::Asked, Answer::Approved { .. }) => Standing::Permitted,
@@ -123,6 +151,29 @@ impl Ledger {
             (Standing::Asked, Answer::Amended { .. }) if is_call => Standing::Forbidden,
             (before, _) => before,
         };
+    }
+
+    /// Yes is said of everything that the level asks about, no of this effect.
+    fn answered_about_budget(&mut self, effect: Seq, level: &str, answer: &Answer, call: bool) {
+        let standing = match answer {
+            Answer::Approved { .. } => {
+                self.lifted.insert(level.to_owned());
+                let all = self.soft_asked.iter().filter(|(_, asked)| *asked == level);
+                let all: Vec<Seq> = all.map(|(id, _)| *id).collect();
+                for id in all {
+                    self.soft_asked.remove(&id);
+                    if self.effects[&id].1 == Standing::Asked {
+                        *self.standing(id) = Standing::Permitted;
+                    }
+                }
+                return;
+            }
+            Answer::Denied { .. } => Standing::Permitted,
+            Answer::Amended { .. } if call => Standing::Forbidden,
+            Answer::Amended { .. } => return,
+        };
+        self.soft_asked.remove(&effect);
+        *self.standing(effect) = standing;
     }
 
     fn started(&mut self, effect: Seq, attempt: u32, reserved: Amounts) {
@@ -141,6 +192,9 @@ impl Ledger {
         (entry.1, entry.2) = (Standing::Started, reserved);
         let open = self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved));
         assert!(open.fits(self.budget), "{open:?} is more than {:?}", self.budget);
+        let free = reserved == Amounts::default() || attempt > 1;
+        let lifted = free || self.lifted.contains("session");
+        assert!(lifted || open.fits(self.soft), "{open:?} is beyond {:?} unasked", self.soft);
     }
 
     fn count(&mut self, effect: Seq) {
@@ -164,7 +218,13 @@ impl Ledger {
         let standing = self.standing(effect);
         assert_ne!(*standing, Standing::Settled, "settled twice");
         *standing = Standing::Settled;
+        let reserved = self.effects[&effect].2;
         self.spent = self.spent.plus(spent);
+        let open = self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved));
+        // Who takes no more than was reserved never brings it above the limit.
+        let honest = spent.fits(reserved.into());
+        assert!(!honest || !self.fitted || open.fits(self.budget), "{open:?} is too much");
+        self.fitted &= honest;
         assert!(after.effect(effect).is_none());
     }
 

@@ -2,13 +2,17 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    Amounts, Event, Outcome, Park, Recover, Reply, Spec, TurnEnd, TurnLimits, Usage,
+    Amounts, Event, Limit, Outcome, Park, Recover, Reply, Spec, TurnEnd, TurnLimits, Usage,
 };
 
 use crate::bench::Bench;
 use crate::build::{answer, call, output, reply, said, settled, spec};
 
-fn resumed(budget: Option<Amounts>, turn: Option<TurnLimits>) -> Event {
+pub(crate) fn limit(steps: u64, tokens: u64) -> Limit {
+    Limit { steps: Some(steps), tokens: Some(tokens), ..Limit::NONE }
+}
+
+fn resumed(budget: Option<Limit>, turn: Option<TurnLimits>) -> Event {
     Event::Resumed { by: "person:local".to_owned(), budget, turn }
 }
 
@@ -92,13 +96,13 @@ fn a_turn_without_time_stops_and_a_person_s_time_is_not_the_turn_s() {
 
 #[test]
 fn a_model_call_reserves_its_worst_case_and_waits_for_a_raise() {
-    let budget = Amounts { steps: 2, tokens: 300 };
+    let budget = limit(2, 300);
     let mut bench = Bench::with_task(Spec { budget, ..spec() });
     bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
-    assert_eq!(bench.state.spent(), Amounts { steps: 2, tokens: 200 });
+    assert_eq!((bench.state.spent().steps, bench.state.spent().tokens), (2, 200));
     assert_eq!(bench.state.ended(), Some(&TurnEnd::BudgetExhausted));
     bench.append(said("Please."));
-    bench.append(resumed(Some(Amounts { steps: 9, tokens: 1_000 }), None));
+    bench.append(resumed(Some(limit(9, 1_000)), None));
     bench.reply(answer("Done."));
     expect![[r#"
         said "Do it."
@@ -119,7 +123,7 @@ fn a_model_call_reserves_its_worst_case_and_waits_for_a_raise() {
 
 #[test]
 fn beside_each_other_calls_start_only_while_the_budget_holds_them_all() {
-    let budget = Amounts { steps: 3, tokens: 10_000 };
+    let budget = limit(3, 10_000);
     let mut bench = Bench::with_task(Spec { budget, ..spec() });
     let calls = ["a", "b", "c"].map(|id| call(id, "recall", &format!(r#"{{"n":"{id}"}}"#)));
     bench.reply(reply(calls.to_vec()));
@@ -129,7 +133,7 @@ fn beside_each_other_calls_start_only_while_the_budget_holds_them_all() {
 /// An estimate can be short; what was really spent counts, and nothing more starts.
 #[test]
 fn what_cost_more_than_it_reserved_is_counted_in_full() {
-    let budget = Amounts { steps: 9, tokens: 500 };
+    let budget = limit(9, 500);
     let mut bench = Bench::with_task(Spec { budget, ..spec() });
     let id = bench.flying()[0];
     bench.append(settled(id, crate::build::done(reply(vec![call("a", "recall", "{}")])), 9_000));
@@ -140,7 +144,7 @@ fn what_cost_more_than_it_reserved_is_counted_in_full() {
 
 #[test]
 fn a_lost_attempt_stays_charged_and_a_further_one_must_fit_beside_it() {
-    let mut bench = Bench::with_task(Spec { budget: Amounts { steps: 9, tokens: 320 }, ..spec() });
+    let mut bench = Bench::with_task(Spec { budget: limit(9, 320), ..spec() });
     let id = bench.flying()[0];
     let worst = bench.state.reserved_for(id);
     assert_eq!(bench.state.spent(), Amounts::default());

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod bench;
+mod budgets;
 mod build;
 mod calls;
 mod context;

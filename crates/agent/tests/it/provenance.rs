@@ -69,7 +69,7 @@ fn a_second_opening_raises_no_budget() {
     let (mut bench, ..) = calling();
     let (budget, tokens) = (bench.state.budget(), bench.state.input_tokens_estimate());
     let mut richer = spec();
-    richer.budget = outrigger_agent::Amounts::UNLIMITED;
+    richer.budget = outrigger_agent::Limit::NONE;
     bench.append(Event::Opened(std::sync::Arc::new(richer)));
     assert_eq!((bench.state.budget(), bench.state.input_tokens_estimate()), (budget, tokens));
 }

@@ -1,8 +1,9 @@
 //! The engine and everybody around it, played in memory from a tape.
 
 use outrigger_agent::{
-    Amounts, Answer, Event, Failure, ModelFault, Next, Outcome, Park, Part, Product, Record,
-    Recover, Reply, Seq, Spec, State, Status, Stop, ToolOutput, TurnLimits, Usage, Work, labels_of,
+    AccountId, Amounts, Answer, Cause, Event, Failure, Limit, Measure, ModelFault, Next, Outcome,
+    Park, Part, Price, Product, Record, Recover, Reply, Seq, Shortfall, Spec, State, Status, Stop,
+    ToolOutput, TurnLimits, Usage, Work, labels_of,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeSet;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 use crate::build::{self, rule_set, session};
 use crate::ledger::{Ledger, check_request};
 use crate::tape::Tape;
+
+/// What the model's tokens cost.
+const PRICE: Price = Price { input: 3_000, output: 15_000, cache_read: 300, cache_write: 3_750 };
 
 /// Rounds of the driver after the tape's end within which it must have parked.
 const TAIL_MAX: usize = 700;
@@ -113,6 +117,17 @@ impl World {
                 if ask { Verdict::Ask { rules, approvers } } else { Verdict::Forbid { rules } };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }
+        // An account above the session may have no room.
+        if self.tape.rarely(8) {
+            let cause = match self.tape.below(3) {
+                0 => Cause::Limit(Measure::Money),
+                1 => Cause::Stopped { reason: "enough".to_owned() },
+                _ => Cause::Soft(Measure::Tokens),
+            };
+            let account = Some(AccountId::organisation());
+            let shortfall = Shortfall { account, cause };
+            return self.append(Event::Withheld { effect: id, shortfall });
+        }
         self.append(started);
         assert!(self.flying.insert(id), "started twice");
     }
@@ -126,12 +141,19 @@ impl World {
         let outcome =
             if stop && !self.tape.rarely(60) { Outcome::Cancelled } else { self.outcome(&work) };
         let reserved = self.state.reserved_for(id);
-        let tokens = reserved.tokens * u64::from(self.tape.below(5)) / 4;
+        let quarters = u64::from(self.tape.below(5));
+        let part = |reserved: u64| reserved * quarters / 4;
         self.flying.remove(&id);
         self.append(Event::Settled {
             effect: id,
             outcome,
-            spent: Amounts { steps: reserved.steps, tokens },
+            spent: Amounts {
+                steps: reserved.steps,
+                tokens: part(reserved.tokens),
+                money_nanos: part(reserved.money_nanos),
+                wall_ms: part(reserved.wall_ms),
+                cpu_ms: part(reserved.cpu_ms),
+            },
         });
     }
 
@@ -246,10 +268,15 @@ impl World {
     fn unpark(&mut self, park: &Park) {
         match park {
             Park::Unopened => {
+                let mut plain = build::spec();
+                plain.model.price = (!self.tape.rarely(30)).then_some(PRICE);
+                plain.tools[3].deadline = Some(build::deadline());
+                let (budget, soft) = (self.allowance(), self.soft());
                 let spec = Spec {
-                    budget: self.allowance(),
+                    budget,
+                    soft,
                     turn: TurnLimits { steps_max: 12, wall_ms_max: 5_000 },
-                    ..build::spec()
+                    ..plain
                 };
                 self.append(Event::Opened(Arc::new(spec)));
             }
@@ -265,9 +292,21 @@ impl World {
         }
     }
 
-    fn allowance(&mut self) -> Amounts {
+    fn allowance(&mut self) -> Limit {
         let (steps, tokens) = (self.tape.byte(), self.tape.byte());
-        Amounts { steps: 10 + u64::from(steps), tokens: 500 + u64::from(tokens) * 50 }
+        let mut limit = crate::limits::limit(10 + u64::from(steps), 500 + u64::from(tokens) * 50);
+        limit.money_nanos = self.tape.rarely(120).then(|| u64::from(self.tape.byte()) * 2_000);
+        limit.wall_ms = self.tape.rarely(60).then(|| u64::from(self.tape.byte()) * 10_000);
+        limit.cpu_ms = self.tape.rarely(60).then(|| u64::from(self.tape.byte()) * 10_000);
+        limit
+    }
+
+    fn soft(&mut self) -> Limit {
+        if !self.tape.rarely(80) {
+            return Limit::NONE;
+        }
+        let tokens = Some(u64::from(self.tape.byte()) * 50);
+        Limit { tokens, money_nanos: Some(u64::from(self.tape.byte()) * 2_000), ..Limit::NONE }
     }
 
     fn answer(&mut self, effect: Seq) {
@@ -280,7 +319,10 @@ impl World {
     }
 
     fn resume(&mut self) {
-        let more = |n: u8| Amounts { steps: u64::from(n), tokens: u64::from(n) * 200 };
+        let more = |n: u8| Limit {
+            money_nanos: Some(u64::from(n) * 5_000),
+            ..crate::limits::limit(u64::from(n), u64::from(n) * 200)
+        };
         let budget = self.tape.rarely(100).then(|| more(self.tape.byte()));
         let turn = self.tape.rarely(60).then(|| TurnLimits {
             steps_max: u64::from(self.tape.below(10)),

@@ -1,10 +1,11 @@
 //! Asks the model.
 
 use outrigger_agent::{
-    Amounts, Failure, Item, Outcome, Product, Seq, SessionId, Spec, State, Work,
+    Amounts, Failure, Item, ModelFault, Outcome, Product, Reply, Seq, SessionId, Spec, State, Work,
 };
 use outrigger_model::{Frame, Frames, Purpose, Request};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::live::{Completed, Live};
 use crate::{Engine, Feed, LiveOutput, Notice};
@@ -18,21 +19,30 @@ impl Engine {
     ) -> impl Future<Output = Completed> + Send + use<> {
         let question = Question::of(&live.state, work);
         let model = Arc::clone(&self.parts.model);
+        let clock = Arc::clone(&self.parts.clock);
+        let reserved = live.state.reserved_for(effect);
         let frames = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         async move {
             let request = question.request(frames.session.as_str());
-            let (outcome, tokens) = match model.reply(&request, &frames).await {
+            let since_ms = clock.now_ms();
+            let asking = model.reply(&request, &frames);
+            let patience = Duration::from_millis(reserved.wall_ms.max(1));
+            let Ok(replied) = tokio::time::timeout(patience, asking).await else {
+                // What the provider counted is not known: the worst case is.
+                return Completed::new(effect, too_late(), reserved);
+            };
+            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(reserved.wall_ms);
+            let step = Amounts { steps: 1, wall_ms, ..Amounts::default() };
+            match replied {
                 Ok(reply) => {
-                    let tokens = reply.usage.input_tokens + reply.usage.output_tokens;
-                    (Outcome::Done(Product::Reply(Arc::new(reply))), tokens)
+                    let spent = Amounts { wall_ms, ..question.cost(&reply, reserved) };
+                    Completed::new(effect, Outcome::Done(Product::Reply(Arc::new(reply))), spent)
                 }
                 Err(error) => {
-                    let detail = error.detail();
-                    let fault = error.fault();
-                    (Outcome::Failed(Failure::Model { fault, detail }), 0)
+                    let (fault, detail) = (error.fault(), error.detail());
+                    Completed::new(effect, Outcome::Failed(Failure::Model { fault, detail }), step)
                 }
-            };
-            Completed::new(effect, outcome, Amounts { steps: 1, tokens })
+            }
         }
     }
 }
@@ -55,6 +65,19 @@ impl Question {
         Self { spec: state.spec().cloned(), items, purpose }
     }
 
+    /// What a reply cost. Where the provider counts nothing and its tokens cost money, the
+    /// worst case stands: an unknown cost is not zero.
+    fn cost(&self, reply: &Reply, reserved: Amounts) -> Amounts {
+        let price = self.spec.as_ref().and_then(|spec| spec.model.price);
+        let usage = &reply.usage;
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        let money_nanos = price.map_or(0, |price| price.nanos(usage));
+        match price {
+            Some(_) if tokens == 0 => reserved,
+            _ => Amounts { steps: 1, tokens, money_nanos, ..Amounts::default() },
+        }
+    }
+
     fn request<'a>(&'a self, session: &'a str) -> Request<'a> {
         let spec = self.spec.as_deref();
         Request {
@@ -66,6 +89,12 @@ impl Question {
             purpose: self.purpose,
         }
     }
+}
+
+/// The end of a call that took all the time that was reserved for it.
+fn too_late() -> Outcome {
+    let detail = "The model did not answer in the time that the budget leaves it.".to_owned();
+    Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
 }
 
 /// Passes a model's frames on to who listens.

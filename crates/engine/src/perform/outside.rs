@@ -4,12 +4,13 @@
 //! attempts, and that what is not known to be over is told so. It repeats nothing itself.
 
 use outrigger_agent::{
-    Amounts, Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
+    Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
 };
-use outrigger_sandbox::Sandbox;
+use outrigger_sandbox::{ExecId, Sandbox};
 use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
 
+use super::tool::spent;
 use crate::Engine;
 use crate::engine::OutsideServer;
 use crate::live::{Completed, Live, Lost};
@@ -27,7 +28,9 @@ impl Engine {
         found: Found,
     ) -> Option<impl Future<Output = Completed> + Send + use<>> {
         let genuine = live.state.call(call)?;
-        let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
+        let Phase::Started { attempt, place, .. } = &live.state.effect(effect)?.phase else {
+            return None;
+        };
         let tool = live.state.tool(&call.tool)?.outside.clone()?;
         let arguments = match genuine.arguments.trim() {
             "" => "{}".to_owned(),
@@ -41,15 +44,20 @@ impl Engine {
         let attempt = Attempt {
             server: self.parts.outside.get(&tool.server).cloned(),
             key: key(&live.session.effect(effect)),
+            effect: live.session.effect(effect),
+            attempt: *attempt,
             tool,
             arguments,
             berth,
             known,
             found,
         };
+        let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         Some(async move {
-            let spent = Amounts { steps: 1, tokens: 0 };
+            let since_ms = clock.now_ms();
             let Ended { outcome, lost, reached } = attempt.perform().await;
+            let passed_ms = clock.now_ms().saturating_sub(since_ms);
+            let spent = spent(&outcome, None, passed_ms, reserved);
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
     }
@@ -60,9 +68,18 @@ fn key(effect: &str) -> String {
     Digest::of(format!("outrigger effect {effect}").as_bytes()).as_str().to_owned()
 }
 
+/// What an attempt runs in a sandbox; the first one by the name that the journal has, so
+/// that a person's wish to stop it ends it.
+fn named(effect: &str, attempt: u32) -> String {
+    if attempt <= 1 { effect.to_owned() } else { format!("{effect}.{attempt}") }
+}
+
 struct Attempt {
     server: Option<OutsideServer>,
     key: String,
+    /// The effect, by its name in sandboxes, and which attempt at it this is.
+    effect: String,
+    attempt: u32,
     tool: OutsideTool,
     arguments: String,
     /// Where its server runs, if it runs in a sandbox.
@@ -94,12 +111,16 @@ impl Attempt {
             Ok(sandbox) => sandbox,
             Err((detail, lost)) => return Ended { lost, ..Ended::new(self.not_asked(&detail)) },
         };
+        if let (Found::Interrupted, Some(sandbox)) = (self.found, &sandbox) {
+            self.end_those_before(&**sandbox).await;
+        }
         let calling = Calling {
             tool: &self.tool.tool,
             held_to: self.tool.held_to(),
             arguments: &self.arguments,
             key: &self.key,
             timeout_ms: server.timeout_ms,
+            exec: &named(&self.effect, self.attempt),
             sandbox: sandbox.as_ref(),
         };
         let outcome = match server.port.call(&calling).await {
@@ -113,6 +134,16 @@ impl Attempt {
         };
         let name = self.berth.as_ref().map(|(place, _)| place.sandbox.clone());
         Ended { reached: name.zip(sandbox), ..Ended::new(outcome) }
+    }
+
+    /// Programs of attempts that a crash cut off work for nobody any more. Failing to end
+    /// them is no failure of this one: they end by themselves.
+    async fn end_those_before(&self, sandbox: &dyn Sandbox) {
+        for attempt in 1..self.attempt {
+            if let Ok(exec) = ExecId::new(named(&self.effect, attempt)) {
+                drop(sandbox.kill(&exec).await);
+            }
+        }
     }
 
     /// The sandbox in which the server runs, in the life that the journal names.

@@ -53,6 +53,26 @@ impl Engine {
         }
     }
 
+    /// Ends a program outside that a crash left behind, whose outcome nobody waits for.
+    pub(crate) fn end_left_behind(
+        &self,
+        live: &Live,
+        id: Seq,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let outside = live.state.effect(id).and_then(|effect| live.state.outside(&effect.work));
+        let place = outside.and_then(|_| place_of(live, id));
+        let berth = place.and_then(|place| {
+            Some((self.berth(&live.session, &live.state, &place.sandbox).ok()?, place))
+        });
+        async move {
+            if let Some((berth, place)) = berth {
+                let patience = Duration::from_millis(limits::STOP_MS_MAX);
+                // One that can't be told ends by its own deadline.
+                drop(tokio::time::timeout(patience, kill(berth, place)).await);
+            }
+        }
+    }
+
     async fn settle_what_ended(&self, live: &mut Live, commands: usize) {
         for _ in 0..commands {
             let patience = Duration::from_millis(limits::STOP_MS_MAX);

@@ -5,7 +5,7 @@ use outrigger_agent::{
     ToolOutput,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
-use outrigger_tools::Invocation;
+use outrigger_tools::{Invocation, Took};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -40,15 +40,34 @@ impl Engine {
             found,
             seen: live.state.effect(effect)?.seen.clone(),
         };
+        let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
-            let Ended { outcome, loss, reached } = attempt.perform(&sink).await;
+            let since_ms = clock.now_ms();
+            let Ended { outcome, loss, reached, took } = attempt.perform(&sink).await;
+            let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let Place { sandbox, generation, .. } = attempt.place;
             let reached = reached.map(|reached| (sandbox.clone(), reached));
             let lost = loss.map(|loss| Lost { sandbox, generation, loss });
-            let spent = Amounts { steps: 1, tokens: 0 };
+            let spent = spent(&outcome, took, passed_ms, reserved);
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
+    }
+}
+
+/// What a call cost. Of one whose outcome is not known, the worst case.
+pub(super) fn spent(
+    outcome: &Outcome,
+    took: Option<Took>,
+    passed_ms: u64,
+    reserved: Amounts,
+) -> Amounts {
+    let step = Amounts { steps: 1, ..Amounts::default() };
+    match (outcome, took) {
+        (Outcome::Unknown { .. }, _) => reserved,
+        (_, Some(Took { wall_ms, cpu_ms })) => Amounts { wall_ms, cpu_ms, ..step },
+        // It ends by itself, and nobody can make it end: more than was reserved is not counted.
+        (_, None) => Amounts { wall_ms: passed_ms.min(reserved.wall_ms), ..step },
     }
 }
 
@@ -70,11 +89,13 @@ struct Ended {
     loss: Option<Loss>,
     /// The sandbox that did it.
     reached: Option<Arc<dyn Sandbox>>,
+    /// What a command took.
+    took: Option<Took>,
 }
 
 impl Ended {
     fn without_sandbox(outcome: Outcome, loss: Option<Loss>) -> Self {
-        Self { outcome, loss, reached: None }
+        Self { outcome, loss, reached: None, took: None }
     }
 }
 
@@ -103,8 +124,13 @@ impl Attempt {
                 exec: exec.clone(),
                 seen: self.seen.as_ref(),
             };
-            let outcome = match outrigger_tools::perform(&invocation, &*sandbox, sink).await {
-                Ok(output) => Outcome::Done(Product::Output(output)),
+            let done = outrigger_tools::perform_counted(&invocation, &*sandbox, sink).await;
+            let mut took = None;
+            let outcome = match done {
+                Ok((output, counted)) => {
+                    took = counted;
+                    Outcome::Done(Product::Output(output))
+                }
                 Err(error @ Error::Lost { .. }) => {
                     died = Some(error);
                     continue;
@@ -115,7 +141,7 @@ impl Attempt {
                     ),
                 },
             };
-            return Ended { outcome, loss: None, reached: Some(sandbox) };
+            return Ended { outcome, loss: None, reached: Some(sandbox), took };
         }
         self.missing(Missing::Lost(Loss::Gone), died.as_ref())
     }

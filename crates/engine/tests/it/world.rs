@@ -1,8 +1,8 @@
 //! An engine with sessions, and everything around them in memory.
 
 use outrigger_agent::{
-    Amounts, Approvals, Author, Item, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId,
-    Spec, State, TurnLimits, Workspace,
+    Approvals, Author, Item, Limit, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId, Spec,
+    State, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
 use outrigger_policy::RuleSet;
@@ -98,10 +98,13 @@ impl World {
                 context_tokens: 200_000,
                 output_tokens_max: 1_000,
                 scripted: true,
+                price: None,
             },
             system: String::new(),
             tools,
-            budget: Amounts::UNLIMITED,
+            budget: Limit::NONE,
+            soft: Limit::NONE,
+            accounts: None,
             turn: TurnLimits { steps_max: 100, wall_ms_max: 3_600_000 },
             approvals: Approvals::default(),
             workspace: Some(self.workspace.clone()),

@@ -36,7 +36,7 @@ async fn every_fault_of_a_call_is_told_apart() {
     let mut said = String::new();
     for (name, way) in ways {
         let server = Server::new(Nature::that(way));
-        let patience = if way == Way::Hang { 300 } else { 5_000 };
+        let patience = if way == Way::Hang { 3_000 } else { 5_000 };
         let outcome = call(&http(&server.url, Vec::new()), "note", "{}", patience).await;
         let outcome = match &outcome {
             Ok(answered) => format!("answered ({}): {}", answered.failed, text(answered)),
@@ -46,7 +46,7 @@ async fn every_fault_of_a_call_is_told_apart() {
         said += &format!("{name}: {outcome}\n");
     }
     expect![[r#"
-        hangs: MayHaveHappened { detail: "no answer within 300 ms" }
+        hangs: MayHaveHappened { detail: "no answer within 3000 ms" }
         hangs up: MayHaveHappened { detail: "the connection broke: connection closed before message completed" }
         no JSON: MayHaveHappened { detail: "the answer is not of the protocol" }
         another protocol: MayHaveHappened { detail: "the answer is not of the protocol" }
@@ -104,11 +104,15 @@ async fn a_list_has_an_end() {
     let many = (0..200).map(|n| (format!("t{n}"), String::new())).collect();
     let many = Nature { tools: many, ..Nature::that(Way::Well) };
     let other = http(&Server::new(many).url, Vec::new()).list(None).await.unwrap_err();
+    let long = Nature::new(&[("a", &"x".repeat(3 << 20)), ("b", &"y".repeat(3 << 20))]);
+    let long = http(&Server::new(long).url, Vec::new()).list(None).await.unwrap_err();
+    let other = format!("{other:?}\n{long:?}");
     expect![[r#"
         NotAsked { detail: "the server's list of tools has more than 32 pages" }
         NotAsked { detail: "the server has more than 128 tools" }
+        NotAsked { detail: "the server says more than 4194304 bytes of its tools" }
     "#]]
-    .assert_eq(&format!("{fault:?}\n{other:?}\n"));
+    .assert_eq(&format!("{fault:?}\n{other}\n"));
     // Of two of one name the first counts: a later one can't take its place.
     let twice = Nature::new(&[("note", "first"), ("note", "second")]);
     let listed = http(&Server::new(twice).url, Vec::new()).list(None).await.unwrap();

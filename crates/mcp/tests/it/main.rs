@@ -4,5 +4,6 @@
 
 mod everything;
 mod hostile;
+mod installed;
 mod server;
 mod well;

@@ -25,6 +25,8 @@ pub(crate) enum Way {
     Refuse,
     /// It wants to know something first.
     AskBack,
+    /// As it should, once that many calls are there at the same time.
+    Meet(u64),
 }
 
 /// What a server is like.
@@ -112,6 +114,7 @@ struct Request {
 
 /// One request and its answer. `None` when the connection is over.
 fn serve(stream: &TcpStream, nature: &Mutex<Nature>, asked: &Mutex<Asked>) -> Option<()> {
+    let shared = asked;
     let request = read(stream)?;
     let nature = nature.lock().unwrap().clone();
     let authorization = request.headers.get("authorization").cloned();
@@ -155,7 +158,10 @@ fn serve(stream: &TcpStream, nature: &Mutex<Nature>, asked: &Mutex<Asked>) -> Op
             }
             drop(asked);
             match nature.way {
-                Way::Well => {
+                Way::Well | Way::Meet(_) => {
+                    if let Way::Meet(wanted) = nature.way {
+                        meet(wanted, shared);
+                    }
                     let text = format!("noted: {}", message["params"]["arguments"]);
                     json!({ "resultType": "complete", "content": [{ "type": "text", "text": text }] })
                 }
@@ -173,6 +179,15 @@ fn serve(stream: &TcpStream, nature: &Mutex<Nature>, asked: &Mutex<Asked>) -> Op
         }
     };
     json_answer(stream, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+}
+
+/// Waits until so many calls were begun, which happens only if they come beside each other.
+fn meet(wanted: u64, asked: &Mutex<Asked>) {
+    let begun = std::time::Instant::now();
+    while asked.lock().unwrap().keys.iter().map(|(_, times)| times).sum::<u64>() < wanted {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the calls never met");
+        std::thread::sleep(Duration::from_millis(5)); // poll: other connections raise no event for this one
+    }
 }
 
 fn tool((name, says): &(String, String)) -> Value {
@@ -212,7 +227,7 @@ fn misbehave(mut stream: &TcpStream, way: Way) -> Option<()> {
             while stream.write_all(piece.as_bytes()).is_ok() {}
             None
         }
-        Way::Well | Way::Refuse | Way::AskBack => None,
+        Way::Well | Way::Meet(_) | Way::Refuse | Way::AskBack => None,
     }
 }
 

@@ -4,7 +4,7 @@ use outrigger_agent::Digest;
 use outrigger_mcp::{Header, Http};
 use outrigger_tools::outside::{Answered, Block, Calling, Fault, Outside};
 
-use crate::server::{Nature, Server};
+use crate::server::{Nature, Server, Way};
 
 pub(crate) fn http(url: &str, headers: Vec<Header>) -> Http {
     Http::new(outrigger_mcp::client().unwrap(), url, headers).unwrap()
@@ -30,7 +30,8 @@ pub(crate) async fn calling(
     held_to: &Digest,
 ) -> Result<Answered, Fault> {
     let key = "the-key";
-    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, sandbox: None }).await
+    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox: None })
+        .await
 }
 
 pub(crate) fn text(answered: &Answered) -> &str {
@@ -59,10 +60,11 @@ async fn a_call_carries_its_key_and_its_headers_in_both_eras() {
 
 #[tokio::test]
 async fn a_connection_serves_many_calls_beside_each_other() {
-    let server = Server::new(Nature::new(&[("note", "Writes.")]));
+    let nature = Nature { way: Way::Meet(8), ..Nature::new(&[("note", "Writes.")]) };
+    let server = Server::new(nature);
     let http = http(&server.url, Vec::new());
     let digest = http.list(None).await.unwrap()[0].digest();
-    let calls = (0..8).map(|_| calling(&http, "note", "{}", 5_000, &digest));
+    let calls = (0..8).map(|_| calling(&http, "note", "{}", 60_000, &digest));
     let calls: Vec<_> = calls.collect();
     for answered in join(calls).await {
         answered.unwrap();

@@ -1,10 +1,28 @@
 //! Reads a script. Must never accept a key that it does not know, because a
 //! mistyped condition would match everything.
 
+use outrigger_agent::Price;
 use regex::Regex;
 use serde::Deserialize;
 
 use crate::limits::{SCRIPT_BYTES_MAX, SCRIPT_DELAY_MS_MAX, SCRIPT_TURNS_MAX};
+use crate::prices::micros;
+
+/// What a script's tokens cost, in dollars for a million of them.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenPrice {
+    input: f64,
+    output: f64,
+}
+
+impl WrittenPrice {
+    pub(super) fn ready(self) -> Result<Price, Error> {
+        let micros = |dollars| micros(dollars).ok_or(Error::Price);
+        let (input, output) = (micros(self.input)?, micros(self.output)?);
+        Ok(Price { input, output, cache_read: input, cache_write: input })
+    }
+}
 
 /// What is wrong with a script.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +36,9 @@ pub enum Error {
     /// It has no turn, or too many.
     #[error("the script has {0} turns; it needs 1 to {SCRIPT_TURNS_MAX}")]
     Turns(usize),
+    /// Its tokens cost nothing that can be paid.
+    #[error("`price` is not between 0 and {} dollars", crate::limits::PRICE_DOLLARS_MAX)]
+    Price,
     /// A turn says nothing and calls nothing.
     #[error("turn {turn} has neither text nor calls")]
     Empty {
@@ -62,6 +83,8 @@ pub(super) struct File {
     pub(super) output_tokens_max: u64,
     #[serde(default = "summary")]
     pub(super) summary: String,
+    #[serde(default)]
+    pub(super) price: Option<WrittenPrice>,
     #[serde(default)]
     turn: Vec<Written>,
 }

@@ -13,6 +13,7 @@
 //! context_tokens = 200000        # optional
 //! output_tokens_max = 8192       # optional
 //! summary = "All went well."     # optional: the answer to a request for a summary
+//! price = { input = 3.0, output = 15.0 }   # optional: dollars for a million tokens
 //!
 //! [[turn]]                       # without `when`: the first reply of the conversation
 //! thinking = "Where to begin?"   # optional

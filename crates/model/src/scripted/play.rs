@@ -3,11 +3,11 @@
 //! Must never remember anything between requests.
 
 use async_trait::async_trait;
-use outrigger_agent::{Author, Call, Item, Origin, Part, Reply, Stop, ToolResult, Usage};
+use outrigger_agent::{Author, Call, Item, Origin, Part, Price, Reply, Stop, ToolResult, Usage};
 use std::fmt;
 use std::time::Duration;
 
-use super::file::{Error, Turn, When, read};
+use super::file::{Error, Turn, When, WrittenPrice, read};
 use crate::limits::SCRIPT_EXCERPT_BYTES_MAX;
 use crate::{Description, Frame, Frames, Model, Purpose, Request};
 
@@ -21,6 +21,7 @@ pub const MARK: &str = "[scripted]";
 pub struct Scripted {
     description: Description,
     summary: String,
+    price: Option<Price>,
     turns: Vec<Turn>,
 }
 
@@ -64,7 +65,14 @@ impl Scripted {
             context_tokens: file.context_tokens,
             output_tokens_max: file.output_tokens_max,
         };
-        Ok(Self { description, summary: file.summary, turns })
+        let price = file.price.map(WrittenPrice::ready).transpose()?;
+        Ok(Self { description, summary: file.summary, price, turns })
+    }
+
+    /// What its tokens cost, if the script says so.
+    #[must_use]
+    pub fn price(&self) -> Option<Price> {
+        self.price
     }
 
     fn reply_of(&self, parts: Vec<Part>, usage: Usage) -> Reply {

@@ -63,6 +63,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         recovery: Recovery::Reattach,
         sandbox: Some("work".into()),
         built_in: None,
+        deadline: None,
         outside: None,
     };
     vec![

@@ -68,7 +68,7 @@ pub(crate) async fn fork(
     let session = session::find(&*store.journal, name).await?.session;
     let mut screen = Screen::new(output);
     let fork = session::new_id();
-    let forking = engine.fork(&session, at.map(Seq), &fork, session::WHO);
+    let forking = Box::pin(engine.fork(&session, at.map(Seq), &fork, session::WHO));
     let moment = screen.during("copying the session's disks", forking).await?;
     let text = format!("● session {fork} begins where {session} stood at {}", moment.at);
     screen.note(Tone::Good, text);

@@ -1,7 +1,7 @@
 //! The end of a drive: the changes are taken out of the sandbox, kept as a patch,
 //! shown, and written back if that was asked for.
 
-use outrigger_agent::{ModelFault, SessionId, State, TurnEnd};
+use outrigger_agent::{Cause, ModelFault, SessionId, State, TurnEnd};
 use outrigger_engine::{Engine, workspace};
 use serde_json::json;
 use std::fs::{self, File};
@@ -168,6 +168,7 @@ impl Finish<'_> {
             "applied": applied,
             "steps": state.spent().steps,
             "tokens": state.spent().tokens,
+            "spent": state.spent(),
             "waiting": waiting.collect::<Vec<_>>(),
         })
     }
@@ -282,9 +283,19 @@ fn ending(end: Option<&TurnEnd>, session: &SessionId) -> Outcome {
         ),
         Some(TurnEnd::BudgetExhausted) => resumable(
             Kind::BudgetExhausted,
-            "the next step does not fit into the session's budget of tokens",
-            "Allow more with --max-tokens.",
+            "the next step does not fit into the session's budget",
+            "Allow more with --max-tokens or --max-dollars; `outrigger budget show` says what is used.",
         ),
+        Some(TurnEnd::OutOfBudget(shortfall)) => {
+            let account = shortfall.level();
+            let hint = match &shortfall.cause {
+                Cause::Limit(_) => format!("`outrigger budget set {account}` allows more; `outrigger budget show` says what is used."),
+                Cause::Soft(_) => "A person did not let it go on; resumed, it asks again.".to_owned(),
+                Cause::Unpriced => "Begin a new session after the price is in a file that budget.prices names; docs/how-to/budgets.md shows one.".to_owned(),
+                Cause::Stopped { .. } => format!("`outrigger budget allow {account}` lets things start again."),
+            };
+            resumable(Kind::BudgetExhausted, &shortfall.to_string(), &hint)
+        }
         Some(TurnEnd::ModelFailed { fault, detail }) => {
             let kind = if *fault == ModelFault::Auth { Kind::Auth } else { Kind::ModelFailed };
             Err(Failure::new(kind, detail.clone()).hint(resume_hint(session)))

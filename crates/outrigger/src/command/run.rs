@@ -1,7 +1,8 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use outrigger_agent::{
-    Amounts, Approvals, Author, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
+    AccountId, Approvals, Author, Limit, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits,
+    Workspace,
 };
 use outrigger_engine::Engine;
 use std::io::{IsTerminal, Read};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::drive::{Interrupts, drive};
 use super::finish::Finish;
 use crate::compose::{self, Store};
-use crate::config::{Config, ModelChoice, Sandbox};
+use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
@@ -76,8 +77,9 @@ pub(crate) async fn start(
     task: Task,
     output: cli::Output,
 ) -> Outcome<u8> {
-    let opened = models::open(&task.model)?;
+    let mut opened = models::open(&task.model)?;
     let store = compose::store(paths).await?;
+    price(config, &store, &mut opened).await?;
     let mut screen = Screen::new(output);
     let packing = pack(paths, config, &store, &task.dir);
     let (workspace, notes) = screen.during("copying the directory", packing).await?;
@@ -87,7 +89,7 @@ pub(crate) async fn start(
     let backends = compose::backends(paths, config).await?;
     let engine = compose::engine(config, &store, &opened, &backends)?;
     let servers = outside::servers(config)?;
-    let asking = outside::survey(paths, config, &servers);
+    let asking = outside::survey(paths, config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
@@ -124,8 +126,10 @@ fn spec(config: &Config, opened: &Opened, workspace: Workspace, outside: Vec<Too
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
-        tools: tools(&config.sandboxes).into_iter().chain(outside).collect(),
-        budget: Amounts { steps: u64::MAX, tokens: config.tokens_max },
+        tools: tools(config).into_iter().chain(outside).collect(),
+        budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
+        soft: config.budget.soft,
+        accounts: None,
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         approvals: Approvals { expire_ms: config.approval_ms_max },
         workspace: Some(workspace),
@@ -133,11 +137,48 @@ fn spec(config: &Config, opened: &Opened, workspace: Workspace, outside: Vec<Too
     }
 }
 
+/// Finds out what the model costs. Where money is limited, not to know is an error.
+async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
+    let spec = &mut opened.spec;
+    if spec.price.is_none() && !spec.scripted {
+        let elsewhere = spec.address.is_some();
+        spec.price = config.budget.price(&spec.provider, &spec.name, elsewhere)?;
+    }
+    let usual = config.usual();
+    let of_session = [config.budget.limit, config.budget.soft];
+    let ours = [AccountId::organisation(), AccountId::user(session::WHO)];
+    let accounts = store.accounts.accounts().await?;
+    let set = |id: &AccountId| accounts.iter().find(|account| account.account == *id);
+    let terms = ours
+        .iter()
+        .map(|id| set(id).map_or(usual.of(id).clone(), |account| account.terms.or(usual.of(id))));
+    let mut limits = of_session.into_iter().chain(terms.flat_map(|it| [it.limit, it.soft]));
+    if spec.price.is_some() || limits.all(|limit| limit.money_nanos.is_none()) {
+        return Ok(());
+    }
+    let (provider, name) = (&spec.provider, &spec.name);
+    let text = format!("money is limited, and nobody said what the model `{name}` costs");
+    let failure = Failure::new(Kind::Usage, text);
+    Err(if spec.scripted {
+        failure.hint("Add `price = { input = 1.0, output = 1.0 }` to the script.")
+    } else {
+        failure
+            .hint(format!("Write a file with `[[price]]`, `provider = \"{provider}\"`, `model = \"{name}\"`, `input` and `output` in dollars for a million tokens, and `as_of` with the day, and name it with budget.prices in the configuration."))
+            .hint("docs/how-to/budgets.md shows one.")
+    })
+}
+
 /// The first sandbox has the tools by their plain names.
-fn tools(sandboxes: &[Sandbox]) -> Vec<ToolSpec> {
-    let mut names = sandboxes.iter().map(|sandbox| sandbox.name.as_str());
+fn tools(config: &Config) -> Vec<ToolSpec> {
+    let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
     tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+    for tool in &mut tools {
+        let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
+        if let (Some(deadline), Some(sandbox)) = (&mut tool.deadline, sandbox) {
+            deadline.cpu_millis = sandbox.spec.cpu_millis_max;
+        }
+    }
     tools
 }
 

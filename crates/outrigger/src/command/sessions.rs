@@ -1,6 +1,6 @@
 //! `outrigger sessions`: look at sessions, go on with them, end them.
 
-use outrigger_agent::{Amounts, Author, Message, Seq, SessionId, State, TurnEnd, TurnLimits};
+use outrigger_agent::{Author, Limit, Message, Seq, SessionId, State, TurnEnd, TurnLimits};
 use outrigger_engine::Engine;
 use outrigger_store::{Journal, SessionRow};
 use serde_json::json;
@@ -72,6 +72,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     summary["labels"] = json!(state.labels());
     summary["steps"] = json!(state.spent().steps);
     summary["tokens"] = json!(state.spent().tokens);
+    summary["spent"] = json!(state.spent());
     summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
     summary["patch"] = json!(patch.as_ref().map(|path| path.display().to_string()));
     let (status, spent) = (state.status(), state.spent());
@@ -207,11 +208,16 @@ async fn resume(
     config: &Config,
     more: cli::Limits,
 ) -> Outcome {
-    let raised = more.max_steps.is_some() || more.max_tokens.is_some();
+    let raised = more.max_steps.is_some() || more.raises_budget();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
     let Some(spec) = before.spec().filter(|_| stopped || raised) else { return Ok(()) };
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
-    let budget = more.max_tokens.map(|tokens| Amounts { tokens, ..before.budget() });
+    let more_of_it = Limit {
+        tokens: more.max_tokens,
+        money_nanos: more.max_dollars.map(|dollars| dollars.nanos()),
+        ..Limit::NONE
+    };
+    let budget = more.raises_budget().then(|| more_of_it.or(before.budget()));
     let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
         steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
         wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
@@ -241,7 +247,12 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
 
 /// The process that drives the session stops it; if there is none, we do. One that
 /// does not stop in time loses the sandbox all the same.
-async fn wind_down(paths: &Paths, store: &Store, engine: &Engine, session: &SessionId) -> Outcome {
+pub(super) async fn wind_down(
+    paths: &Paths,
+    store: &Store,
+    engine: &Engine,
+    session: &SessionId,
+) -> Outcome {
     let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
     for _ in 0..polls {
         if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {

@@ -4,6 +4,7 @@ use outrigger_agent::Digest;
 use serde_json::{Value, json};
 
 use crate::cli::{Output, Tools};
+use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::outside::{self, Pin, Pins, Text};
@@ -22,17 +23,20 @@ pub(crate) async fn execute(paths: &Paths, asked: Tools) -> Outcome<u8> {
 async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let servers = outside::servers(&config)?;
+    let programs = config.tools.values().any(|server| server.sandbox().is_some());
+    let backends =
+        if programs { compose::backends(paths, &config).await? } else { compose::Backends::new() };
     let mut screen = Screen::new(output);
-    let asking = outside::survey(paths, &config, &servers);
+    let asking = outside::survey(paths, &config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     if output.json.is_some() {
         let all: Vec<_> = surveys
             .iter()
             .map(|survey| {
                 let name = &survey.server.name;
-                let tools = survey.pins.as_ref().map(|pins| objects(pins)).unwrap_or_default();
+                let tools = survey.pins.as_ref().map(objects).unwrap_or_default();
                 let error = survey.pins.as_ref().err();
-                json!({ "server": name, "url": survey.server.url, "error": error, "tools": tools })
+                json!({ "server": name, "address": survey.server.address(), "error": error, "tools": tools })
             })
             .collect();
         show::line(&json!({ "type": "tools", "servers": all }))?;

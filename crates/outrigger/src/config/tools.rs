@@ -38,6 +38,8 @@ impl<'de> Deserialize<'de> for ServerName {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerFile {
     pub(crate) url: Option<String>,
+    pub(crate) command: Vec<String>,
+    pub(crate) sandbox: Option<String>,
     pub(crate) token_env: Option<String>,
     pub(crate) headers_env: BTreeMap<String, String>,
     pub(crate) allow: Option<BTreeSet<String>>,
@@ -48,11 +50,20 @@ pub(crate) struct ServerFile {
     pub(crate) result_bytes_max: Option<Whole<1_000, 1_000_000>>,
 }
 
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// At an address.
+    Url(String),
+    /// A program, in the sandbox of that name.
+    Program { command: Vec<String>, sandbox: String },
+}
+
 /// A server as it is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) name: String,
-    pub(crate) url: String,
+    pub(crate) way: Way,
     pub(crate) token_env: Option<String>,
     pub(crate) headers_env: BTreeMap<String, String>,
     /// `None`: all that it has.
@@ -65,10 +76,38 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Where it is, as people and pins know it.
+    pub(crate) fn address(&self) -> String {
+        match &self.way {
+            Way::Url(url) => url.clone(),
+            Way::Program { command, .. } => format!("program: {}", command.join(" ")),
+        }
+    }
+
+    /// The sandbox in which it runs.
+    pub(crate) fn sandbox(&self) -> Option<&str> {
+        match &self.way {
+            Way::Url(_) => None,
+            Way::Program { sandbox, .. } => Some(sandbox),
+        }
+    }
+
     fn of(ServerName(name): ServerName, file: ServerFile) -> Outcome<Self> {
-        let Some(url) = file.url else {
-            return Err(wrong(&name, "has no `url`"));
+        let way = match (file.url, file.command, file.sandbox) {
+            (Some(url), command, None) if command.is_empty() => Way::Url(url),
+            (None, command, Some(sandbox)) if !command.is_empty() => {
+                Way::Program { command, sandbox }
+            }
+            (Some(_), ..) => return Err(wrong(&name, "has a `url`, and no program beside it")),
+            (None, command, None) if !command.is_empty() => {
+                return Err(wrong(&name, "has a `command`, and names no `sandbox` to run it in"));
+            }
+            (None, ..) => return Err(wrong(&name, "has neither a `url` nor a `command`")),
         };
+        let program = matches!(way, Way::Program { .. });
+        if program && (file.token_env.is_some() || !file.headers_env.is_empty()) {
+            return Err(wrong(&name, "would take a key into a sandbox"));
+        }
         if let Some(both) = file.read_only.intersection(&file.idempotent).next() {
             return Err(wrong(
                 &name,
@@ -85,7 +124,7 @@ impl Server {
         let result = file.result_bytes_max.map(|it| it.get() as usize);
         Ok(Self {
             name,
-            url,
+            way,
             token_env: file.token_env,
             headers_env: file.headers_env,
             allow: file.allow,
@@ -115,6 +154,33 @@ pub(crate) fn absorb(
     Ok(())
 }
 
+/// Every program has a sandbox of its own, in which no tool of ours acts.
+pub(crate) fn check(all: &BTreeMap<String, Server>, sandboxes: &[super::Sandbox]) -> Outcome {
+    let mut taken = BTreeMap::new();
+    for (name, sandbox) in all.values().filter_map(|it| Some((&it.name, it.sandbox()?))) {
+        match sandboxes.iter().position(|known| known.name == sandbox) {
+            None => {
+                return Err(wrong(
+                    name,
+                    &format!("names a sandbox `{sandbox}` that no [[sandbox]] is"),
+                ));
+            }
+            Some(0) => {
+                let what = format!(
+                    "names the sandbox `{sandbox}`, which is the one of the session's own tools"
+                );
+                return Err(wrong(name, &what));
+            }
+            Some(_) => {}
+        }
+        if let Some(other) = taken.insert(sandbox, name) {
+            let what = format!("names the sandbox `{sandbox}`, which is that of [tools.{other}]");
+            return Err(wrong(name, &what));
+        }
+    }
+    Ok(())
+}
+
 fn wrong(name: &str, what: &str) -> Failure {
     Failure::new(Kind::Usage, format!("[tools.{name}] {what}"))
         .hint("docs/how-to/outside-tools.md shows how a server is configured.")
@@ -139,6 +205,9 @@ mod tests {
             "[git__hub]\nurl = 'x'",
             "[\"Git Hub\"]\nurl = 'x'",
             "[a]",
+            "[a]\nurl = 'x'\ncommand = ['y']\nsandbox = 'z'",
+            "[a]\ncommand = ['y']",
+            "[a]\ncommand = ['y']\nsandbox = 'z'\ntoken_env = 'KEY'",
             "[a]\nurl = 'x'\nread_only = ['t']\nidempotent = ['t']",
             "[a]\nurl = 'x'\nallow = ['u']\nread_only = ['t']",
             "[a]\nurl = 'x'\ntimeout_seconds_max = 0",
@@ -150,11 +219,14 @@ mod tests {
         expect![[r#"
             invalid name `git__hub`, expected 1 to 24 characters of a-z 0-9 and single _ within
             invalid name `Git Hub`, expected 1 to 24 characters of a-z 0-9 and single _ within
-            [tools.a] has no `url`
+            [tools.a] has neither a `url` nor a `command`
+            [tools.a] has a `url`, and no program beside it
+            [tools.a] has a `command`, and names no `sandbox` to run it in
+            [tools.a] would take a key into a sandbox
             [tools.a] says of `t` that it only reads and that it acts
             [tools.a] speaks of `t`, which `allow` leaves out
             invalid value: integer `0`, expected a whole number from 1 to 3600
-            unknown field `token`, expected one of `url`, `token_env`, `headers_env`, `allow`, `read_only`, `idempotent`, `concurrent`, `timeout_seconds_max`, `result_bytes_max`
+            unknown field `token`, expected one of `url`, `command`, `sandbox`, `token_env`, `headers_env`, `allow`, `read_only`, `idempotent`, `concurrent`, `timeout_seconds_max`, `result_bytes_max`
         "#]].assert_eq(&said);
     }
 
@@ -162,6 +234,6 @@ mod tests {
     fn a_stronger_table_takes_the_place_of_a_weaker_one_whole() {
         let mut all = read("[a]\nurl = 'https://one'\ntoken_env = 'KEY'").unwrap();
         absorb(&mut all, toml::from_str("[a]\nurl = 'https://two'").unwrap()).unwrap();
-        assert_eq!((all["a"].url.as_str(), &all["a"].token_env), ("https://two", &None));
+        assert_eq!((all["a"].address().as_str(), &all["a"].token_env), ("https://two", &None));
     }
 }

@@ -136,7 +136,7 @@ impl Pins {
 /// Takes in what a server says now, and gives what is pinned of it from now on.
 pub(crate) fn take(paths: &Paths, server: &Server, listed: &[Described]) -> Outcome<Pins> {
     change(paths, &server.name, |pins| {
-        pins.hear(&server.url, listed);
+        pins.hear(&server.address(), listed);
         Ok(())
     })
 }

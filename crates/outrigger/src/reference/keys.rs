@@ -49,11 +49,17 @@ impl Key {
             "scope" => "\"assistant\"",
             "age_hours_max" => "720",
             "approval_hours_max" => "72",
+            "command" if self.about.contains("server") => "[\"my-server\"]",
+            "sandbox" => "\"fetch\"",
             "command" => "[\"notify-me\", \"--urgent\"]",
             "webhook" => "\"https://hooks.example/outrigger\"",
             "files" => "[\"rules/hosts.cedar\"]",
             "ceiling" => "[\"rules/ceiling.cedar\"]",
             "people" => "\"people.toml\"",
+            "session" => "{ dollars = 2, soft_dollars = 1.5, cpu_seconds = 3600 }",
+            "user" => "{ dollars = 100, soft_dollars = 80, per = \"month\" }",
+            "organisation" => "{ dollars = 1000, tokens = 1000000000, per = \"month\" }",
+            "prices" => "\"prices.toml\"",
             "url" => "\"https://mcp.example/mcp\"",
             "token_env" => "\"GITHUB_TOKEN\"",
             "headers_env" => "{ \"x-api-key\" = \"MCP_API_KEY\" }",
@@ -432,6 +438,40 @@ pub(super) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "budget",
+        about: "what may be spent; `docs/how-to/budgets.md` shows how it is used",
+        keys: &[
+            Key {
+                name: "session",
+                kind: LEVEL,
+                default: || "`limits.tokens_max` tokens".to_owned(),
+                about: "Of one session. `tokens` comes before `limits.tokens_max`.",
+                instead: "`--max-tokens`, `--max-dollars`",
+            },
+            Key {
+                name: "user",
+                kind: ACCOUNT,
+                default: || "no limit".to_owned(),
+                about: "Of all sessions of one user, for whom nothing was set with `outrigger budget set`. A stronger file can't change what a weaker one says.",
+                instead: "`outrigger budget set user:NAME`",
+            },
+            Key {
+                name: "organisation",
+                kind: ACCOUNT,
+                default: || "no limit".to_owned(),
+                about: "Of all sessions, likewise.",
+                instead: "`outrigger budget set org`",
+            },
+            Key {
+                name: "prices",
+                kind: "path",
+                default: || "list prices of some providers".to_owned(),
+                about: "A file that says what models cost. It comes before the built-in prices; a model at an address of your own has only prices from here.",
+                instead: "",
+            },
+        ],
+    },
+    Table {
         name: "tools",
         about: "a server of the Model Context Protocol whose tools sessions have, by its name: 1 to 24 characters of a-z 0-9 and single _ within; any number of such tables ([outside tools](how-to/outside-tools.md))",
         keys: &[
@@ -440,6 +480,20 @@ pub(super) const TABLES: &[Table] = &[
                 kind: "string",
                 default: nothing,
                 about: "Where the server is: `https`, or `http` on this very machine. A redirect is not followed.",
+                instead: "",
+            },
+            Key {
+                name: "command",
+                kind: "list of strings",
+                default: nothing,
+                about: "A program that is the server, spoken to over its standard streams, instead of `url`. It runs in `sandbox`, for as long as one call.",
+                instead: "",
+            },
+            Key {
+                name: "sandbox",
+                kind: "string",
+                default: nothing,
+                about: "The `[[sandbox]]` in which the program runs: one of its own, in which no tool of ours acts.",
                 instead: "",
             },
             Key {
@@ -501,3 +555,6 @@ pub(super) const TABLES: &[Table] = &[
         ],
     },
 ];
+
+const LEVEL: &str = "table: `steps`, `tokens`, `dollars`, `seconds`, `cpu_seconds`, and the same with `soft_` before it, from where on a person is asked";
+const ACCOUNT: &str = "the same table, and `per`: `\"day\"` or `\"month\"`, in UTC";

@@ -1,8 +1,8 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Event, Failure, Item, Outcome, Product, Record, Replacement, Reply,
-    Seq, Status, TurnEnd, Work,
+    Author, Call, CallFault, Cause, Event, Failure, Item, Outcome, Product, Record, Replacement,
+    Reply, Seq, Status, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -81,6 +81,10 @@ impl Timeline {
                 self.started_ms.insert(*effect, record.at_ms);
                 self.shown = Some(*effect);
                 self.started(*effect, *attempt)
+            }
+            Event::Withheld { shortfall, .. } => {
+                let asks = if matches!(shortfall.cause, Cause::Soft(_)) { "?" } else { "!" };
+                line(Tone::Warning, inert(&format!("  {asks} {shortfall}")))
             }
             Event::Settled { effect, outcome, .. } => self.settled(record, *effect, outcome),
             Event::SandboxLost { sandbox, loss, .. } => {
@@ -291,6 +295,9 @@ fn ended(end: &TurnEnd) -> Line {
         TurnEnd::StepsExhausted => Line::new(Tone::Warning, "● out of steps"),
         TurnEnd::TimeExhausted => Line::new(Tone::Warning, "● out of time"),
         TurnEnd::BudgetExhausted => Line::new(Tone::Warning, "● out of budget"),
+        TurnEnd::OutOfBudget(shortfall) => {
+            Line::new(Tone::Warning, format!("● out of budget: {}", inert(&shortfall.to_string())))
+        }
         TurnEnd::ModelFailed { .. } => Line::new(Tone::Error, "● the model could not be asked"),
         TurnEnd::SandboxFailed { .. } => Line::new(Tone::Error, "● no sandbox could be made"),
         TurnEnd::Interrupted => Line::new(Tone::Warning, "● interrupted"),

@@ -5,6 +5,7 @@
 mod approvals;
 mod audit;
 mod bad_input;
+mod budgets;
 mod canary;
 mod config;
 mod cuts;
@@ -15,12 +16,15 @@ mod daemon;
 mod demo;
 mod docker;
 mod faults;
+#[path = "../../../mcp/tests/it/installed.rs"]
+mod installed;
 mod kill;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../../../mcp/tests/it/server.rs"]
 mod mcp;
 mod outside;
 mod policy;
+mod programs;
 mod provider;
 mod run;
 mod sandboxes;

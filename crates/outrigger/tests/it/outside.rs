@@ -104,12 +104,29 @@ fn what_acts_asks_and_is_done_once() {
     home.run(10);
     let waiting = home.waiting();
     assert_eq!(waiting["rules"], json!(["outside-tools-ask"]), "{waiting}");
+    let outside = json!({ "server": "wiki", "tool": "note", "changed": false });
+    assert_eq!(waiting["outside"], outside);
     assert_eq!(server.calls(), 0);
     let id = waiting["id"].as_str().unwrap();
     home.ran(0, &["approve", id]);
     home.ran(5, &["approve", id]);
     assert_eq!(server.calls(), 1);
     assert_eq!(home.results()[0]["done"]["output"]["status"], "ok");
+}
+
+/// Each of two calls is answered only when the other one is there too.
+#[test]
+fn calls_run_beside_each_other_where_the_configuration_says_so() {
+    let server = wiki();
+    server.becomes(|nature| nature.way = Way::Meet(2));
+    let config = table("wiki", &server) + "concurrent = true\n";
+    let calls = [call("mcp__wiki__look", "a"), call("mcp__wiki__look", "b")];
+    let home = Home::new(&config, &[Turn(&calls)]);
+    home.run(0);
+    let texts: Vec<_> =
+        home.results().iter().map(|result| result["done"]["output"]["text"].clone()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts.iter().all(|text| text.as_str().unwrap().starts_with("noted: ")), "{texts:?}");
 }
 
 /// What was read of one server could tell the agent what to send to another.

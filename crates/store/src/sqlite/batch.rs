@@ -14,8 +14,9 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::anchor::{Added, Anchor, Refused};
-use super::fault;
 use super::statements::{Statements, Texts};
+use super::{accounts, fault};
+use crate::accounts::Book;
 use crate::audit::Entry;
 use crate::chain::{self, Linked};
 use crate::{Cover, Error, Snapshot, Summary, limits, snapshot};
@@ -110,13 +111,14 @@ impl Batch {
         work: &[(SessionId, Work)],
     ) -> Result<Done, Error> {
         let mut heads = self.begin(connection, work).await?;
+        let mut book = book(connection, work).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
         let mut results = Vec::with_capacity(work.len());
         for (session, work) in work {
             let head = heads.get_mut(session).expect("begin gives a head for every session");
             results.push(match work {
-                Work::Append(append) => append.apply(session, head, &mut rows),
+                Work::Append(append) => append.apply(session, head, &mut book, &mut rows),
                 Work::Snapshot(snapshot) => {
                     snapshots.push((results.len(), session, snapshot));
                     Ok(snapshot.seq)
@@ -139,6 +141,7 @@ impl Batch {
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
         let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
         self.write(connection, rows, changed).await?;
+        accounts::write(connection, &book).await?;
         self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
             done.results[index] = keep(connection, session, snapshot).await?;
@@ -243,12 +246,16 @@ impl Append {
         &'a self,
         session: &'a SessionId,
         head: &mut Head,
+        book: &mut Book,
         rows: &mut Vec<Row<'a>>,
     ) -> Result<Seq, Error> {
         let Self { after, at_ms, ref entries, ref summary } = *self;
         if head.seq != after {
             let (session, found) = (session.clone(), head.seq);
             return Err(Error::Conflict { session, expected: after, found });
+        }
+        if let Some(charge) = &summary.charge {
+            book.charge(session, at_ms, charge)?;
         }
         if entries.is_empty() {
             return Ok(after);
@@ -268,9 +275,31 @@ impl Append {
             title: summary.title.clone().or(known.title),
             status: summary.status.clone().or(known.status),
             cover: summary.cover.max(known.cover),
+            charge: None,
         };
         Ok(head.seq)
     }
+}
+
+/// The accounts that the charges of a commit have to do with.
+async fn book(
+    connection: &mut SqliteConnection,
+    work: &[(SessionId, Work)],
+) -> Result<Book, Error> {
+    let charge = |work: &'_ Work| match work {
+        Work::Append(append) => append.summary.charge.is_some(),
+        Work::Snapshot(_) => false,
+    };
+    let charged = work.iter().filter(|(_, work)| charge(work));
+    let mut sessions: Vec<&SessionId> = charged.map(|(session, _)| session).collect();
+    sessions.sort();
+    sessions.dedup();
+    let charges = work.iter().filter_map(|(_, work)| match work {
+        Work::Append(append) => append.summary.charge.as_ref(),
+        Work::Snapshot(_) => None,
+    });
+    let accounts = charges.flat_map(|charge| charge.levels.iter().map(|level| &level.account));
+    accounts::read(connection, &sessions, accounts).await
 }
 
 /// Writes a snapshot, sealed to the event that it follows.

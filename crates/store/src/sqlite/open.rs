@@ -27,6 +27,8 @@ const HEADER_BYTES: usize = 100;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What a database of format 1 gets to be one of format 2.
 const SCHEMA_2: &str = include_str!("schema-2.sql");
+/// What one of format 2 gets to be one of format 3.
+const SCHEMA_3: &str = include_str!("schema-3.sql");
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
@@ -153,7 +155,7 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
     // The log comes last, so that the file's own header tells the format from the first day.
-    for text in ["BEGIN", SCHEMA, SCHEMA_2, "COMMIT", "PRAGMA journal_mode = WAL"] {
+    for text in ["BEGIN", SCHEMA, SCHEMA_2, SCHEMA_3, "COMMIT", "PRAGMA journal_mode = WAL"] {
         sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
     }
     connection.close().await.map_err(wrong)?;
@@ -188,7 +190,7 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     let mut connection =
         options.connect().await.map_err(|e| fault::of("opening the database", e))?;
     let ready = match check(path, &mut connection).await {
-        Ok(1) => migrate(path, &mut connection).await,
+        Ok(older) if older < FORMAT => migrate(path, &mut connection).await,
         checked => checked.map(drop),
     };
     match ready {
@@ -231,13 +233,18 @@ pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     checked.map(drop)
 }
 
-/// Makes a database of format 1 one of ours, unless another process was faster. Its
-/// events are as they were; the log covers them from the first checkpoint on.
+/// Makes a database of an older format one of ours, unless another process was faster.
+/// Its events are as they were; the log covers them from the first checkpoint on, and
+/// sessions are charged to accounts from the next time on that they spend something.
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
     let wrong = |e| fault::of("bringing the database to a newer format", e);
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
-    if check(path, connection).await? == 1 {
-        sqlx::raw_sql(SCHEMA_2).execute(&mut *connection).await.map_err(wrong)?;
+    let found = check(path, connection).await?;
+    if found < FORMAT {
+        let missing = [(2, SCHEMA_2), (3, SCHEMA_3)];
+        for (_, schema) in missing.into_iter().filter(|(format, _)| found < *format) {
+            sqlx::raw_sql(schema).execute(&mut *connection).await.map_err(wrong)?;
+        }
         let header = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {FORMAT}"));
         sqlx::raw_sql(header).execute(&mut *connection).await.map_err(wrong)?;
     }

@@ -47,7 +47,7 @@ impl Readers {
         Self { path: path.to_owned(), slots, next: AtomicUsize::new(0) }
     }
 
-    async fn connection(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, Error> {
+    pub(super) async fn connection(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, Error> {
         let mut slot = match self.slots.iter().find_map(|slot| slot.try_lock().ok()) {
             Some(slot) => slot,
             None => {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use outrigger_agent::{Seq, SessionId};
+use outrigger_agent::{AccountId, Seq, SessionId};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
 use super::statements::Texts;
-use super::{Settings, fault, open};
-use crate::{Error, limits};
+use super::{Settings, accounts, fault, open};
+use crate::{Account, Change, Error, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub(super) struct Writer {
 enum Message {
     Request(Request),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
+    Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -71,6 +72,18 @@ impl Writer {
     pub(super) async fn checkpoint(&self) -> Result<String, Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Message::Checkpoint(answer)).await.map_err(|_| Error::Closed)?;
+        answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Changes what holds for an account.
+    pub(super) async fn set_terms(
+        &self,
+        account: AccountId,
+        change: Change,
+    ) -> Result<Account, Error> {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Terms(account, change, answer);
+        self.queue.send(message).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
     }
 
@@ -161,6 +174,13 @@ impl Thread {
                 let newest = self.checkpoint().await;
                 let _ = answer.send(newest);
             }
+            Some(Message::Terms(account, change, answer)) => {
+                let set = self.set_terms(&account, change).await;
+                if set.is_err() {
+                    self.disconnect().await;
+                }
+                let _ = answer.send(set);
+            }
             Some(Message::Close(closed)) => {
                 waiting.close();
                 let _ = self.cover_own().await;
@@ -244,6 +264,17 @@ impl Thread {
         row.map(|(note,)| note).ok_or_else(none)
     }
 
+    async fn set_terms(&mut self, account: &AccountId, change: Change) -> Result<Account, Error> {
+        let wrong = |e| fault::of("writing accounts", e);
+        let connection = self.connection().await?;
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        let mut book = accounts::read(connection, &[], std::iter::once(account)).await?;
+        let set = book.set_terms(account, change);
+        accounts::write(connection, &book).await?;
+        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        Ok(set)
+    }
+
     async fn commit(&mut self, requests: Vec<Request>) {
         let (answers, work): (Vec<_>, Vec<_>) = requests
             .into_iter()
@@ -313,7 +344,7 @@ fn collect(
     let mut next = Some(first);
     while let Some(message) = next {
         match message {
-            other @ (Message::Close(_) | Message::Checkpoint(_)) => {
+            other @ (Message::Close(_) | Message::Checkpoint(_) | Message::Terms(..)) => {
                 return (requests, Some(other));
             }
             Message::Request(request) => {

@@ -9,6 +9,7 @@ use crate::support::{append, contents, open, said, session};
 async fn memory() {
     let memory = Memory::default();
     conformance::journal(&memory).await;
+    conformance::accounts(&memory, &memory).await;
     conformance::blobs(&memory).await;
 }
 
@@ -17,6 +18,7 @@ async fn sqlite() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
+    conformance::accounts(&store, &store).await;
     conformance::blobs(store.blobs()).await;
     store.close().await;
 }
@@ -26,6 +28,7 @@ async fn sqlite_on_many_threads() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
+    conformance::accounts(&store, &store).await;
     store.close().await;
 }
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use outrigger_agent::{
-    Answer, Author, CallFault, Concurrency, Digest, Event, FORMAT, Failure, Loss, ModelFault,
-    Outcome, Part, Product, Record, Recovery, Replacement, Scope, Seq, SessionId, Status, Stop,
-    ToolKind, TurnEnd, Work,
+    Answer, Author, CallFault, Cause, Concurrency, Digest, Event, FORMAT, Failure, Loss,
+    ModelFault, Outcome, Part, Product, Record, Recovery, Replacement, Scope, Seq, SessionId,
+    Status, Stop, ToolKind, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use outrigger_store::chain::{self, Linked};
@@ -142,6 +142,7 @@ macro_rules! variants {
 variants! { event, EVENTS, Event,
     Event::Opened(_) => "opened", Event::Said(_) => "said", Event::Proposed(_) => "proposed",
     Event::Decided { .. } => "decided", Event::Answered { .. } => "answered",
+    Event::Withheld { .. } => "withheld",
     Event::Started { .. } => "started", Event::Settled { .. } => "settled",
     Event::SandboxLost { .. } => "sandbox lost", Event::SandboxKept { .. } => "sandbox kept",
     Event::Interrupted { .. } => "interrupted",
@@ -203,6 +204,7 @@ variants! { turn_end, TURN_ENDS, TurnEnd,
     TurnEnd::Answered => "end: answered", TurnEnd::Refused { .. } => "end: refused",
     TurnEnd::OutputLimit => "end: output limit", TurnEnd::StepsExhausted => "end: steps",
     TurnEnd::TimeExhausted => "end: time", TurnEnd::BudgetExhausted => "end: budget",
+    TurnEnd::OutOfBudget(_) => "end: out of budget",
     TurnEnd::ModelFailed { .. } => "end: model", TurnEnd::SandboxFailed { .. } => "end: sandbox",
     TurnEnd::Interrupted => "end: interrupted", TurnEnd::Cancelled => "end: cancelled",
 }
@@ -212,6 +214,10 @@ variants! { kind, KINDS, ToolKind,
 }
 variants! { concurrency, CONCURRENCIES, Concurrency,
     Concurrency::Shared => "shared", Concurrency::Exclusive => "exclusive",
+}
+variants! { cause, CAUSES, Cause,
+    Cause::Limit(_) => "cause: limit", Cause::Soft(_) => "cause: soft",
+    Cause::Unpriced => "cause: unpriced", Cause::Stopped { .. } => "cause: stopped",
 }
 variants! { loss, LOSSES, Loss,
     Loss::Gone => "loss: gone", Loss::Replaced => "loss: replaced", Loss::Died(_) => "loss: died",
@@ -249,6 +255,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         Event::Settled { outcome: settled, .. } => names_in_outcome(settled, names),
         Event::TurnEnded(end) => _ = names.insert(turn_end(end)),
         Event::SandboxLost { loss: how, .. } => _ = names.insert(loss(how)),
+        Event::Withheld { shortfall, .. } => _ = names.insert(cause(&shortfall.cause)),
         Event::Started { .. }
         | Event::SandboxKept { .. }
         | Event::Interrupted { .. }
@@ -306,6 +313,7 @@ fn everything_occurs() {
         STOPS,
         STATUSES,
         TURN_ENDS,
+        CAUSES,
         KINDS,
         CONCURRENCIES,
         RECOVERIES,

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_agent::{
-    Amounts, Answer, Approvals, Author, Call, CallFault, Concurrency, Cut, CutSandbox, Digest,
-    Event, Failure, Item, Kept, Loss, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool,
-    Part, Place, Product, Raw, Recovery, Replacement, Reply, SandboxReady, SandboxSpec, Scope,
-    Seen, Seq, SessionId, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec,
-    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
+    AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
+    CutSandbox, Deadline, Digest, Event, Failure, Item, Kept, Limit, Loss, Measure, Message,
+    ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Part, Place, Price, Product, Raw,
+    Recovery, Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seen, Seq, SessionId,
+    Shortfall, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, TurnEnd,
+    TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -35,6 +36,12 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         concurrency,
         recovery,
         sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
+        deadline: (name == "bash").then(|| Deadline {
+            argument: "timeout".to_owned(),
+            usual_ms: 1,
+            most_ms: 2,
+            cpu_millis: 3,
+        }),
         built_in: (name == "bash").then(|| "execute".to_owned()),
         outside: None,
     }
@@ -71,6 +78,7 @@ fn opened() -> Event {
             context_tokens: 200_000,
             output_tokens_max: 8_192,
             scripted: false,
+            price: Some(Price { input: 3, output: 15, cache_read: 1, cache_write: 4 }),
         },
         system: "You help.".to_owned(),
         tools: vec![
@@ -79,7 +87,9 @@ fn opened() -> Event {
             tool("write", WriteFiles, Exclusive, Repeat),
             ToolSpec { outside: Some(outside()), ..tool("edit", Outside, Exclusive, Unknown) },
         ],
-        budget: Amounts { steps: 100, tokens: u64::MAX },
+        budget: Limit { money_nanos: Some(7), ..amounts(100, u64::MAX).into() },
+        soft: Limit { money_nanos: Some(5), ..Limit::NONE },
+        accounts: Some(vec![AccountId::organisation(), AccountId::user("person:ada")]),
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
         approvals: Approvals { expire_ms: Some(86_400_000) },
         workspace: Some(Workspace {
@@ -93,6 +103,24 @@ fn opened() -> Event {
             sandbox("notes", false, Scope::Assistant("anna".to_owned())),
         ],
     }))
+}
+
+fn amounts(steps: u64, tokens: u64) -> Amounts {
+    Amounts { steps, tokens, ..Amounts::default() }
+}
+
+/// Everything that can stand against an effect.
+fn withheld() -> Vec<Event> {
+    let causes = [
+        Cause::Limit(Measure::Money),
+        Cause::Soft(Measure::Cpu),
+        Cause::Unpriced,
+        Cause::Stopped { reason: "enough".to_owned() },
+    ];
+    let account = Some(AccountId::organisation());
+    let shortfall = |cause| Shortfall { account: account.clone(), cause };
+    let withheld = |cause| Event::Withheld { effect: Seq(7), shortfall: shortfall(cause) };
+    causes.into_iter().map(withheld).collect()
 }
 
 fn said(author: Author, text: &str) -> Event {
@@ -120,12 +148,12 @@ fn decided(effect: u64, verdict: Verdict) -> Event {
 }
 
 fn started(effect: u64, place: Option<Place>) -> Event {
-    let reserved = Amounts { steps: 1, tokens: 9_000 };
+    let reserved = Amounts { money_nanos: 5, wall_ms: 6, ..amounts(1, 9_000) };
     Event::Started { effect: Seq(effect), attempt: 1, reserved, place }
 }
 
 fn settled(effect: u64, outcome: Outcome) -> Event {
-    let spent = Amounts { steps: 1, tokens: 120 };
+    let spent = Amounts { cpu_ms: 7, ..amounts(1, 120) };
     Event::Settled { effect: Seq(effect), outcome, spent }
 }
 
@@ -243,6 +271,7 @@ fn turn_ends() -> Vec<TurnEnd> {
         TurnEnd::StepsExhausted,
         TurnEnd::TimeExhausted,
         TurnEnd::BudgetExhausted,
+        TurnEnd::OutOfBudget(Shortfall::of_session(Cause::Unpriced)),
         TurnEnd::ModelFailed { fault: ModelFault::Auth, detail: text() },
         TurnEnd::SandboxFailed { detail: text() },
         TurnEnd::Interrupted,
@@ -299,7 +328,7 @@ fn cut(waiting: Option<BTreeMap<u32, Arc<ToolResult>>>) -> Cut {
         queued: vec![Item::Notice("it was set back".into())],
         ended: waiting.is_none().then_some(TurnEnd::Answered),
         waiting,
-        spent: Amounts { steps: 3, tokens: 400 },
+        spent: amounts(3, 400),
         labels: labels_of("stdin"),
         counted_tokens: 300,
         uncounted_bytes: 20,
@@ -341,10 +370,11 @@ fn rest() -> Vec<Event> {
     let evidence = "it ran when the host was lost".to_owned();
     events.push(settled(7, Outcome::Unknown { evidence }));
     events.extend(lives());
+    events.extend(withheld());
     events.push(Event::Interrupted { by: by() });
     events.extend(turn_ends().into_iter().map(Event::TurnEnded));
     let turn = Some(TurnLimits { steps_max: 9, wall_ms_max: 1 });
-    events.push(Event::Resumed { by: by(), budget: Some(Amounts::default()), turn });
+    events.push(Event::Resumed { by: by(), budget: Some(Limit::NONE), turn });
     events.push(Event::Resumed { by: by(), budget: None, turn: None });
     events.push(Event::Forked { by: by(), cut: Arc::new(cut(None)) });
     let result = ToolResult {

@@ -88,6 +88,7 @@ impl Offer<'_> {
             recovery,
             sandbox: self.sandbox.map(str::to_owned),
             built_in: None,
+            deadline: None,
             outside: Some(OutsideTool {
                 server: self.server.to_owned(),
                 tool: tool.clone(),

@@ -61,7 +61,7 @@ pub(crate) fn started(session: &SessionId, effect: Seq) -> Event {
         generation: "0123456789abcdef0123456789abcdef".to_owned(),
         exec: session.effect(effect),
     };
-    let reserved = Amounts { steps: 1, tokens: 0 };
+    let reserved = Amounts { steps: 1, ..Amounts::default() };
     Event::Started { effect, attempt: 1, reserved, place: Some(place) }
 }
 
@@ -75,5 +75,5 @@ pub(crate) fn settled(effect: Seq) -> Event {
         labels: BTreeSet::new(),
     };
     let outcome = Effect::Done(Product::Output(output));
-    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens: 0 } }
+    Event::Settled { effect, outcome, spent: Amounts { steps: 1, ..Amounts::default() } }
 }

@@ -1,0 +1,202 @@
+//! Money, time and processors, soft limits, and accounts that have no room.
+
+use expect_test::expect;
+use outrigger_agent::{
+    AccountId, Amounts, Answer, Cause, Event, Limit, Measure, Park, Price, Shortfall, Spec, TurnEnd,
+};
+
+use crate::bench::Bench;
+use crate::build::{answer, answered, approved, call, deadline, output, reply, sandbox, spec};
+
+/// A dollar for a million tokens in, two for a million out.
+const PRICE: Price =
+    Price { input: 1_000_000, output: 2_000_000, cache_read: 100_000, cache_write: 1_250_000 };
+
+fn priced(budget: Limit, soft: Limit) -> Spec {
+    let mut spec = Spec { budget, soft, ..spec() };
+    spec.model.price = Some(PRICE);
+    spec.tools[3].deadline = Some(deadline());
+    spec
+}
+
+fn money(nanos: u64) -> Limit {
+    Limit { money_nanos: Some(nanos), ..Limit::NONE }
+}
+
+fn denied() -> Answer {
+    Answer::Denied { reason: "too much".to_owned() }
+}
+
+#[test]
+fn a_model_call_reserves_what_it_may_cost_at_most() {
+    let mut bench = Bench::with_task(priced(money(1_000_000), Limit::NONE));
+    let id = bench.flying()[0];
+    let reserved = bench.state.reserved_for(id);
+    // 48 tokens in at the price of writing the cache, which is the highest; 100 out.
+    assert_eq!(reserved.money_nanos, 48 * 1_250 + 100 * 2_000);
+    assert_eq!(reserved.wall_ms, 3_600_000);
+    for (limit, starts) in [(reserved.money_nanos, true), (reserved.money_nanos - 1, false)] {
+        let mut bench = Bench::with_task(priced(money(limit), Limit::NONE));
+        bench.run();
+        assert_eq!(bench.state.reserved().money_nanos > 0, starts, "{limit}");
+        let ended = bench.state.ended() == Some(&TurnEnd::BudgetExhausted);
+        assert_eq!(ended, !starts, "{limit}");
+    }
+}
+
+#[test]
+fn a_command_reserves_its_deadline_and_its_share_of_processors_for_so_long() {
+    for (arguments, wall_ms) in [
+        (r"{}", 3_000),
+        (r#"{"timeout":4000}"#, 6_000),
+        (r#"{"timeout":99999999}"#, 12_000),
+        (r#"{"timeout":-1}"#, 3_000),
+    ] {
+        let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+        bench.reply(reply(vec![call("a", "bash", arguments)]));
+        bench.settle(sandbox("g1"));
+        let id = bench.flying()[0];
+        let reserved = bench.state.reserved_for(id);
+        assert_eq!((reserved.wall_ms, reserved.cpu_ms), (wall_ms, wall_ms / 2), "{arguments}");
+    }
+}
+
+#[test]
+fn a_model_call_has_no_more_time_than_is_left() {
+    let budget = Limit { wall_ms: Some(5_000), ..Limit::NONE };
+    let mut bench = Bench::with_task(priced(budget, Limit::NONE));
+    let id = bench.flying()[0];
+    assert_eq!(bench.state.reserved_for(id).wall_ms, 5_000);
+}
+
+#[test]
+fn money_without_a_price_is_an_error_and_not_zero() {
+    let mut bench = Bench::with_task(Spec { budget: money(u64::MAX - 1), ..spec() });
+    expect![[r#"
+        said "Do it."
+        withheld: the money of the session is limited, and the model's price is not known
+        ended OutOfBudget(Shortfall { account: None, cause: Unpriced })
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+}
+
+#[test]
+fn a_soft_limit_asks_once_and_then_the_hard_one_holds() {
+    let mut bench = Bench::with_task(priced(money(600_000), money(100_000)));
+    let Park::Answers(ids) = bench.park() else { panic!("nobody is asked") };
+    let asked = bench.state.effect(ids[0]).unwrap().asked.clone().unwrap();
+    assert_eq!(asked.rules, [Shortfall::RULE]);
+    assert_eq!(asked.budget, Some(Shortfall::of_session(Cause::Soft(Measure::Money))));
+    bench.append(answered(ids[0], approved()));
+    bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
+    bench.reply(answer("Done."));
+    expect![[r#"
+        said "Do it."
+        withheld: the next step crosses the soft limit on the money of the session
+        answered ask_model: Approved { rule_set: RuleSetHash([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), seen: None }
+        started ask_model (attempt 1, 1 steps, 148 tokens)
+        settled ask_model: done
+        started call a recall (attempt 1, 1 steps, 0 tokens)
+        settled call a recall: done
+        started ask_model (attempt 1, 1 steps, 201 tokens)
+        settled ask_model: done
+        ended Answered
+        park Message
+    "#]]
+    .assert_eq(&bench.log());
+}
+
+#[test]
+fn a_denial_ends_the_turn_and_resumed_it_asks_again() {
+    let mut bench = Bench::with_task(priced(money(600_000), money(100_000)));
+    let Park::Answers(ids) = bench.park() else { panic!("nobody is asked") };
+    bench.append(answered(ids[0], denied()));
+    assert_eq!(bench.park(), Park::Message);
+    let soft = Shortfall::of_session(Cause::Soft(Measure::Money));
+    assert_eq!(bench.state.ended(), Some(&TurnEnd::OutOfBudget(soft)));
+    let by = || "person:local".to_owned();
+    bench.append(Event::Resumed { by: by(), budget: None, turn: None });
+    assert_eq!(bench.park(), Park::Answers(ids));
+    // Who raises the budget has said yes.
+    bench.append(Event::Interrupted { by: by() });
+    assert_eq!(bench.park(), Park::Message);
+    bench.append(Event::Resumed { by: by(), budget: Some(money(900_000)), turn: None });
+    assert_eq!(bench.flying().len(), 1);
+}
+
+#[test]
+fn one_yes_is_for_all_that_the_level_asks_about_and_for_no_other_level() {
+    let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+    let calls = ["a", "b"].map(|id| call(id, "recall", &format!(r#"{{"n":"{id}"}}"#)));
+    bench.reply(reply(calls.to_vec()));
+    // What an account says comes instead of the start.
+    let mut again = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+    let calls = bench.flying();
+    for record in &bench.journal[2..bench.journal.len() - 2] {
+        again.append(record.event.clone());
+    }
+    let (account, cause) = (Some(AccountId::organisation()), Cause::Soft(Measure::Tokens));
+    for effect in &calls {
+        let (account, cause) = (account.clone(), cause.clone());
+        let shortfall = Shortfall { account, cause };
+        again.append(Event::Withheld { effect: *effect, shortfall });
+    }
+    assert_eq!(again.park(), Park::Answers(calls.clone()));
+    again.append(answered(calls[1], approved()));
+    assert_eq!(again.flying(), calls);
+    assert!(again.state.is_soft_lifted("org") && !again.state.is_soft_lifted("session"));
+}
+
+#[test]
+fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
+    let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+    let id = {
+        let by = bench.flying();
+        by[0]
+    };
+    let shortfall = || Shortfall {
+        account: Some(AccountId::user("person:ada")),
+        cause: Cause::Stopped { reason: "enough".to_owned() },
+    };
+    // Said of what has started already, it changes nothing.
+    bench.append(Event::Withheld { effect: id, shortfall: shortfall() });
+    bench.reply(answer("Done."));
+    assert_eq!(bench.state.ended(), Some(&TurnEnd::Answered));
+    let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+    bench.flying();
+    let (head, started) = bench.journal.split_at(bench.journal.len() - 1);
+    assert!(matches!(started[0].event, Event::Started { .. }));
+    let mut again = Bench::with_task(priced(Limit::NONE, Limit::NONE));
+    head[2..].iter().for_each(|record| again.append(record.event.clone()));
+    again.append(Event::Withheld { effect: id, shortfall: shortfall() });
+    assert_eq!(again.park(), Park::Message);
+    assert_eq!(again.state.out_of_budget(), Some(&shortfall()));
+    again.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None });
+    assert_eq!(again.flying(), [id]);
+}
+
+#[test]
+fn whom_a_session_is_charged_to() {
+    let names = |spec: Spec| {
+        let bench = Bench::new(spec);
+        let names = bench.state.accounts();
+        names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(spec()), ["org", "user:local"], "also one of before there were accounts");
+    let accounts = Some(Vec::new());
+    assert!(names(Spec { accounts, ..spec() }).is_empty(), "a child's parent is charged");
+}
+
+/// What a parent reserves for a child is all that the child may spend.
+#[test]
+fn a_reservation_becomes_a_limit_of_everything() {
+    let reserved = Amounts { steps: 3, tokens: 9, money_nanos: 7, wall_ms: 5, cpu_ms: 1 };
+    let limit = Limit::from(reserved);
+    assert!(reserved.fits(limit));
+    for measure in Measure::ALL {
+        assert_eq!(limit.of(measure), Some(reserved.of(measure)));
+    }
+    let none = Limit::from(Amounts::default());
+    assert!(!Amounts { cpu_ms: 1, ..Amounts::default() }.fits(none));
+}

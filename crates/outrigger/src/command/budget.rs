@@ -1,0 +1,250 @@
+//! `outrigger budget`: what accounts and sessions may spend, and the switch that stops them.
+
+use outrigger_agent::{AccountId, Amounts, Limit, Measure, SessionId, State};
+use outrigger_engine::Engine;
+use outrigger_store::{Account, Change, SessionRow, Stopped, Terms};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::sessions::wind_down;
+use crate::cli::{self, Output};
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone, amounts};
+use crate::{limits, models, session};
+
+pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
+    let output = asked.output();
+    match asked {
+        cli::Budget::Show { recount, .. } => show(paths, recount, output).await,
+        cli::Budget::Set(set) => self::set(paths, set).await,
+        cli::Budget::Stop { account, reason, .. } => stop(paths, account, reason, output).await,
+        cli::Budget::Allow { account, .. } => {
+            let store = compose::store(paths).await?;
+            let set = store.accounts.set_terms(&account, Change::Allow).await?;
+            changed(&set, "may start things again", output)
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
+    let store = compose::store(paths).await?;
+    let ms = |seconds: u64| seconds.saturating_mul(1_000);
+    let limit = Limit {
+        steps: asked.steps,
+        tokens: asked.tokens,
+        money_nanos: asked.dollars.map(|dollars| dollars.nanos()),
+        wall_ms: asked.seconds.map(ms),
+        cpu_ms: asked.cpu_seconds.map(ms),
+    };
+    let soft = Limit {
+        tokens: asked.soft_tokens,
+        money_nanos: asked.soft_dollars.map(|dollars| dollars.nanos()),
+        ..Limit::NONE
+    };
+    let terms = Terms { limit, soft, period: asked.per.map(Into::into), stopped: None };
+    if terms == Terms::default() && !asked.clear {
+        return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
+            .hint("For example `outrigger budget set user:ada --dollars 20 --per month`."));
+    }
+    if asked.clear {
+        store.accounts.set_terms(&asked.account, Change::Clear).await?;
+    }
+    let set = store.accounts.set_terms(&asked.account, Change::Set(terms)).await?;
+    changed(&set, "has these limits now", asked.output)
+}
+
+fn changed(account: &Account, what: &str, output: Output) -> Outcome<u8> {
+    let screen = Screen::new(output);
+    screen.note(Tone::Good, format!("● {} {what}", account.account));
+    if output.json.is_some() {
+        let mut object = of_account(account, &account.terms, now_ms());
+        object["type"] = json!("account");
+        show::line(&object)?;
+    }
+    Ok(0)
+}
+
+/// Writes the switch down first: whoever starts something after that is refused, so that
+/// what is listed afterwards is all that runs.
+async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let stopped = Stopped { by: session::WHO.to_owned(), reason, at_ms: now_ms() };
+    store.accounts.set_terms(&account, Change::Stop(stopped)).await?;
+    let running = running(&store, &account).await?;
+    let backends = compose::backends(paths, &config).await?;
+    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
+    let stopping = running.iter().map(|session| interrupt(paths, &store, &engine, session));
+    let stopped = futures_util::future::join_all(stopping).await;
+    let mut left = Vec::new();
+    for (session, stopped) in running.iter().zip(stopped) {
+        match stopped {
+            Ok(true) => {}
+            Ok(false) => left.push(session.to_string()),
+            Err(failure) => left.push(format!("{session} ({})", failure.message)),
+        }
+    }
+    let count = show::count((running.len() - left.len()) as u64, "session");
+    let screen = Screen::new(output);
+    screen.note(Tone::Good, format!("● {account} is stopped; {count} interrupted"));
+    if output.json.is_some() {
+        let names: Vec<_> = running.iter().map(SessionId::as_str).collect();
+        let account = account.as_str();
+        show::line(
+            &json!({ "type": "stopped", "account": account, "sessions": names, "left": left }),
+        )?;
+    }
+    if left.is_empty() {
+        return Ok(0);
+    }
+    Err(Failure::new(Kind::Conflict, format!("these did not stop in time: {}", left.join(", ")))
+        .hint("`outrigger sessions cancel ID` ends one of them and deletes its sandbox."))
+}
+
+/// Sessions of an account in which something is under way.
+async fn running(store: &Store, account: &AccountId) -> Outcome<Vec<SessionId>> {
+    let mut rows: Vec<SessionRow> = Vec::new();
+    session::walk(&*store.journal, |row| {
+        if row.status == "running" || row.status == State::WAITS {
+            rows.push(row);
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    let mut running = Vec::new();
+    for row in rows {
+        let state = session::fold(&*store.journal, &row.session).await?;
+        let idle = state.status() == State::WAITS && state.reserved() == Amounts::default();
+        if state.in_turn() && !idle && state.accounts().contains(account) {
+            running.push(row.session);
+        }
+    }
+    Ok(running)
+}
+
+/// Whether nothing of it is under way any more.
+async fn interrupt(
+    paths: &Paths,
+    store: &Store,
+    engine: &Engine,
+    session: &SessionId,
+) -> Outcome<bool> {
+    match engine.interrupt(session, session::WHO).await {
+        Err(outrigger_engine::Error::Ended(_)) => {}
+        done => done?,
+    }
+    wind_down(paths, store, engine, session).await?;
+    Ok(!session::fold(&*store.journal, session).await?.in_turn())
+}
+
+async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    if recount {
+        self::recount(&config, &store).await?;
+    }
+    let usual = config.usual();
+    let now_ms = now_ms();
+    let accounts = store.accounts.accounts().await?;
+    let accounts: Vec<(Account, Terms)> = accounts
+        .into_iter()
+        .map(|account| {
+            let terms = account.terms.or(usual.of(&account.account));
+            (account, terms)
+        })
+        .collect();
+    let rows = store.journal.sessions(None, limits::BUDGET_SESSIONS_MAX).await?;
+    let mut sessions = Vec::new();
+    for row in rows {
+        let state = session::fold(&*store.journal, &row.session).await?;
+        sessions.push((row, state));
+    }
+    if output.json.is_some() {
+        let accounts: Vec<_> =
+            accounts.iter().map(|(account, terms)| of_account(account, terms, now_ms)).collect();
+        let sessions: Vec<_> = sessions.iter().map(|(row, state)| of_session(row, state)).collect();
+        show::line(&json!({ "type": "budget", "accounts": accounts, "sessions": sessions }))?;
+        return Ok(0);
+    }
+    for (account, terms) in &accounts {
+        let stopped = terms.stopped.as_ref().map_or_else(String::new, |stopped| {
+            let since = show::when(stopped.at_ms);
+            format!("  stopped by {} since {since} {}", stopped.by, stopped.reason)
+        });
+        let per = match terms.period {
+            None => "",
+            Some(outrigger_store::Period::Day) => "  per day",
+            Some(outrigger_store::Period::Month) => "  per month",
+        };
+        let title = format!("{}{per}{stopped}", account.account);
+        let spent = account.spent_now(terms.period, now_ms);
+        bars(&title, spent, account.reserved, terms.limit, terms.soft)?;
+    }
+    for (row, state) in &sessions {
+        let title = format!("session {}  {}", row.session, state.status());
+        bars(&title, state.spent(), state.reserved(), state.budget(), state.soft())?;
+    }
+    if accounts.is_empty() && sessions.is_empty() {
+        Screen::new(output).note(Tone::Detail, "nothing was spent yet");
+    }
+    Ok(0)
+}
+
+/// A title, and a line for each measure that is limited or was used.
+fn bars(title: &str, spent: Amounts, reserved: Amounts, limit: Limit, soft: Limit) -> Outcome {
+    show::row(&show::inert(title))?;
+    for measure in Measure::ALL {
+        if let Some(line) = amounts::bar(measure, spent, reserved, limit, soft) {
+            show::row(&line)?;
+        }
+    }
+    Ok(())
+}
+
+async fn recount(config: &Config, store: &Store) -> Outcome {
+    let engine = compose::engine(config, store, &models::unasked()?, &compose::Backends::new())?;
+    let mut sessions = Vec::new();
+    session::walk(&*store.journal, |row| {
+        sessions.push(row.session);
+        ControlFlow::Continue(())
+    })
+    .await?;
+    for session in sessions {
+        engine.recharge(&session).await?;
+    }
+    Ok(())
+}
+
+fn of_account(account: &Account, terms: &Terms, now_ms: u64) -> Value {
+    json!({
+        "account": account.account.as_str(),
+        "limit": terms.limit,
+        "soft": terms.soft,
+        "per": terms.period,
+        "stopped": terms.stopped,
+        "spent": account.spent_now(terms.period, now_ms),
+        "spent_ever": account.spent,
+        "reserved": account.reserved,
+    })
+}
+
+fn of_session(row: &SessionRow, state: &State) -> Value {
+    json!({
+        "session": row.session.as_str(),
+        "status": state.status(),
+        "accounts": state.accounts(),
+        "limit": state.budget(),
+        "soft": state.soft(),
+        "spent": state.spent(),
+        "reserved": state.reserved(),
+    })
+}

@@ -1,0 +1,237 @@
+//! `[budget]`: what sessions, users and the organisation may spend, and what models cost.
+//!
+//! What a weaker file, the administrator's, says of users and the organisation, a stronger
+//! one can't change: it can say something of what is not limited yet.
+
+use outrigger_agent::{Limit, Price};
+use outrigger_model::Prices;
+use outrigger_store::{Period, Terms};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::path::{Path, PathBuf};
+
+use super::range::Whole;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
+
+/// Nano-dollars of a dollar.
+pub(crate) const NANOS: f64 = 1e9;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BudgetFile {
+    pub(crate) session: LevelFile,
+    pub(crate) user: LevelFile,
+    pub(crate) organisation: LevelFile,
+    pub(crate) prices: Option<PathBuf>,
+}
+
+type Count = Whole<1, 1_000_000_000_000_000>;
+
+/// What may be spent on one level.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LevelFile {
+    steps: Option<Count>,
+    tokens: Option<Count>,
+    dollars: Option<Dollars>,
+    seconds: Option<Count>,
+    cpu_seconds: Option<Count>,
+    soft_steps: Option<Count>,
+    soft_tokens: Option<Count>,
+    soft_dollars: Option<Dollars>,
+    soft_seconds: Option<Count>,
+    soft_cpu_seconds: Option<Count>,
+    /// After what time an account's counting begins anew.
+    per: Option<Period>,
+}
+
+/// An amount of money, exact to the nano-dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dollars(u64);
+
+impl Dollars {
+    pub(crate) fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Reads dollars as a number. Nothing for what nobody can spend.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+    pub(crate) fn of(dollars: f64) -> Option<Self> {
+        let plain = (0.0..=limits::DOLLARS_MAX).contains(&dollars);
+        plain.then(|| Self((dollars * NANOS).round() as u64))
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = toml::Value::deserialize(deserializer)?;
+        #[expect(clippy::cast_precision_loss, reason = "checked against a limit far below")]
+        let dollars = match number {
+            toml::Value::Integer(whole) => whole as f64,
+            toml::Value::Float(dollars) => dollars,
+            _ => f64::NAN,
+        };
+        let wrong = || {
+            D::Error::custom(format!(
+                "an amount of dollars is a number from 0 to {}",
+                limits::DOLLARS_MAX
+            ))
+        };
+        Self::of(dollars).ok_or_else(wrong)
+    }
+}
+
+impl LevelFile {
+    fn limit(&self) -> Limit {
+        limit(self.steps, self.tokens, self.dollars, self.seconds, self.cpu_seconds)
+    }
+
+    fn soft(&self) -> Limit {
+        limit(
+            self.soft_steps,
+            self.soft_tokens,
+            self.soft_dollars,
+            self.soft_seconds,
+            self.soft_cpu_seconds,
+        )
+    }
+}
+
+fn limit(
+    steps: Option<Count>,
+    tokens: Option<Count>,
+    dollars: Option<Dollars>,
+    seconds: Option<Count>,
+    cpu_seconds: Option<Count>,
+) -> Limit {
+    let ms = |seconds: Count| seconds.get().saturating_mul(1_000);
+    Limit {
+        steps: steps.map(Whole::get),
+        tokens: tokens.map(Whole::get),
+        money_nanos: dollars.map(Dollars::nanos),
+        wall_ms: seconds.map(ms),
+        cpu_ms: cpu_seconds.map(ms),
+    }
+}
+
+/// What may be spent, as all files together say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Budget {
+    /// A session's limits.
+    pub(crate) limit: Limit,
+    /// From where on a person is asked in a session.
+    pub(crate) soft: Limit,
+    /// What holds for each user, unless something was set.
+    pub(crate) user: Terms,
+    /// What holds for the organisation, unless something was set.
+    pub(crate) organisation: Terms,
+    /// Files of prices, the strongest first.
+    prices: Vec<PathBuf>,
+}
+
+impl Budget {
+    /// Adds what a stronger file says. Its paths begin where it stands.
+    pub(super) fn absorb(&mut self, file: BudgetFile, path: &Path) -> Outcome {
+        let BudgetFile { session, user, organisation, prices } = file;
+        if session.per.is_some() {
+            let text = format!("{}: `budget.session` has no `per`", path.display());
+            return Err(Failure::new(Kind::Usage, text).hint(
+                "A session's budget is for all of it; users and the organisation have one.",
+            ));
+        }
+        self.limit = session.limit().or(self.limit);
+        self.soft = session.soft().or(self.soft);
+        for (name, own, new) in
+            [("user", &mut self.user, user), ("organisation", &mut self.organisation, organisation)]
+        {
+            if new == LevelFile::default() {
+                continue;
+            }
+            if *own != Terms::default() {
+                let text = format!(
+                    "{}: `budget.{name}` is settled by a weaker configuration file",
+                    path.display()
+                );
+                return Err(Failure::new(Kind::Usage, text)
+                    .hint("Leave it out here, or use `outrigger budget set`."));
+            }
+            let (limit, soft) = (new.limit(), new.soft());
+            *own = Terms { limit, soft, period: new.per, stopped: None };
+        }
+        let dir = path.parent().unwrap_or(Path::new("."));
+        prices.into_iter().for_each(|file| self.prices.insert(0, dir.join(file)));
+        Ok(())
+    }
+
+    /// What a model costs. An address of one's own has no list prices.
+    pub(crate) fn price(
+        &self,
+        provider: &str,
+        model: &str,
+        elsewhere: bool,
+    ) -> Outcome<Option<Price>> {
+        let mut prices = Prices::default();
+        for path in &self.prices {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                let text = format!("the prices {} can't be read: {error}", path.display());
+                Failure::new(Kind::Usage, text)
+            })?;
+            let own = Prices::parse(&text).map_err(|error| {
+                let mut failure = Failure::from_error(Kind::Usage, &error);
+                failure.message = format!("{}: {}", path.display(), failure.message);
+                failure.hint("docs/how-to/budgets.md shows what a file of prices looks like.")
+            })?;
+            prices = prices.or(own);
+        }
+        if !elsewhere {
+            prices = prices.or(Prices::built_in());
+        }
+        Ok(prices.of(provider, model).map(|entry| entry.price))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layered(files: &[&str]) -> Result<Budget, String> {
+        let mut budget = Budget::default();
+        for (number, text) in files.iter().enumerate() {
+            let path = PathBuf::from(format!("/etc/{number}/config.toml"));
+            let file = toml::from_str(text).map_err(|error| error.to_string())?;
+            budget.absorb(file, &path).map_err(|failure| failure.message)?;
+        }
+        Ok(budget)
+    }
+
+    #[test]
+    fn a_stronger_file_changes_sessions_and_not_what_holds_above_them() {
+        let weak =
+            "session = { dollars = 1, soft_dollars = 0.5 }\nuser = { tokens = 9, per = \"day\" }";
+        let budget = layered(&[weak, "session = { dollars = 0.000000002 }\nprices = 'p'"]).unwrap();
+        assert_eq!(
+            (budget.limit.money_nanos, budget.soft.money_nanos),
+            (Some(2), Some(500_000_000))
+        );
+        assert_eq!((budget.user.limit.tokens, budget.user.period), (Some(9), Some(Period::Day)));
+        assert_eq!(budget.prices, [PathBuf::from("/etc/1/p")]);
+        assert!(layered(&[weak, "user = { tokens = 10 }"]).unwrap_err().contains("settled"));
+        assert!(layered(&[weak, "organisation = { tokens = 10 }"]).is_ok());
+    }
+
+    #[test]
+    fn mistyped_keys_and_amounts_are_refused() {
+        for wrong in [
+            "session = { dollar = 1 }",
+            "session = { per = \"day\" }",
+            "user = { dollar = 1 }",
+            "user = { per = \"week\" }",
+            "session = { dollars = -1 }",
+            "session = { dollars = \"1\" }",
+            "session = { tokens = 0 }",
+        ] {
+            assert!(layered(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

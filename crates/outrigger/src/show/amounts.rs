@@ -1,0 +1,98 @@
+//! Amounts as people read them.
+
+use outrigger_agent::{Amounts, Limit, Measure};
+
+/// Columns of a bar.
+const COLUMNS: u64 = 24;
+
+/// `tokens  [####==......]  1200 and 300 reserved of 5000`. Nothing where there is nothing to say.
+pub(crate) fn bar(
+    measure: Measure,
+    spent: Amounts,
+    reserved: Amounts,
+    limit: Limit,
+    soft: Limit,
+) -> Option<String> {
+    let (spent, reserved, limit) = (spent.of(measure), reserved.of(measure), limit.of(measure));
+    let soft = soft.of(measure);
+    if spent == 0 && reserved == 0 && limit.is_none() && soft.is_none() {
+        return None;
+    }
+    let drawn = match limit {
+        None => " ".repeat(usize::try_from(COLUMNS).unwrap_or_default() + 2),
+        Some(limit) => draw(spent, reserved, limit),
+    };
+    let mut line = format!("  {:<26}{drawn}  {}", measure.words(), amount(measure, spent));
+    if reserved > 0 {
+        line.push_str(&format!(" and {} reserved", amount(measure, reserved)));
+    }
+    if let Some(limit) = limit {
+        line.push_str(&format!(" of {}", amount(measure, limit)));
+    }
+    if let Some(soft) = soft {
+        line.push_str(&format!(", asks from {}", amount(measure, soft)));
+    }
+    Some(line)
+}
+
+fn draw(spent: u64, reserved: u64, limit: u64) -> String {
+    let columns = |used: u64| {
+        let part = u128::from(used) * u128::from(COLUMNS) / u128::from(limit.max(1));
+        u64::try_from(part).unwrap_or(COLUMNS).min(COLUMNS)
+    };
+    let (full, some) = (columns(spent), columns(spent.saturating_add(reserved)));
+    let mark = |at: u64| match at {
+        at if at < full => '#',
+        at if at < some => '=',
+        _ => '.',
+    };
+    format!("[{}]", (0..COLUMNS).map(mark).collect::<String>())
+}
+
+/// One amount, with its unit.
+pub(crate) fn amount(measure: Measure, amount: u64) -> String {
+    match measure {
+        Measure::Steps | Measure::Tokens => amount.to_string(),
+        Measure::Money => money(amount),
+        Measure::Wall | Measure::Cpu => format!("{:.1} s", super::seconds(amount)),
+    }
+}
+
+/// Nano-dollars in dollars, with as many digits as it takes.
+pub(crate) fn money(nanos: u64) -> String {
+    let (dollars, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let digits = format!("{rest:09}");
+    let digits = digits.trim_end_matches('0');
+    format!("${dollars}.{digits:0<2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_written_with_the_digits_that_it_has() {
+        for (nanos, text) in [
+            (0, "$0.00"),
+            (1, "$0.000000001"),
+            (1_500_000_000, "$1.50"),
+            (12_345_000_000, "$12.345"),
+        ] {
+            assert_eq!(money(nanos), text);
+        }
+    }
+
+    #[test]
+    fn bars() {
+        let amounts = |tokens| Amounts { tokens, ..Amounts::default() };
+        let limit = Limit { tokens: Some(100), ..Limit::NONE };
+        let line = bar(Measure::Tokens, amounts(50), amounts(25), limit, Limit::NONE).unwrap();
+        assert_eq!(
+            line.trim(),
+            "tokens                    [############======......]  50 and 25 reserved of 100"
+        );
+        let over = bar(Measure::Tokens, amounts(500), amounts(0), limit, Limit::NONE).unwrap();
+        assert!(over.contains("[########################]  500 of 100"));
+        assert_eq!(bar(Measure::Money, amounts(5), amounts(0), limit, Limit::NONE), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Budgets with the real binary: money that a person is asked about, that runs out, and
+//! that goes on; accounts above the session; and the switch that stops what runs.
+
+use crate::support::{Turn, World, is_alive, processes, shell, until};
+use serde_json::Value;
+use std::fs;
+
+/// A dollar for a million tokens in and two out, and so small that a cent is much.
+const PRICED: &str =
+    "output_tokens_max = 1000\ncontext_tokens = 100000\nprice = { input = 1.0, output = 2.0 }\n";
+
+/// Runs a priced script with these arguments and configuration.
+fn world(turns: &[Turn<'_>], config: &str) -> (World, Vec<String>) {
+    let world = World::new();
+    if !config.is_empty() {
+        let dir = world.path("config/outrigger");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("config.toml"), config).unwrap();
+    }
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let script = world.script(turns);
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(&script, format!("{PRICED}{text}")).unwrap();
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
+    (world, args.map(str::to_owned).to_vec())
+}
+
+impl World {
+    fn stops_with(&self, code: i32, args: &[String]) -> Value {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        self.ran(code, &args).lines().remove(0)
+    }
+
+    fn account(&self, name: &str) -> Value {
+        let shown = self.ran(0, &["budget", "show", "--json"]).json();
+        let accounts = shown["accounts"].as_array().unwrap();
+        accounts.iter().find(|account| account["account"] == name).unwrap().clone()
+    }
+}
+
+fn nanos(amounts: &Value) -> u64 {
+    amounts["money_nanos"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn money_is_asked_about_runs_out_and_goes_on_when_it_is_raised() {
+    let soft = "[budget]\nsession = { dollars = 0.02, soft_dollars = 0.001 }\n";
+    let turns = [Turn(&[shell("echo one")]), Turn(&[shell("echo two")])];
+    let (world, run) = world(&turns, soft);
+    // Already the first model call could cost more than a tenth of a cent.
+    let told = world.stops_with(10, &run);
+    let id = told["waiting"][0].as_str().unwrap().to_owned();
+    let inbox = world.ran(0, &["inbox", "--json"]).json();
+    assert_eq!(inbox["waiting"][0]["rules"][0], "budget.soft");
+    assert_eq!(inbox["waiting"][0]["tool"], "ask the model");
+    assert!(inbox["waiting"][0]["budget"].as_str().unwrap().contains("soft limit"));
+    let people = world.ran(0, &["inbox"]).stdout;
+    assert!(people.contains("crosses the soft limit on the money of the session"), "{people}");
+    // No ends the turn, and resumed it asks again.
+    world.ran(11, &["deny", &id]);
+    let session = world.session();
+    world.ran(10, &["sessions", "resume", &session]);
+    // Yes goes on, without a further question, to the end or to the hard limit.
+    world.ran(0, &["approve", &id]);
+    let spent = nanos(&world.ran(0, &["sessions", "show", &session, "--json"]).json()["spent"]);
+    assert!(spent > 0 && spent <= 20_000_000, "{spent}");
+    let org = world.account("org");
+    assert_eq!((nanos(&org["spent"]), nanos(&org["reserved"])), (spent, 0));
+    assert_eq!(nanos(&world.account("user:local")["spent"]), spent);
+}
+
+#[test]
+fn a_hard_limit_stops_a_session_so_that_it_can_be_resumed() {
+    let turns = [Turn(&[shell("echo one")]), Turn(&[shell("echo two")])];
+    let (world, mut run) = world(&turns, "");
+    run.extend(["--max-dollars".to_owned(), "0.000001".to_owned()]);
+    let stopped = world.stops_with(11, &run);
+    assert_eq!(stopped["status"], "out of budget");
+    let session = world.session();
+    assert!(!world.events(&session).iter().any(|event| event["started"].is_object()));
+    world.ran(11, &["sessions", "resume", &session]);
+    world.ran(0, &["sessions", "resume", &session, "--max-dollars", "1"]);
+}
+
+#[test]
+fn an_account_is_shared_by_sessions_and_raised_for_all() {
+    let (world, run) = world(&[Turn(&[shell("echo one")])], "");
+    world.ran(0, &["budget", "set", "user:local", "--dollars", "0.000001"]);
+    let stopped = world.stops_with(11, &run);
+    assert_eq!(stopped["status"], "out of budget");
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let other = world.ran(11, &args);
+    assert!(other.stderr.contains("does not fit into the money of `user:local`"), "{other:?}");
+    world.ran(0, &["budget", "set", "user:local", "--dollars", "1", "--per", "month"]);
+    world.ran(0, &args);
+    let account = world.account("user:local");
+    assert!(nanos(&account["spent"]) > 0 && account["per"] == "month", "{account}");
+    // Counting everything anew from the journals finds the same.
+    let again = world.ran(0, &["budget", "show", "--recount", "--json"]).json();
+    let again = again["accounts"].as_array().unwrap();
+    assert!(again.contains(&account), "{account} in {again:?}");
+}
+
+#[test]
+fn money_is_not_limited_without_a_price() {
+    let world = World::new();
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let dir = dir.to_str().unwrap();
+    let script = world.script(&[Turn(&[shell("true")])]);
+    let run = ["run", "Do it.", "--dir", dir, "--max-dollars", "1"];
+    let told = world.ran(2, &[&run[..], &["--script", &script]].concat()).stderr;
+    assert!(told.contains("nobody said what the model"), "{told}");
+    let mut asked = world.outrigger(&run);
+    asked.args(["--model", "gpt-unheard-of"]).env("OPENAI_API_KEY", "sk-test-0123456789");
+    let told = crate::support::Ran::of(asked.output().unwrap()).expect(2).stderr;
+    assert!(told.contains("[[price]]") && told.contains("budget.prices"), "{told}");
+    assert!(world.sessions().is_empty());
+}
+
+#[test]
+fn the_switch_stops_what_runs_and_lets_nothing_further_start() {
+    let marker = "sleep 86371";
+    let (world, run) = world(&[Turn(&[shell(marker)])], "");
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let mut running = world.start(&args);
+    let session = world.await_command();
+    let sleeps = || {
+        let is = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).eq(["sleep", "86371", ""].map(str::as_bytes))
+        };
+        processes().into_iter().filter(is).collect::<Vec<_>>()
+    };
+    let pids = until("the command runs", || Some(sleeps()).filter(|pids| !pids.is_empty()));
+    let stopped = world.ran(0, &["budget", "stop", "org", "-m", "enough", "--json"]).json();
+    assert_eq!(stopped["sessions"][0], session.as_str());
+    assert!(pids.into_iter().all(|pid| !is_alive(pid)), "the command is dead");
+    until("the run ends", || running.has_ended().then_some(()));
+    // In another process, and in a session of before.
+    let refused = world.ran(11, &args);
+    assert!(refused.stderr.contains("`org` was stopped: enough"), "{refused:?}");
+    world.ran(11, &["sessions", "resume", &session]);
+    world.ran(0, &["budget", "allow", "org"]);
+    let shown = world.ran(0, &["budget", "show"]).stdout;
+    assert!(shown.contains("org\n") && shown.contains("tokens"), "{shown}");
+}

@@ -1,0 +1,174 @@
+//! Servers of tools that are programs: each in a sandbox of its own, for as long as a call.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::installed;
+use crate::support::{Turn, World, until};
+
+/// A server in the older era of the protocol, line by line. It counts the calls that it
+/// began in a file of its sandbox, and hangs at the first if it is told to.
+const SERVER: &str = r#"
+import json, os, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, id = asked.get("method"), asked.get("id")
+    if id is None:
+        continue
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "ours", "version": "1"}}
+    elif method == "tools/list":
+        kind = {"type": "object", "properties": {"text": {"type": "string"}}}
+        result = {"tools": [{"name": name, "description": "Does it.", "inputSchema": kind}
+                            for name in ["look", "note", "where"]]}
+    elif method == "tools/call":
+        name = asked["params"]["name"]
+        with open("/home/agent/calls", "a") as log:
+            log.write(name + "\n")
+        calls = open("/home/agent/calls").read().split()
+        if name != "where" and "hang" in str(asked["params"]) and len(calls) == 1:
+            time.sleep(3600)
+        text = " ".join(calls)
+        if name == "where":
+            def named(pid):
+                try:
+                    return open("/proc/" + pid + "/comm").read()
+                except OSError:
+                    return ""
+            running = [pid for pid in os.listdir("/proc") if pid.isdigit() and named(pid) == "python3\n"]
+            text = " ".join(sorted(os.environ)) + " %s %d %d" % (
+                os.listdir("/workspace"), len(os.listdir("/tmp")), len(running))
+        result = {"content": [{"type": "text", "text": text}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": id,
+                          "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print("x" * 0 + json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+"#;
+
+struct Home {
+    world: World,
+    script: String,
+}
+
+impl Home {
+    fn new(command: &[&str], more: &str, turns: &[Turn<'_>]) -> Self {
+        let world = World::new();
+        let config = format!(
+            "[[sandbox]]\nname = \"work\"\n[[sandbox]]\nname = \"aside\"\n{more}\n\
+             [tools.ours]\ncommand = {command:?}\nsandbox = \"aside\"\nread_only = [\"look\", \"where\", \"echo\"]\n"
+        );
+        world.dir("config", &[("outrigger/config.toml", config.as_bytes())]);
+        world.dir("repo", &[("file", b"one\n")]);
+        let script = world.script(turns);
+        Self { world, script }
+    }
+
+    fn args(&self) -> Vec<String> {
+        let dir = self.world.path("repo").display().to_string();
+        ["run", "Do it.", "--dir", &dir, "--script", &self.script].map(str::to_owned).into()
+    }
+
+    fn run(&self, code: i32) {
+        let args = self.args();
+        self.world.ran(code, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    fn outputs(&self) -> Vec<Value> {
+        let events = self.world.events(&self.world.session());
+        let all = events.iter().map(|event| event["settled"]["outcome"].clone());
+        all.filter(|it| it["done"]["output"].is_object() || it["unknown"].is_object()).collect()
+    }
+}
+
+fn call(tool: &'static str, text: &str) -> (&'static str, Value) {
+    (tool, json!({ "text": text }))
+}
+
+#[test]
+fn a_program_is_called_in_its_own_sandbox_and_ends_with_the_call() {
+    let turns = [
+        Turn(&[call("mcp__ours__where", "")]),
+        Turn(&[call("mcp__ours__look", "a")]),
+        Turn(&[call("execute_aside", "a")]),
+        Turn(&[call("mcp__ours__where", "")]),
+    ];
+    let home = Home::new(&["python3", "-c", SERVER], "", &turns);
+    home.run(0);
+    let outputs = home.outputs();
+    let text = |index: usize| outputs[index]["done"]["output"]["text"].as_str().unwrap();
+    // Neither a key, nor the work.
+    assert_eq!(text(0), "HOME LANG PATH PWD TMPDIR USER [] 1 1", "{outputs:?}");
+    // The same sandbox, another process.
+    assert_eq!(text(1), "where look");
+    assert_eq!(outputs[1]["done"]["output"]["labels"], json!(["from:mcp:ours", "untrusted"]));
+    // No tool of ours acts where it runs.
+    assert_eq!(outputs.len(), 3, "{outputs:?}");
+    // Of the calls before it neither a process nor a file is left.
+    assert_eq!(text(2), text(0));
+}
+
+#[test]
+fn a_program_that_fails_says_how() {
+    let home = Home::new(&["sh", "-c", "exit 7"], "", &[Turn(&[call("mcp__ours__look", "a")])]);
+    let args = home.args();
+    let told = home.world.ran(0, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(told.stderr.contains("no tools of `ours`"), "{}", told.stderr);
+    assert!(told.stderr.contains("its program ended with exit code 7"), "{}", told.stderr);
+}
+
+/// The engine is killed while the program works. What acts is not begun again; what only
+/// reads is, by another program.
+#[test]
+fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
+    for (tool, repeated) in [("mcp__ours__look", true), ("mcp__ours__note", false)] {
+        let turns = [
+            Turn(&[(tool, json!({ "text": "hang" }))]),
+            Turn(&[call("mcp__ours__look", "last")]),
+            Turn(&[call("mcp__ours__where", "")]),
+        ];
+        let home = Home::new(&["python3", "-c", SERVER], "", &turns);
+        let mut running = if repeated {
+            let args = home.args();
+            home.world.start(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        } else {
+            home.run(10);
+            let inbox = home.world.ran(0, &["inbox", "--json"]).json();
+            home.world.start(&["approve", inbox["waiting"][0]["id"].as_str().unwrap()])
+        };
+        let calls = |session: &str| {
+            let sandbox = format!("{session}.aside");
+            let args = ["sandbox", "exec", &sandbox, "--", "cat", "/home/agent/calls"];
+            home.world.run(&args).stdout.lines().count()
+        };
+        let session = home.world.await_command();
+        until("the program works", || (calls(&session) == 1).then_some(()));
+        running.signal(Signal::KILL);
+        until("it is dead", || running.has_ended().then_some(()));
+        home.world.ran(0, &["sessions", "resume", &session]);
+        let outputs = home.outputs();
+        let text = |index: usize| outputs[index]["done"]["output"]["text"].as_str();
+        if repeated {
+            assert_eq!((text(0), text(1)), (Some("look look"), Some("look look look")));
+        } else {
+            assert!(outputs[0]["unknown"].is_object(), "{outputs:?}");
+            assert_eq!(text(1), Some("note look"));
+            // The one that was cut off has ended, though its pipe is left.
+            assert_eq!(text(2), Some("HOME LANG PATH PWD TMPDIR USER [] 2 1"));
+        }
+    }
+}
+
+#[test]
+fn a_program_of_others_is_called() {
+    let program = installed::program();
+    let home = program.ancestors().find(|it| it.ends_with("everything-2026.8.31")).unwrap();
+    let more = format!("read_only = [{:?}]", home.display().to_string());
+    let program = program.display().to_string();
+    let turns = [Turn(&[("mcp__ours__echo", json!({ "message": "café" }))])];
+    let home = Home::new(&["node", &program, "stdio"], &more, &turns);
+    home.run(0);
+    let outputs = home.outputs();
+    assert_eq!(outputs[0]["done"]["output"]["text"], "Echo: café", "{outputs:?}");
+}

@@ -1,0 +1,276 @@
+//! Accounts above the session: what sessions charge to them, and what stands against it.
+//!
+//! Owns the port [`Accounts`] and the one bookkeeping that both homes use. A session says
+//! what it spent and reserved in all, and the book takes in the difference, inside the
+//! transaction of the events that say so: what is kept here follows from the journals,
+//! and a session that is charged anew corrects whatever was wrong. Must never interpret an event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use outrigger_agent::{AccountId, Amounts, Cause, Limit, SessionId, Shortfall};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::period::Period;
+
+/// Looking at accounts, and setting what holds for them.
+#[async_trait]
+pub trait Accounts: Send + Sync + Debug {
+    /// Every account that was charged or set, by name.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn accounts(&self) -> Result<Vec<Account>, Error>;
+
+    /// Changes what holds for an account, in one transaction with what is there; gives it
+    /// as it is then. Of charges that come after it, none is judged by what held before.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error>;
+
+    /// What a session is charged, if it ever was.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error>;
+}
+
+/// What holds for an account.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Terms {
+    /// The most that its sessions may spend together.
+    #[serde(default, skip_serializing_if = "Limit::is_none")]
+    pub limit: Limit,
+    /// From where on a person is asked.
+    #[serde(default, skip_serializing_if = "Limit::is_none")]
+    pub soft: Limit,
+    /// After what time the counting begins anew; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Period>,
+    /// Nothing of it may start, if there is something here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
+}
+
+impl Terms {
+    /// These terms, and of what they say nothing the other ones.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            limit: self.limit.or(other.limit),
+            soft: self.soft.or(other.soft),
+            period: self.period.or(other.period),
+            stopped: self.stopped.clone().or_else(|| other.stopped.clone()),
+        }
+    }
+}
+
+/// That a person stopped everything of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Who.
+    pub by: String,
+    /// Why; may be empty.
+    pub reason: String,
+    /// When, milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// A change of what holds for an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Sets what the terms say, and leaves the rest as it is.
+    Set(Terms),
+    /// Takes all limits away.
+    Clear,
+    /// Nothing further starts.
+    Stop(Stopped),
+    /// What was stopped may start again.
+    Allow,
+}
+
+impl Change {
+    fn apply(self, terms: &mut Terms) {
+        match self {
+            Self::Set(new) => *terms = new.or(terms),
+            Self::Clear => {
+                *terms = Terms { stopped: terms.stopped.take(), ..Terms::default() };
+            }
+            Self::Stop(stopped) => terms.stopped = Some(stopped),
+            Self::Allow => terms.stopped = None,
+        }
+    }
+}
+
+/// An account as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Its name.
+    pub account: AccountId,
+    /// What was set for it.
+    pub terms: Terms,
+    /// What its sessions spent, ever.
+    pub spent: Amounts,
+    /// What open effects may still cost.
+    pub reserved: Amounts,
+    /// What they had spent when the current period began.
+    pub before: Amounts,
+    /// When that was, milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+impl Account {
+    pub(crate) fn new(account: AccountId) -> Self {
+        let zero = Amounts::default();
+        let terms = Terms::default();
+        Self { account, terms, spent: zero, reserved: zero, before: zero, since_ms: 0 }
+    }
+
+    /// What was spent in the period that `at_ms` is in.
+    #[must_use]
+    pub fn spent_now(&self, period: Option<Period>, at_ms: u64) -> Amounts {
+        match period {
+            Some(period) if period.begins_ms(at_ms) > self.since_ms => Amounts::default(),
+            Some(_) => self.spent.minus(self.before),
+            None => self.spent,
+        }
+    }
+
+    fn turn_over(&mut self, period: Option<Period>, at_ms: u64) {
+        let begins = period.map_or(0, |period| period.begins_ms(at_ms));
+        if begins > self.since_ms {
+            (self.before, self.since_ms) = (self.spent, begins);
+        }
+    }
+}
+
+/// What a session says of its spending, with the events that it follows from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Charge {
+    /// What it spent in all.
+    pub spent: Amounts,
+    /// What its open effects may still cost.
+    pub reserved: Amounts,
+    /// The accounts that it is charged to.
+    pub levels: Vec<Level>,
+    /// Whether something starts: only that can be refused. What is over is a fact.
+    pub starts: bool,
+    /// Whether something starts that costs money, and nobody said how much.
+    pub unpriced: bool,
+}
+
+/// An account that a session is charged to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// The account.
+    pub account: AccountId,
+    /// What holds where nothing was set for it.
+    pub usual: Terms,
+    /// Whether a person let the session go beyond the soft limit.
+    pub soft_lifted: bool,
+}
+
+/// What a session is charged.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Charged {
+    /// What it spent in all.
+    pub spent: Amounts,
+    /// What its open effects may still cost.
+    pub reserved: Amounts,
+    /// The accounts that it is charged to.
+    pub accounts: Vec<AccountId>,
+}
+
+impl Charged {
+    fn total(&self, account: &AccountId) -> (Amounts, Amounts) {
+        if self.accounts.contains(account) {
+            (self.spent, self.reserved)
+        } else {
+            (Amounts::default(), Amounts::default())
+        }
+    }
+}
+
+/// Accounts and what sessions charge to them: all that there are, or those that a commit
+/// has to do with.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    pub(crate) accounts: BTreeMap<AccountId, Account>,
+    pub(crate) sessions: BTreeMap<SessionId, Charged>,
+    /// What was changed since it was read.
+    pub(crate) changed_accounts: BTreeSet<AccountId>,
+    pub(crate) changed_sessions: BTreeSet<SessionId>,
+}
+
+impl Book {
+    /// Takes a charge in, whole or not at all.
+    pub(crate) fn charge(
+        &mut self,
+        session: &SessionId,
+        at_ms: u64,
+        charge: &Charge,
+    ) -> Result<(), Error> {
+        let before = self.sessions.get(session).cloned().unwrap_or_default();
+        let accounts = charge.levels.iter().map(|level| level.account.clone()).collect();
+        let now = Charged { spent: charge.spent, reserved: charge.reserved, accounts };
+        let mut changed = BTreeMap::new();
+        let none = Terms::default();
+        for account in before.accounts.iter().chain(&now.accounts) {
+            let level = charge.levels.iter().find(|level| level.account == *account);
+            let mut after = self.account(account).clone();
+            let terms = after.terms.or(level.map_or(&none, |level| &level.usual));
+            after.turn_over(terms.period, at_ms);
+            let ((old_spent, old_reserved), (spent, reserved)) =
+                (before.total(account), now.total(account));
+            after.spent = after.spent.minus(old_spent).plus(spent);
+            after.reserved = after.reserved.minus(old_reserved).plus(reserved);
+            if let Some(level) = level.filter(|_| charge.starts) {
+                let used = after.spent_now(terms.period, at_ms).plus(after.reserved);
+                if let Some(cause) = against(&terms, level, charge, used) {
+                    let account = Some(account.clone());
+                    return Err(Error::Budget(Shortfall { account, cause }));
+                }
+            }
+            changed.insert(account.clone(), after);
+        }
+        if before == now {
+            return Ok(());
+        }
+        self.changed_accounts.extend(changed.keys().cloned());
+        self.accounts.append(&mut changed);
+        self.changed_sessions.insert(session.clone());
+        self.sessions.insert(session.clone(), now);
+        Ok(())
+    }
+
+    /// Changes what holds for an account.
+    pub(crate) fn set_terms(&mut self, account: &AccountId, change: Change) -> Account {
+        self.changed_accounts.insert(account.clone());
+        let account = self.account(account);
+        change.apply(&mut account.terms);
+        account.clone()
+    }
+
+    fn account(&mut self, account: &AccountId) -> &mut Account {
+        let new = || Account::new(account.clone());
+        self.accounts.entry(account.clone()).or_insert_with(new)
+    }
+}
+
+/// What stands against a start after which that much is used.
+fn against(terms: &Terms, level: &Level, charge: &Charge, used: Amounts) -> Option<Cause> {
+    if let Some(stopped) = &terms.stopped {
+        return Some(Cause::Stopped { reason: stopped.reason.clone() });
+    }
+    let money = terms.limit.money_nanos.or(terms.soft.money_nanos);
+    if charge.unpriced && money.is_some() {
+        return Some(Cause::Unpriced);
+    }
+    if let Some(measure) = used.over(terms.limit) {
+        return Some(Cause::Limit(measure));
+    }
+    used.over(terms.soft).filter(|_| !level.soft_lifted).map(Cause::Soft)
+}
