@@ -171,8 +171,14 @@ impl Attempt {
                 let reason = loss.to_string();
                 (Some(loss), reason)
             }
-            // Not reached is not lost: the next call may reach it.
-            (Missing::Unreached(error), _) => (None, error.to_string()),
+            // Not reached is not lost: the next call may reach it, and so may another
+            // driver that takes this one for dead and begins what it did not.
+            (Missing::Unreached(error), _) => {
+                let evidence = format!(
+                    "Outcome unknown: the sandbox could not be reached ({error}). It may have run fully, partly or not at all. Check before you repeat it."
+                );
+                return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
+            }
         };
         let outcome = match (self.found, died) {
             (Found::Fresh, None) => not_run(&reason),

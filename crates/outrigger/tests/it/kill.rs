@@ -1,20 +1,28 @@
 //! SIGKILL at random moments: a session goes on as if nothing had been.
 
-use crate::support::{Ran, Running, Turn, World, shell, until};
+use crate::support::{Running, Turn, World, shell, until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Kills in all, over as many sessions as they take; `OUTRIGGER_TEST_KILLS` asks for more.
 const KILLS: usize = 100;
 /// Sessions that are killed at the same time.
 const AT_ONCE: usize = 2;
-/// From a start to its kill, at most. The short ones come while the session is opened
-/// or its sandbox is made, the long ones while commands run and changes are taken out.
-const DELAYS_US_MAX: [u64; 2] = [50_000, 250_000];
+/// Events that a process tells of before it is killed, at most: each session has more, so
+/// that kills come at all of its moments however fast the machine is.
+const EVENTS_MAX: u64 = 24;
+/// From the last of them to the kill, at most: about as long as the model thinks, or a
+/// command runs.
+const DELAY_US_MAX: u64 = 40_000;
+/// From a start to its kill, at most, where no event is waited for: the session may not
+/// even be opened.
+const EARLY_US_MAX: u64 = 60_000;
 /// How long the model thinks before each reply, so that some kills come meanwhile.
 const THINKS_MS: u32 = 30;
 
@@ -104,11 +112,49 @@ fn expected() -> String {
     counted + "one two\n"
 }
 
-/// The events that a killed process had said were durable.
-fn acknowledged(ran: &Ran) -> Vec<Value> {
-    // The last line may be cut.
-    let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|line| line["type"] == "event").map(|line| line["record"].clone()).collect()
+/// A process that tells what happens, and what it has told.
+struct Told {
+    running: Running,
+    more: Receiver<String>,
+    lines: Vec<String>,
+}
+
+impl Told {
+    fn by(mut running: Running) -> Self {
+        let (stdout, (tell, more)) = (running.stdout(), channel());
+        std::thread::spawn(move || {
+            let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+            // Nobody listens any more: fine.
+            lines.for_each(|line| drop(tell.send(String::from_utf8_lossy(&line).into_owned())));
+        });
+        Self { running, more, lines: Vec::new() }
+    }
+
+    /// Waits for so many lines, or the last.
+    fn wait_for(&mut self, lines: usize) {
+        while self.lines.len() < lines {
+            let Ok(line) = self.more.recv() else { return };
+            self.lines.push(line);
+        }
+    }
+
+    /// The last thing it tells: what it came to.
+    fn end(mut self) -> Value {
+        self.wait_for(usize::MAX);
+        let ran = self.running.end();
+        assert_eq!(ran.code, Some(0), "{ran:?}\n{:?}", self.lines);
+        serde_json::from_str(self.lines.last().unwrap()).unwrap()
+    }
+
+    /// Kills it. Gives the events that it had said were durable.
+    fn killed(mut self) -> Vec<Value> {
+        self.running.kill();
+        self.lines.extend(self.more.iter());
+        // The last line may be cut.
+        let lines = self.lines.iter().filter_map(|line| serde_json::from_str(line).ok());
+        let events = lines.filter(|line: &Value| line["type"] == "event");
+        events.map(|line| line["record"].clone()).collect()
+    }
 }
 
 /// What was under way when a session's driver was killed.
@@ -175,7 +221,7 @@ impl Killing<'_> {
 
     /// Starts a session and kills who drives it until it comes to its end. Whatever any
     /// of them said had happened stays as it was said.
-    fn session(&self, title: &str, random: &mut Random) -> Ran {
+    fn session(&self, title: &str, random: &mut Random) -> Value {
         let mut said: Vec<Value> = Vec::new();
         loop {
             let session = self.named(title);
@@ -184,17 +230,20 @@ impl Killing<'_> {
             for record in &said {
                 assert!(events.contains(record), "{title} lost what was acknowledged: {record}");
             }
-            let mut running = self.start(title, session.as_deref());
+            let mut told = Told::by(self.start(title, session.as_deref()));
             if self.kills.load(Ordering::Relaxed) >= self.most {
-                return running.end();
+                return told.end();
             }
-            let most = DELAYS_US_MAX[usize::from(random.next() & 1 == 1)];
+            let events =
+                if random.next().is_multiple_of(4) { 0 } else { random.next() % EVENTS_MAX };
+            told.wait_for(usize::try_from(events).unwrap());
+            let most = if events == 0 { EARLY_US_MAX } else { DELAY_US_MAX };
             let delay = Duration::from_micros(random.next() % most);
             std::thread::sleep(delay); // poll: not a wait for anything, the random moment itself
-            if running.has_ended() {
-                return running.end();
+            if told.running.has_ended() {
+                return told.end();
             }
-            said.extend(acknowledged(&running.killed()));
+            said.extend(told.killed());
             self.kills.fetch_add(1, Ordering::Relaxed);
             self.note(title);
         }
@@ -244,8 +293,7 @@ fn killed_at(seed: u64, most: usize) {
                         break;
                     }
                     let title = format!("killed {thread}.{number}");
-                    let ran = killing.session(&title, &mut random).expect(0);
-                    let object = ran.lines().pop().unwrap();
+                    let object = killing.session(&title, &mut random);
                     killing.check(&title, &object, wanted);
                 }
             });

@@ -266,10 +266,9 @@ impl Running {
         Ran::of(self.0.take().unwrap().wait_with_output().unwrap())
     }
 
-    /// Kills it, and gives what it had printed.
-    pub(crate) fn killed(mut self) -> Ran {
-        self.child().kill().unwrap();
-        self.end()
+    /// Its standard output, to be read meanwhile.
+    pub(crate) fn stdout(&mut self) -> std::process::ChildStdout {
+        self.child().stdout.take().unwrap()
     }
 
     /// Kills it.
