@@ -180,7 +180,7 @@ fn under_way(events: &[Value]) -> Struck {
     };
     let settled = |effect: &Value| events.iter().any(|event| event["settled"]["effect"] == *effect);
     let begun = events.iter().filter_map(|event| event["started"].get("effect"));
-    match begun.filter(|effect| !settled(effect)).last().map(work) {
+    match begun.rev().find(|effect| !settled(effect)).map(work) {
         None => Struck::Between,
         Some(work) if work == "ask_model" => Struck::Model,
         Some(work) if !work["provision"].is_null() => Struck::Provision,
