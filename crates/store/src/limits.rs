@@ -64,3 +64,5 @@ pub const PROOF_LINKS_MAX: usize = 1_000_000;
 pub const PROOF_BYTES_MAX: u64 = 256 << 20;
 /// A line of the log's copy; none comes near it.
 pub const LOG_LINE_BYTES_MAX: u64 = 256;
+/// A day, as calendars count it.
+pub(crate) const DAY_MS: u64 = 24 * 3_600_000;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-const DAY_MS: u64 = 24 * 3_600_000;
+use crate::limits::DAY_MS;
 
 /// A calendar day or month, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

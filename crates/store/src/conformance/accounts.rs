@@ -181,7 +181,7 @@ impl Place<'_> {
     }
 
     async fn a_period_begins_anew(&self) {
-        const DAY_MS: u64 = 24 * 3_600_000;
+        use crate::limits::DAY_MS;
         self.set("daily", Terms { period: Some(Period::Day), ..at_most(10) }).await;
         let session = super::session("daily");
         self.append(&session, Seq(0), DAY_MS + 1, charge("daily", 0, 10)).await.expect("it fits");
