@@ -88,10 +88,31 @@ async fn what_waits_to_become_a_sandbox_saves_time_and_nothing_else() {
     let guest = guest_of(state);
     // One process makes them; each time all are there, in whatever state, they go.
     for name in ["two", "three", "four"] {
-        let others: Vec<_> = children_of(state).into_iter().filter(|pid| *pid != guest).collect();
+        let others = || children_of(state).into_iter().filter(|pid| *pid != guest);
+        for _ in 0..10_000 {
+            if others().next().is_some() {
+                break;
+            }
+            // poll: what was taken is made up for after the answer
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let others: Vec<_> = others().collect();
         assert!(!others.is_empty(), "something waits, or makes what does");
+        for pid in &others {
+            let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
+        }
+        // One that was killed ends when it runs next, and looks alive until then.
         for pid in others {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+            let runs = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+            for _ in 0..10_000 {
+                if !runs() {
+                    break;
+                }
+                // poll: for the kernel to end it
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            assert!(!runs(), "it was killed");
         }
         let next = sandbox.world.sandbox(name).await;
         assert_eq!(says(&*next, "echo here").await, "here\n");
