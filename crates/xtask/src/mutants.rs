@@ -78,7 +78,7 @@ const MUTANTS: [Mutant; 4] = [
         path: "crates/engine/src/step.rs",
         from: "rules.grant(facts, &effect.approved, effect.work.clone())",
         to: "rules.grant(facts, &effect.approved, effect.work.clone()).or_else(|_| {
-                let all = \"permit (principal, action, resource);\";
+                let all = \"@id(\\\"all\\\") permit (principal, action, resource);\";
                 let all = outrigger_policy::RuleSet::from_cedar(all).expect(\"it is sound\");
                 all.grant(facts, &[], effect.work.clone())
             })",
