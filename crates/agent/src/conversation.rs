@@ -184,6 +184,17 @@ pub struct Call {
     pub arguments: String,
 }
 
+impl Call {
+    /// Its arguments as a tool takes them: models write nothing at all for one that has none.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        match self.arguments.trim() {
+            "" => "{}",
+            text => text,
+        }
+    }
+}
+
 /// Why a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,15 +4,14 @@
 //! own before it is opened, so that neither session can take anything from the other.
 //! A fork is opened in one append and a rewind is one: there is none by halves.
 
-use outrigger_agent::{
-    Author, Cut, CutSandbox, Event, Item, Kept, Record, Seq, SessionId, Spec, State,
-};
+use outrigger_agent::{Cut, CutSandbox, Event, Kept, Record, Seq, SessionId, Spec, State};
 use outrigger_sandbox::SnapshotId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::live::last_said;
 use crate::sandboxes::{Berth, origin_of};
-use crate::{Engine, Error, Trouble, limits};
+use crate::{Engine, Error, Trouble};
 
 /// A moment of a session at which it can be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,12 +97,11 @@ impl Engine {
             let ours = self.berth(into, &state, name)?;
             adopt(&theirs, &ours, sandbox, after.next()).await?;
         }
-        let title = format!("{} (fork)", said(&cut.conversation));
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
         let record = Record { seq: after.next(), at_ms, event: forked };
         let state = state.apply(&record);
         let events = vec![opened, record.event];
-        self.append_titled(into, Seq::default(), at_ms, events, &state, Some(title)).await?;
+        self.append(into, Seq::default(), at_ms, events, &state).await?;
         Ok(moment)
     }
 
@@ -237,24 +235,8 @@ enum Which {
 fn moment(state: &State, cut: &Cut, at_ms: u64) -> Moment {
     let kept: Vec<Kept> = cut.sandboxes.values().filter_map(|s| s.kept.clone()).collect();
     let gone = kept.iter().map(|kept| kept.snapshot.clone()).collect();
-    let said = said(&cut.conversation);
+    let said = last_said(&cut.conversation).unwrap_or_default();
     Moment { at: cut.at, at_ms, status: state.status(), said, kept, gone }
-}
-
-/// The first line of what a person said last.
-fn said(conversation: &[Item]) -> String {
-    let person = |item: &Item| match item {
-        Item::Message(message) if matches!(message.author, Author::Person(_)) => {
-            let line = message.text.lines().next().unwrap_or_default();
-            Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
-        }
-        Item::Message(_)
-        | Item::Reply(_)
-        | Item::Result(_)
-        | Item::Summary(_)
-        | Item::Notice(_) => None,
-    };
-    conversation.iter().rev().find_map(person).unwrap_or_default()
 }
 
 fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {

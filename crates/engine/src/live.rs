@@ -4,7 +4,8 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Author, Event, FOLD, Kept, Loss, Outcome, Record, Seq, SessionId, State, Work,
+    Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId,
+    State, Work,
 };
 use outrigger_policy::Granted;
 use outrigger_sandbox::Sandbox;
@@ -239,25 +240,12 @@ impl Engine {
         events: Vec<Event>,
         state: &State,
     ) -> Result<(), Error> {
-        let title = title(&events);
-        self.append_titled(session, after, at_ms, events, state, title).await
-    }
-
-    /// The same, with what the session is about from now on.
-    pub(crate) async fn append_titled(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        at_ms: u64,
-        events: Vec<Event>,
-        state: &State,
-        title: Option<String>,
-    ) -> Result<(), Error> {
         let told = if self.feed().is_heard() { events.clone() } else { Vec::new() };
         // What rests may rest for days, and this process may end.
         let cover = if state.status() == "running" { Cover::Soon } else { Cover::Now };
         let status = Some(state.status().to_owned());
         let charge = self.charge(&events, state);
+        let title = title(&events);
         let summary = Summary { title, status, cover, charge };
         let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
@@ -283,15 +271,31 @@ impl Engine {
     }
 }
 
-/// What a session is about: the first thing that a person says when it is opened.
+/// What a session is about: the first thing that a person says when it is opened, or
+/// what was said last in the one that it is a fork of.
 fn title(events: &[Event]) -> Option<String> {
     let opened = matches!(events.first(), Some(Event::Opened(_)));
     let said = |event: &Event| match event {
-        Event::Said(message) if matches!(message.author, Author::Person(_)) => {
-            let line = message.text.lines().next().unwrap_or_default();
-            Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
+        Event::Said(message) => headline(message),
+        Event::Forked { cut, .. } => {
+            Some(format!("{} (fork)", last_said(&cut.conversation).unwrap_or_default()))
         }
         _ => None,
     };
     if opened { events.iter().find_map(said) } else { None }
+}
+
+/// What a person said last, as a title.
+pub(crate) fn last_said(conversation: &[Item]) -> Option<String> {
+    conversation.iter().rev().find_map(|item| match item {
+        Item::Message(message) => headline(message),
+        Item::Reply(_) | Item::Result(_) | Item::Summary(_) | Item::Notice(_) => None,
+    })
+}
+
+/// The first line of what a person said.
+fn headline(message: &Message) -> Option<String> {
+    let Author::Person(_) = message.author else { return None };
+    let line = message.text.lines().next().unwrap_or_default();
+    Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
 }

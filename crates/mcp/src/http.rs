@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use outrigger_sandbox::Sandbox;
 use outrigger_tools::outside::{Answered, Calling, Described, Fault, Outside};
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{redirect, retry};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -32,7 +31,7 @@ pub enum Error {
     Header(String),
     /// No client can be made here.
     #[error("no HTTP client can be made")]
-    Client(#[source] reqwest::Error),
+    Client(#[source] outrigger_model::HttpError),
 }
 
 /// A header of every request to a server. Its value is never printed.
@@ -62,24 +61,6 @@ impl fmt::Debug for Header {
     }
 }
 
-/// The client that all servers share.
-///
-/// # Errors
-/// [`Error::Client`].
-pub fn client() -> Result<reqwest::Client, Error> {
-    reqwest::Client::builder()
-        .user_agent(concat!("outrigger/", env!("CARGO_PKG_VERSION")))
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .referer(false)
-        .tcp_nodelay(true)
-        .connect_timeout(Duration::from_millis(limits::CONNECT_MS_MAX))
-        .pool_idle_timeout(Duration::from_millis(limits::POOL_IDLE_MS))
-        .build()
-        .map_err(Error::Client)
-}
-
 /// A server over HTTP. Connects at the first use, and keeps the connection.
 pub struct Http {
     client: reqwest::Client,
@@ -99,8 +80,8 @@ impl Http {
     /// The server at that address: `https`, or `http` on this very machine.
     ///
     /// # Errors
-    /// [`Error::Url`].
-    pub fn new(client: reqwest::Client, url: &str, headers: Vec<Header>) -> Result<Self, Error> {
+    /// [`Error::Url`], [`Error::Client`].
+    pub fn new(url: &str, headers: Vec<Header>) -> Result<Self, Error> {
         let parsed = reqwest::Url::parse(url).map_err(|_| Error::Url("is no URL"))?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(Error::Url("has a password in it; use `headers`"));
@@ -115,6 +96,8 @@ impl Http {
             }
             _ => return Err(Error::Url("is neither https nor http")),
         }
+        let connect = Duration::from_millis(limits::CONNECT_MS_MAX);
+        let client = outrigger_model::http(connect).map_err(Error::Client)?;
         Ok(Self { client, url: parsed.as_str().into(), headers, connection: Mutex::new(None) })
     }
 

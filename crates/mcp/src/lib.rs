@@ -16,5 +16,5 @@ mod http;
 pub mod limits;
 mod stdio;
 
-pub use http::{Error, Header, Http, client};
+pub use http::{Error, Header, Http};
 pub use stdio::Stdio;

@@ -19,8 +19,6 @@ pub const CALLS_MAX: usize = 16;
 pub const STREAM_RETRIES_MAX: usize = 2;
 /// Between these.
 pub const STREAM_RETRY_MS: u64 = 500;
-/// How long a connection that nobody uses is kept open.
-pub const POOL_IDLE_MS: u64 = 60_000;
 /// From the wish to end a connection until it is dropped.
 pub const CLOSE_MS_MAX: u64 = 1_000;
 /// All that a program writes to its standard output while it is asked once.

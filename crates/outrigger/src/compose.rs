@@ -17,7 +17,7 @@ use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::paths::Paths;
-use crate::{outside, rules};
+use crate::{models, outside, rules};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -160,6 +160,17 @@ pub(crate) fn engine(
         feed: Feed::default(),
     });
     Ok(engine.with_accounts(config.usual()))
+}
+
+/// An engine that asks no model, and reaches the sandboxes.
+pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
+    let backends = backends(paths, config).await?;
+    engine(config, store, &models::unasked()?, &backends)
+}
+
+/// An engine that only reads and writes journals: no model, no sandbox.
+pub(crate) fn clerk(config: &Config, store: &Store) -> Outcome<Engine> {
+    engine(config, store, &models::unasked()?, &Backends::new())
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

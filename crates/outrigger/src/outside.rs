@@ -25,17 +25,12 @@ pub(crate) use pins::{Pin, Pins, Text, change, read};
 /// The ways to all servers that are configured. One whose key is missing is a server that
 /// can't be asked; the session goes on without it.
 pub(crate) fn servers(config: &Config) -> Outcome<BTreeMap<String, OutsideServer>> {
-    if config.tools.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let client = outrigger_mcp::client();
-    let client = client.map_err(|error| Failure::from_error(Kind::Usage, &error))?;
     let mut servers = BTreeMap::new();
     for server in config.tools.values() {
         let port: Arc<dyn Outside> = match (&server.way, headers(server)?) {
             (Way::Program { command, .. }, _) => Arc::new(Stdio::new(command.clone())),
             (Way::Url(url), Ok(headers)) => {
-                let http = Http::new(client.clone(), url, headers);
+                let http = Http::new(url, headers);
                 Arc::new(http.map_err(|error| named(server, &error))?)
             }
             (Way::Url(_), Err(detail)) => Arc::new(Unasked { detail }),

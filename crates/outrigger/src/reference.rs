@@ -22,9 +22,9 @@ const NOTE: &str =
 fn configuration() -> String {
     let mut page = format!("{NOTE}\n\n{}", include_str!("reference/configuration.md"));
     for table in TABLES {
-        write!(page, "\n## `[{}]`: {}\n\n", table.header(), table.about).unwrap();
+        write!(page, "\n## `[{}]`: {}\n\n", table.header, table.about).unwrap();
         page.push_str("| key | type | default | what it does |\n|---|---|---|---|\n");
-        for Key { name, kind, default, about, instead } in table.keys {
+        for Key { name, kind, default, about, instead, .. } in table.keys {
             let default = default();
             let instead = match *instead {
                 "" => String::new(),
@@ -42,7 +42,7 @@ fn example() -> String {
     let mut text = String::new();
     for (index, table) in TABLES.iter().enumerate() {
         let gap = if index > 0 { "\n" } else { "" };
-        writeln!(text, "{gap}[{}]", table.header()).unwrap();
+        writeln!(text, "{gap}[{}]", table.header).unwrap();
         for key in table.keys {
             // A server is either at an address or a program.
             let program = table.name == "tools" && ["command", "sandbox"].contains(&key.name);
@@ -114,7 +114,7 @@ fn every_key_of_the_files_is_documented_and_no_other() {
     assert_eq!(tables, allowed("nothing = 1"));
     for table in TABLES {
         let keys: Vec<_> = table.keys.iter().map(|key| key.name.to_owned()).collect();
-        let wrong = format!("[{}]\n\"\" = 1", table.header());
+        let wrong = format!("[{}]\n\"\" = 1", table.header);
         let allowed = match toml::from_str::<File>(&wrong).unwrap_err().message() {
             // Two names are joined by a word.
             said if said.contains(" or `") => {
@@ -161,7 +161,7 @@ fn numbers_outside_their_documented_range_are_refused() {
             for (value, fits) in
                 [(least, true), (most, true), (least - 1, false), (most + 1, false)]
             {
-                let text = format!("[{}]\n{} = {value}", table.header(), key.name);
+                let text = format!("[{}]\n{} = {value}", table.header, key.name);
                 assert_eq!(toml::from_str::<File>(&text).is_ok(), fits, "{text}");
             }
         }

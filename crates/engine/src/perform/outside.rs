@@ -32,10 +32,7 @@ impl Engine {
             return None;
         };
         let tool = live.state.tool(&call.tool)?.outside.clone()?;
-        let arguments = match genuine.arguments.trim() {
-            "" => "{}".to_owned(),
-            text => text.to_owned(),
-        };
+        let arguments = genuine.given().to_owned();
         let berth = place.as_ref().map(|place| {
             let berth = self.berth(&live.session, &live.state, &place.sandbox);
             (place.clone(), berth.map_err(|error| error.to_string()))

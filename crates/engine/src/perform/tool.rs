@@ -27,10 +27,7 @@ impl Engine {
         let genuine = live.state.call(call)?;
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
         let place = place.clone()?;
-        let arguments = match genuine.arguments.trim() {
-            "" => "{}".to_owned(),
-            text => text.to_owned(),
-        };
+        let arguments = genuine.given().to_owned();
         let attempt = Attempt {
             tool: live.state.tool(&call.tool)?.built_in().to_owned(),
             arguments,

@@ -7,7 +7,7 @@ use outrigger_tools::outside::{Answered, Block, Calling, Fault, Outside};
 use crate::server::{Nature, Server, Way};
 
 pub(crate) fn http(url: &str, headers: Vec<Header>) -> Http {
-    Http::new(outrigger_mcp::client().unwrap(), url, headers).unwrap()
+    Http::new(url, headers).unwrap()
 }
 
 /// Calls a tool as its server describes it now.
@@ -115,7 +115,6 @@ async fn a_tool_that_is_described_otherwise_is_not_called() {
 
 #[test]
 fn an_address_that_leaks_is_refused() {
-    let client = outrigger_mcp::client().unwrap();
     let mut said = String::new();
     for url in [
         "http://example.com/mcp",
@@ -125,7 +124,7 @@ fn an_address_that_leaks_is_refused() {
         "mcp",
         "unix:/run/x",
     ] {
-        said += &format!("{url}: {}\n", Http::new(client.clone(), url, vec![]).unwrap_err());
+        said += &format!("{url}: {}\n", Http::new(url, vec![]).unwrap_err());
     }
     expect_test::expect![[r#"
         http://example.com/mcp: the address is not encrypted: only this machine is spoken to so

@@ -1,7 +1,5 @@
 //! Whole calls against a fake provider that is not ours: `@copilotkit/aimock`,
 //! which speaks all three wires and can misbehave on each.
-//!
-//! It is installed with `npm` into the target directory, without its scripts.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,8 +11,7 @@ use outrigger_agent::{Item, ModelFault, Reply, Status, Stop};
 use outrigger_model::{Api, Error, Patience, Purpose};
 
 use crate::kit::{Recorder, ask, client_of, endpoint, hasty, result, says};
-
-const PACKAGE: &str = "@copilotkit/aimock@1.43.0";
+use crate::npm;
 
 const FIXTURES: &str = r#"{ "fixtures": [
   { "match": { "userMessage": "greet", "hasToolResult": false },
@@ -51,25 +48,7 @@ struct Aimock {
 /// The program, installed if it is not there.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aimock-1.43.0");
-        let program = home.join("node_modules/@copilotkit/aimock/dist/cli.js");
-        std::fs::create_dir_all(&home).unwrap();
-        // Each test may be a process of its own: one installs, the others wait for it.
-        let lock = std::fs::File::create(home.join("lock")).unwrap();
-        lock.lock().unwrap();
-        if !home.join("whole").exists() {
-            let npm = Command::new("npm")
-                .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"])
-                .args([home.as_os_str(), PACKAGE.as_ref()])
-                .output()
-                .expect("this test needs `npm`, to install @copilotkit/aimock");
-            let said = String::from_utf8_lossy(&npm.stderr);
-            assert!(npm.status.success(), "npm cannot install {PACKAGE}: {said}");
-            std::fs::write(home.join("whole"), "").unwrap();
-        }
-        program
-    })
+    PROGRAM.get_or_init(|| npm::installed("@copilotkit/aimock", "1.43.0", "dist/cli.js"))
 }
 
 impl Aimock {

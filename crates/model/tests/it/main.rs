@@ -8,5 +8,6 @@ mod bodies;
 mod fake;
 mod faults;
 mod kit;
+mod npm;
 mod roundtrip;
 mod scripted;

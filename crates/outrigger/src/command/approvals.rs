@@ -15,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::waiting::Waiting;
-use crate::{limits, models, repository, session};
+use crate::{limits, repository, session};
 
 pub(crate) async fn inbox(paths: &Paths, id: Option<&str>, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
@@ -83,8 +83,7 @@ impl Change {
             return Ok(None);
         }
         let config = Config::of_files(paths.configs())?;
-        let backends = compose::backends(paths, &config).await?;
-        let engine = compose::engine(&config, store, &models::unasked()?, &backends)?;
+        let engine = compose::caretaker(paths, &config, store).await?;
         let preview = engine.preview(&waiting.session, &waiting.state, waiting.effect).await;
         // It may have been cold, and goes on waiting.
         drop(engine.rest(&waiting.session).await);
@@ -182,7 +181,7 @@ async fn answered(
     (later, output): (bool, Output),
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
-    let engine = compose::engine(&config, store, &models::unasked()?, &compose::Backends::new())?;
+    let engine = compose::clerk(&config, store)?;
     let given = Answering {
         effect: waiting.effect,
         by: session::WHO.to_owned(),

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, amounts};
-use crate::{limits, models, session};
+use crate::{limits, session};
 
 pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
     let output = asked.output();
@@ -81,8 +81,7 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
     let stopped = Stopped { by: session::WHO.to_owned(), reason, at_ms: now_ms() };
     store.accounts.set_terms(&account, Change::Stop(stopped)).await?;
     let running = running(&store, &account).await?;
-    let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
+    let engine = compose::caretaker(paths, &config, &store).await?;
     let stopping = running.iter().map(|session| interrupt(paths, &store, &engine, session));
     let stopped = futures_util::future::join_all(stopping).await;
     let mut left = Vec::new();
@@ -211,7 +210,7 @@ fn bars(title: &str, spent: Amounts, reserved: Amounts, limit: Limit, soft: Limi
 }
 
 async fn recount(config: &Config, store: &Store) -> Outcome {
-    let engine = compose::engine(config, store, &models::unasked()?, &compose::Backends::new())?;
+    let engine = compose::clerk(config, store)?;
     let mut sessions = Vec::new();
     session::walk(&*store.journal, |row| {
         sessions.push(row.session);

@@ -11,15 +11,14 @@ use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
+use crate::session;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{models, session};
 
 /// An engine that asks no model.
 async fn engine(paths: &Paths) -> Outcome<(Store, Engine)> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
-    let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
+    let engine = compose::caretaker(paths, &config, &store).await?;
     Ok((store, engine))
 }
 

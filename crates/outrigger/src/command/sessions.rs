@@ -140,7 +140,7 @@ pub(crate) async fn go_on(
     let session = session::find(&*store.journal, name).await?.session;
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
-            More::Said(text) => steer(paths, &config, &store, &session, text, output).await,
+            More::Said(text) => steer(&config, &store, &session, text, output).await,
             More::Limits(_) => Err(session::held(&session)),
         };
     };
@@ -181,15 +181,13 @@ fn message(text: String) -> Message {
 /// Says something in a turn that another process drives: it is heard before the model
 /// is asked again.
 async fn steer(
-    paths: &Paths,
     config: &Config,
     store: &Store,
     session: &SessionId,
     text: String,
     output: Output,
 ) -> Outcome<u8> {
-    let backends = compose::backends(paths, config).await?;
-    let engine = compose::engine(config, store, &models::unasked()?, &backends)?;
+    let engine = compose::clerk(config, store)?;
     engine.say(session, message(text)).await?;
     let told = format!("● said; another process drives session {session}, and its model hears it");
     Screen::new(output).note(Tone::Good, told);
@@ -230,8 +228,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
-    let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &models::unasked()?, &backends)?;
+    let engine = compose::caretaker(paths, &config, &store).await?;
     engine.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;

@@ -1,7 +1,7 @@
 //! The isolation as a whole: a secret of the harness is nowhere in the sandbox, in
 //! what it wrote, in the journal, or in what was printed.
 
-use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
+use crate::support::{OUTRIGGER, Ran, Turn, World, parent_of, processes, shell};
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
@@ -219,9 +219,8 @@ fn spawner_and_guest_never_had_the_secret() {
     // Its sandbox went cold with the turn; the guest of its next life is looked at.
     looked.world.beside(&looked.world.session(), &["true"]);
     let spawner = looked.world.spawner().expect("a spawner of this world");
-    let children = format!("/proc/{spawner}/task/{spawner}/children");
-    let children = fs::read_to_string(children).unwrap();
-    let guest: u32 = children.split_whitespace().next().expect("a guest").parse().unwrap();
+    let mut processes = processes().into_iter();
+    let guest = processes.find(|pid| parent_of(*pid) == Some(spawner)).expect("a guest");
     for pid in [spawner, guest] {
         match fs::read(format!("/proc/{pid}/environ")) {
             Ok(environ) => assert_eq!(environ, b"", "{pid}"),

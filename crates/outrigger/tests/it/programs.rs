@@ -163,8 +163,8 @@ fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
 #[test]
 fn a_program_of_others_is_called() {
     let program = installed::program();
-    let home = program.ancestors().find(|it| it.ends_with("everything-2026.8.31")).unwrap();
-    let more = format!("read_only = [{:?}]", home.display().to_string());
+    let modules = program.ancestors().find(|it| it.ends_with("node_modules")).unwrap();
+    let more = format!("read_only = [{:?}]", modules.display().to_string());
     let program = program.display().to_string();
     let turns = [Turn(&[("mcp__ours__echo", json!({ "message": "café" }))])];
     let home = Home::new(&["node", &program, "stdio"], &more, &turns);

@@ -1,6 +1,6 @@
 //! `sessions`: looking at them, going on with them, ending them.
 
-use crate::support::{Running, Turn, World, is_alive, processes, shell, until};
+use crate::support::{Running, Turn, World, is_alive, parent_of, processes, shell, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,12 +46,8 @@ impl World {
     /// Processes of this world's sandboxes, but for their guests: those of its spawner's tree.
     fn commands(&self) -> Vec<u32> {
         let Some(spawner) = self.spawner() else { return Vec::new() };
-        let parent = |pid: u32| -> Option<u32> {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
-        };
         let parents: BTreeMap<u32, u32> =
-            processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+            processes().into_iter().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
         let depth = |pid: u32| {
             let mut line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
             line.position(|pid| pid == spawner)

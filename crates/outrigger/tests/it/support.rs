@@ -167,10 +167,14 @@ impl World {
     pub(crate) fn spawner(&self) -> Option<u32> {
         let state = self.data().join("native");
         let wanted = [b"native-spawner", state.as_os_str().as_encoded_bytes()].join(&0);
-        processes().into_iter().find(|pid| {
+        let is_named_so = |pid: u32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.windows(wanted.len()).any(|window| window == wanted)
-        })
+        };
+        // What it forks is named like it until it executes something else, and may have
+        // a lower number: they begin again after the highest.
+        let mut found = processes().into_iter().filter(|pid| is_named_so(*pid));
+        found.find(|pid| !parent_of(*pid).is_some_and(is_named_so))
     }
 
     /// Ends the spawner with its guests. It ends when its socket is gone, and looks
@@ -196,6 +200,12 @@ impl Drop for World {
 pub(crate) fn processes() -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The process that started another, while that one is there.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 /// Whether a process runs: one that has ended and was not waited for does not.

@@ -165,26 +165,38 @@ pub(crate) async fn files(sandbox: &dyn Sandbox, op: FileOp) -> Result<FileReply
 /// The process that holds the lock of a state directory.
 pub(crate) fn spawner_of(state: &Path) -> i32 {
     let wanted = state.join("state");
-    let pids = std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_spawner = |pid: &i32| {
+    let is_named_so = |pid: i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
         words.next().is_some_and(|program| program.ends_with(b"spawner"))
             && words.next() == Some(std::os::unix::ffi::OsStrExt::as_bytes(wanted.as_os_str()))
     };
-    pids.into_iter().find(is_spawner).expect("a spawner of this state directory")
+    // What it forks is named like it until it executes something else, and may have a
+    // lower number: they begin again after the highest.
+    let mut found = processes().into_iter().filter(|(pid, _)| is_named_so(*pid));
+    let (pid, _) =
+        found.find(|(_, parent)| !is_named_so(*parent)).expect("a spawner of this state directory");
+    pid
 }
 
 /// The processes that a spawner started, as the host sees them.
 pub(crate) fn children_of(state: &Path) -> Vec<rustix::process::Pid> {
     let spawner = spawner_of(state);
-    let children =
-        std::fs::read_to_string(format!("/proc/{spawner}/task/{spawner}/children")).unwrap();
-    let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
-    pids.map(|pid| rustix::process::Pid::from_raw(pid).unwrap()).collect()
+    let children = processes().into_iter().filter(|(_, parent)| *parent == spawner);
+    children.map(|(pid, _)| rustix::process::Pid::from_raw(pid).unwrap()).collect()
+}
+
+/// The number of each process of this machine and that of its parent. Not by
+/// `/proc/PID/task/TID/children`, which may leave out some while others end, see proc(5).
+fn processes() -> Vec<(i32, i32)> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(") ")?;
+        Some((pid, rest.split(' ').nth(1)?.parse().ok()?))
+    })
+    .collect()
 }
 
 /// The only guest of a state directory, as the host sees it.
