@@ -72,5 +72,9 @@ pub(crate) const SERVER_NAME_CHARS_MAX: usize = 24;
 pub(crate) const SERVERS_MAX: usize = 32;
 /// From the start of a call of a tool outside to giving up.
 pub(crate) const OUTSIDE_MS_DEFAULT: u64 = 60_000;
+/// The name of an agent.
+pub(crate) const AGENT_NAME_CHARS_MAX: usize = 32;
+/// How many agents deep subagents start others.
+pub(crate) const SUBAGENTS_DEEP_DEFAULT: u64 = 1;
 /// A checkpoint or a key that is read from a file.
 pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;
