@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     Approvals, Author, Item, Limit, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId, Spec,
-    State, TurnLimits, Workspace,
+    State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
 use outrigger_policy::RuleSet;
@@ -34,6 +34,8 @@ pub(crate) struct World {
     pub(crate) care: Care,
     pub(crate) sandboxes: Vec<(SandboxSpec, Spy)>,
     pub(crate) rules: RuleSet,
+    /// What sessions have beside our own.
+    tools: Vec<ToolSpec>,
     clock: Arc<VirtualClock>,
     workspace: Workspace,
 }
@@ -64,7 +66,14 @@ impl World {
         let sandboxes = vec![(asked("work", scope), spy.clone())];
         let clock = Arc::new(VirtualClock(Instant::now()));
         let rules = RuleSet::local_default();
-        Self { journal, spy, care: Care::default(), sandboxes, clock, workspace, rules }
+        let tools = Vec::new();
+        Self { journal, spy, care: Care::default(), sandboxes, tools, clock, workspace, rules }
+    }
+
+    /// The same, with these tools beside our own.
+    pub(crate) fn having(mut self, tools: &[ToolSpec]) -> Self {
+        self.tools.extend_from_slice(tools);
+        self
     }
 
     pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
@@ -89,6 +98,7 @@ impl World {
         let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
         let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
         tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+        tools.extend(self.tools.iter().cloned());
         Spec {
             principal: "person:test".to_owned(),
             model: ModelSpec {
