@@ -81,6 +81,7 @@ fn outside() -> ToolSpec {
         declared: Declared::ReadOnly,
         concurrency: Concurrency::Exclusive,
         sandbox: Some("work"),
+        timeout_ms: 60_000,
     };
     offer.spec().unwrap()
 }
