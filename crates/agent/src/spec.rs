@@ -111,7 +111,7 @@ pub struct ToolSpec {
 /// How long a call may take until it is killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
-    /// The argument in which the model says it, in milliseconds.
+    /// The argument in which the model says it, in milliseconds; empty if none does.
     pub argument: String,
     /// What holds where it says nothing, in milliseconds.
     pub usual_ms: u64,

@@ -53,7 +53,8 @@ impl State {
         };
         let arguments = self.call(call).map_or("", |call| call.arguments.as_str());
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let asked = arguments.get(&deadline.argument).and_then(Value::as_u64);
+        let named = Some(&deadline.argument).filter(|name| !name.is_empty());
+        let asked = named.and_then(|name| arguments.get(name)).and_then(Value::as_u64);
         let wall_ms = asked.unwrap_or(deadline.usual_ms).min(deadline.most_ms);
         let wall_ms = wall_ms.saturating_add(limits::KILL_MS);
         let cpu_ms = wall_ms.saturating_mul(u64::from(deadline.cpu_millis)).div_ceil(1_000);

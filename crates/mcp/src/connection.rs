@@ -1,8 +1,7 @@
 //! A connection to a server: what it says of its tools, and calls that hold it to that.
 
 use outrigger_agent::Digest;
-use outrigger_tools::limits::OUTSIDE_TOOLS_MAX;
-use outrigger_tools::outside::{Answered, Calling, Described, Fault};
+use outrigger_tools::outside::{Answered, Calling, Fault, Listed};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, Implementation,
     ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion, RequestMetaObject,
@@ -21,9 +20,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-use crate::answer::{answered, described};
+use crate::answer::answered;
+use crate::bounded::Bounded;
 use crate::fault::{self, Unanswered};
 use crate::limits;
+use crate::listing::Listing;
 
 /// Under this name a server finds the key by which it can know a call again.
 pub(crate) const KEY: &str = "outrigger/idempotency-key";
@@ -50,7 +51,7 @@ impl ClientHandler for Quiet {
 /// What a server said of its tools.
 #[derive(Debug)]
 struct Known {
-    tools: Vec<Described>,
+    listed: Listed,
     digests: BTreeMap<String, Digest>,
     since: Instant,
 }
@@ -76,7 +77,7 @@ impl Connection {
             legacy_version: None,
         };
         let patience = Duration::from_millis(limits::CONNECT_MS_MAX);
-        let serving = quiet.serve_with_lifecycle(transport, lifecycle);
+        let serving = quiet.serve_with_lifecycle(Bounded::new(transport), lifecycle);
         let served: Result<Result<_, ClientInitializeError>, _> =
             tokio::time::timeout(patience, serving).await;
         match served {
@@ -91,8 +92,8 @@ impl Connection {
     }
 
     /// Its tools, asked for again if what is known of them is old.
-    pub(crate) async fn tools(&self) -> Result<Vec<Described>, Fault> {
-        Ok(self.known().await?.tools.clone())
+    pub(crate) async fn tools(&self) -> Result<Listed, Fault> {
+        Ok(self.known().await?.listed.clone())
     }
 
     async fn known(&self) -> Result<Arc<Known>, Fault> {
@@ -104,18 +105,18 @@ impl Connection {
         }
         let patience = Duration::from_millis(limits::LIST_MS_MAX);
         let listed = tokio::time::timeout(patience, self.list()).await;
-        let tools = listed.unwrap_or_else(|_| Err(fault::too_slow("listing its tools", patience)));
-        let tools = tools.inspect_err(|_| self.stale.store(true, Ordering::SeqCst))?;
-        let digests = tools.iter().map(|tool| (tool.tool.clone(), tool.digest())).collect();
-        let now = Arc::new(Known { tools, digests, since: Instant::now() });
+        let listed = listed.unwrap_or_else(|_| Err(fault::too_slow("listing its tools", patience)));
+        let listed = listed.inspect_err(|_| self.stale.store(true, Ordering::SeqCst))?;
+        let digests = listed.tools.iter().map(|tool| (tool.tool.clone(), tool.digest()));
+        let digests = digests.collect();
+        let now = Arc::new(Known { listed, digests, since: Instant::now() });
         *known = Some(Arc::clone(&now));
         Ok(now)
     }
 
-    /// Page by page. Of two tools of one name the first counts.
-    async fn list(&self) -> Result<Vec<Described>, Fault> {
-        let mut tools: Vec<Described> = Vec::new();
-        let mut cursor = None;
+    /// Page by page.
+    async fn list(&self) -> Result<Listed, Fault> {
+        let (mut listing, mut cursor) = (Listing::default(), None);
         for _ in 0..limits::PAGES_MAX {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
@@ -126,24 +127,10 @@ impl Connection {
             else {
                 return Err(fault::of_listing(&ServiceError::UnexpectedResponse));
             };
-            for tool in &page.tools {
-                if !tools.iter().any(|known| known.tool == *tool.name) {
-                    tools.push(described(tool));
-                }
-            }
-            let said = |tool: &Described| tool.description.len() + tool.schema.as_str().len();
-            if tools.iter().map(said).sum::<usize>() > limits::LIST_BYTES_MAX {
-                let max = limits::LIST_BYTES_MAX;
-                let detail = format!("the server says more than {max} bytes of its tools");
-                return Err(Fault::NotAsked { detail });
-            }
-            if tools.len() > OUTSIDE_TOOLS_MAX {
-                let detail = format!("the server has more than {OUTSIDE_TOOLS_MAX} tools");
-                return Err(Fault::NotAsked { detail });
-            }
+            listing.add(&page.tools)?;
             cursor = page.next_cursor;
             if cursor.is_none() {
-                return Ok(tools);
+                return Ok(listing.whole());
             }
         }
         let detail =
@@ -151,8 +138,13 @@ impl Connection {
         Err(Fault::NotAsked { detail })
     }
 
-    /// Calls a tool, if the server still describes it as it has to.
-    pub(crate) async fn call(&self, call: &Calling<'_>) -> Result<Answered, Unanswered> {
+    /// Calls a tool, if the server still describes it as it has to. `sent` is set before the
+    /// server can hear of the call: while it is not, nothing can have happened.
+    pub(crate) async fn call(
+        &self,
+        call: &Calling<'_>,
+        sent: &AtomicBool,
+    ) -> Result<Answered, Unanswered> {
         let begun = Instant::now();
         let known = self.known().await.map_err(Unanswered::Fault)?;
         let now = known.digests.get(call.tool);
@@ -171,6 +163,7 @@ impl Connection {
         let options = PeerRequestOptions::with_timeout(left).with_meta(meta);
         let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        sent.store(true, Ordering::SeqCst);
         let asked = async {
             let handle = self.service.send_request_with_option(request, options).await?;
             handle.await_response().await

@@ -28,7 +28,7 @@ pub(crate) fn of_call(error: ServiceError, timeout_ms: u64) -> Unanswered {
             let text = format!("The server refused: {} (code {})", error.message, error.code.0);
             Unanswered::Refused(Answered { blocks: vec![Block::Text(text)], failed: true })
         }
-        ServiceError::Timeout { .. } => may_have(&format!("no answer within {timeout_ms} ms")),
+        ServiceError::Timeout { .. } => Unanswered::Fault(late(true, timeout_ms)),
         ServiceError::TransportSend(error) => match sent(&error) {
             Sent::Never(detail) => Unanswered::Fault(Fault::NotAsked { detail }),
             Sent::Forgotten => Unanswered::Forgotten,
@@ -73,6 +73,16 @@ pub(crate) fn of_listing(error: &ServiceError) -> Fault {
         _ => "the server's list of tools is none".to_owned(),
     };
     Fault::NotAsked { detail }
+}
+
+/// Of a call that has no answer in its time; whether it was sent tells what that means.
+pub(crate) fn late(sent: bool, timeout_ms: u64) -> Fault {
+    if sent {
+        Fault::MayHaveHappened { detail: format!("no answer within {timeout_ms} ms") }
+    } else {
+        let detail = format!("the server could not be asked within {timeout_ms} ms");
+        Fault::NotAsked { detail }
+    }
 }
 
 pub(crate) fn too_slow(what: &str, waited: Duration) -> Fault {

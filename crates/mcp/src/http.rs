@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use outrigger_sandbox::Sandbox;
-use outrigger_tools::outside::{Answered, Calling, Described, Fault, Outside};
+use outrigger_tools::outside::{Answered, Calling, Fault, Listed, Outside};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
@@ -13,11 +13,12 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
 use crate::connection::Connection;
-use crate::fault::Unanswered;
+use crate::fault::{self, Unanswered};
 use crate::limits;
 
 /// What is wrong with the configuration of a server.
@@ -139,7 +140,7 @@ impl Http {
 
 #[async_trait]
 impl Outside for Http {
-    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault> {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
         let connection = self.connection().await?;
         let listed = connection.tools().await;
         if listed.is_err() {
@@ -149,9 +150,25 @@ impl Outside for Http {
     }
 
     async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
+        let sent = AtomicBool::new(false);
+        let all = Duration::from_millis(call.timeout_ms.saturating_add(limits::CLOSE_MS_MAX));
+        match tokio::time::timeout(all, self.attempts(call, &sent)).await {
+            Ok(done) => done,
+            Err(_) => {
+                self.forget_any();
+                Err(fault::late(sent.load(Ordering::SeqCst), call.timeout_ms))
+            }
+        }
+    }
+}
+
+impl Http {
+    /// At most twice: what the server says that it did not do is tried over a new connection.
+    async fn attempts(&self, call: &Calling<'_>, sent: &AtomicBool) -> Result<Answered, Fault> {
         for _ in 0..2 {
+            sent.store(false, Ordering::SeqCst);
             let connection = self.connection().await?;
-            match connection.call(call).await {
+            match connection.call(call, sent).await {
                 Ok(answered) | Err(Unanswered::Refused(answered)) => return Ok(answered),
                 // It did nothing, by the protocol: once more, over a new connection.
                 Err(Unanswered::Forgotten) => self.forget(&connection).await,
@@ -165,5 +182,12 @@ impl Outside for Http {
         }
         let detail = "the server forgets every connection at once".to_owned();
         Err(Fault::NotAsked { detail })
+    }
+
+    /// The next use connects anew, unless somebody is connecting just now.
+    fn forget_any(&self) {
+        if let Ok(mut held) = self.connection.try_lock() {
+            *held = None;
+        }
     }
 }

@@ -10,10 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod bounded;
 mod connection;
 mod fault;
 mod http;
 pub mod limits;
+mod listing;
 mod stdio;
 
 pub use http::{Error, Header, Http};

@@ -15,6 +15,9 @@ pub const LIST_BYTES_MAX: usize = 4 << 20;
 pub const EVENT_BYTES_MAX: usize = 4 << 20;
 /// Calls of one server under way at once.
 pub const CALLS_MAX: usize = 16;
+/// Requests of a server that wait for their answer to be sent. Whoever asks for more is
+/// hung up on.
+pub const OWED_MAX: usize = 64;
 /// Attempts at getting on with an answer whose stream broke.
 pub const STREAM_RETRIES_MAX: usize = 2;
 /// Between these.
@@ -23,6 +26,10 @@ pub const STREAM_RETRY_MS: u64 = 500;
 pub const CLOSE_MS_MAX: u64 = 1_000;
 /// All that a program writes to its standard output while it is asked once.
 pub const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+/// From the start of a program until the pipe by which it is written to is given up.
+pub const PIPE_MS_MAX: u64 = CONNECT_MS_MAX;
+/// What a person is shown of the last line that it writes to its standard error.
+pub const COMPLAINT_CHARS_MAX: usize = 200;
 /// What is kept of what it writes to its standard error.
 pub const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
 /// What is under way to or from a program at once.

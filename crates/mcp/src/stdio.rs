@@ -7,23 +7,26 @@
 
 use async_trait::async_trait;
 use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputSink, Sandbox};
-use outrigger_tools::outside::{Answered, Calling, Described, Fault, Outside};
+use outrigger_tools::outside::{Answered, Calling, Fault, Listed, Outside, clean};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::connection::Connection;
-use crate::fault::Unanswered;
+use crate::fault::{self, Unanswered};
 use crate::limits;
 
 /// Makes the pipe by which the program is written to, and becomes the program. It has both
 /// ends open, so that a writer that comes and goes does not end its input.
 const BEGIN: &str = r#"mkfifo -m 600 "$0" || exit 126; exec "$@" 0<>"$0""#;
 /// Writes to it what it gets, once it is there: a file of that name must not take its place.
-const FEED: &str = r#"while [ ! -p "$0" ]; do sleep 0.01; done; exec cat > "$0""#;
+/// Its second argument is how often it looks.
+const FEED: &str = r#"left=$1
+while [ ! -p "$0" ]; do [ "$((left -= 1))" -gt 0 ] || exit 1; sleep 0.01; done
+exec cat > "$0""#;
 
 /// A server that is a program.
 #[derive(Debug)]
@@ -44,7 +47,13 @@ impl Stdio {
         let exec =
             ExecId::new(id).map_err(|error| Fault::NotAsked { detail: error.to_string() })?;
         let sandbox = Arc::clone(sandbox);
-        Ok(Program { sandbox, exec, pipe: format!("/tmp/.mcp-{id}"), lasts_ms: ms })
+        Ok(Program {
+            sandbox,
+            exec,
+            pipe: format!("/tmp/.mcp-{id}"),
+            lasts_ms: ms,
+            fed: AtomicU64::new(0),
+        })
     }
 }
 
@@ -54,8 +63,18 @@ struct Program {
     exec: ExecId,
     /// The path of its input.
     pipe: String,
-    /// After that it is killed, whoever still waits.
+    /// Nobody waits for it longer.
     lasts_ms: u64,
+    /// How many writers were begun.
+    fed: AtomicU64,
+}
+
+/// What a program was not good for.
+struct Failed {
+    fault: Fault,
+    /// The last line of its standard error. Whoever runs the server wrote it: for people,
+    /// never for a model.
+    complaint: Option<String>,
 }
 
 impl Program {
@@ -64,7 +83,8 @@ impl Program {
         &self,
         command: &[String],
         with: impl FnOnce(Connection) -> F + Send,
-    ) -> Result<T, Fault>
+        late: impl FnOnce() -> Fault + Send,
+    ) -> Result<T, Failed>
     where
         F: Future<Output = Result<T, Fault>> + Send,
     {
@@ -81,6 +101,9 @@ impl Program {
                 AsyncRwTransport::new(read, write).with_max_line_length(limits::EVENT_BYTES_MAX);
             with(Connection::open(transport).await?).await
         };
+        let patience = Duration::from_millis(self.lasts_ms);
+        let talking =
+            async { tokio::time::timeout(patience, talking).await.unwrap_or_else(|_| Err(late())) };
         tokio::pin!(running, feeding, hearing, talking);
         let (mut ended, mut fed, mut heard_all) = (None, false, false);
         let done = loop {
@@ -94,6 +117,12 @@ impl Program {
         };
         let killing = async {
             drop(self.sandbox.kill(&self.exec).await);
+            // A writer to a program that never read waits for a reader that never comes.
+            if let Some(last) = self.fed.load(Ordering::SeqCst).checked_sub(1)
+                && let Some(writer) = self.writer(last)
+            {
+                drop(self.sandbox.kill(&writer).await);
+            }
             drop(self.clean().await);
         };
         // A sandbox that does not answer must not keep the answer back.
@@ -102,7 +131,10 @@ impl Program {
         if done.is_err() && ended.is_none() {
             ended = tokio::time::timeout(patience, &mut running).await.ok();
         }
-        done.map_err(|fault| explained(fault, ended.as_ref()))
+        done.map_err(|fault| Failed {
+            complaint: ended.as_ref().and_then(|it| complaint(&it.as_ref().ok()?.stderr)),
+            fault: explained(fault, ended.as_ref()),
+        })
     }
 
     async fn run(
@@ -113,7 +145,7 @@ impl Program {
         let words = ["sh", "-c", BEGIN, &self.pipe].map(str::to_owned).into_iter();
         let argv = words.chain(command.iter().cloned()).map(String::into_bytes).collect();
         let mut request = Execute::new(self.exec.clone(), Command::Argv(argv));
-        request.deadline_ms = self.lasts_ms.clamp(1, outrigger_sandbox::limits::DEADLINE_MS_MAX);
+        request.deadline_ms = self.deadline_ms();
         request.stdout_bytes_max = limits::PROGRAM_BYTES_MAX;
         request.stderr_bytes_max = limits::COMPLAINT_BYTES_MAX;
         let executed = self.sandbox.execute(request, &sink).await;
@@ -127,17 +159,29 @@ impl Program {
         let mut piece = vec![0; limits::PIPE_BYTES];
         for number in 0_u64.. {
             let Ok(length @ 1..) = from_us.read(&mut piece).await else { return };
-            let Ok(id) = ExecId::new(format!("{}.in{number}", self.exec)) else { return };
-            let argv = ["sh", "-c", FEED, &self.pipe].map(|word| word.as_bytes().to_vec());
+            let Some(id) = self.writer(number) else { return };
+            self.fed.store(number + 1, Ordering::SeqCst);
+            let looks = (limits::PIPE_MS_MAX / 10).to_string();
+            let argv = ["sh", "-c", FEED, &self.pipe, &looks].map(|word| word.as_bytes().to_vec());
             let mut request = Execute::new(id, Command::Argv(argv.into()));
             request.stdin = piece[..length].to_vec();
-            request.deadline_ms =
-                self.lasts_ms.clamp(1, outrigger_sandbox::limits::DEADLINE_MS_MAX);
+            request.deadline_ms = self.deadline_ms();
             let executed = self.sandbox.execute(request, &()).await;
             if !executed.is_ok_and(|executed| executed.exit_code() == Some(0)) {
                 return;
             }
         }
+    }
+
+    /// After that it is killed, whoever still waits: a moment after nobody does.
+    fn deadline_ms(&self) -> u64 {
+        let deadline = self.lasts_ms.saturating_add(limits::CLOSE_MS_MAX);
+        deadline.min(outrigger_sandbox::limits::DEADLINE_MS_MAX)
+    }
+
+    /// What writes the piece of that number.
+    fn writer(&self, number: u64) -> Option<ExecId> {
+        ExecId::new(format!("{}.in{number}", self.exec)).ok()
     }
 
     /// Leaves nothing behind in the sandbox.
@@ -181,6 +225,25 @@ async fn hear(
     drop(to_us.shutdown().await);
 }
 
+/// The last line of what a program complained of, made harmless.
+fn complaint(stderr: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(clean(line.trim(), limits::COMPLAINT_CHARS_MAX))
+}
+
+impl Failed {
+    /// As people are told it.
+    fn for_people(self) -> Fault {
+        match (self.fault, self.complaint) {
+            (Fault::NotAsked { detail }, Some(line)) => {
+                Fault::NotAsked { detail: format!("{detail}; it says: {line}") }
+            }
+            (fault, _) => fault,
+        }
+    }
+}
+
 /// A fault with what became of the program.
 fn explained(fault: Fault, ended: Option<&Result<Executed, outrigger_sandbox::Error>>) -> Fault {
     let how = match ended {
@@ -210,22 +273,24 @@ fn nowhere() -> Fault {
 
 #[async_trait]
 impl Outside for Stdio {
-    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault> {
+    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
         let sandbox = sandbox.ok_or_else(nowhere)?;
         let number = self.listed.fetch_add(1, Ordering::SeqCst);
         let patience = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
         let id = format!("mcp-list-{}-{number}", uuid::Uuid::new_v4().simple());
         let program = self.program(&id, sandbox, patience)?;
         let listing = |connection: Connection| async move { connection.tools().await };
-        program.during(&self.command, listing).await
+        let late = || fault::too_slow("listing its tools", Duration::from_millis(patience));
+        program.during(&self.command, listing, late).await.map_err(Failed::for_people)
     }
 
     async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault> {
         let sandbox = call.sandbox.ok_or_else(nowhere)?;
-        let patience = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX + call.timeout_ms;
-        let program = self.program(call.exec, sandbox, patience)?;
+        let program = self.program(call.exec, sandbox, call.timeout_ms)?;
+        let sent = &AtomicBool::new(false);
+        let late = || fault::late(sent.load(Ordering::SeqCst), call.timeout_ms);
         let calling = |connection: Connection| async move {
-            match connection.call(call).await {
+            match connection.call(call, sent).await {
                 Ok(answered) | Err(Unanswered::Refused(answered)) => Ok(answered),
                 Err(Unanswered::Fault(fault)) => Err(fault),
                 Err(Unanswered::Forgotten) => {
@@ -233,6 +298,6 @@ impl Outside for Stdio {
                 }
             }
         };
-        program.during(&self.command, calling).await
+        program.during(&self.command, calling, late).await.map_err(|failed| failed.fault)
     }
 }

@@ -1,4 +1,5 @@
-//! Puts the parts together. The only place that reads keys and names implementations.
+//! Puts the parts together: the only place that names implementations of the store and of
+//! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
 
 use outrigger_agent::ModelSpec;
 use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
@@ -16,8 +17,9 @@ use std::sync::Arc;
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
+use crate::outside::Servers;
 use crate::paths::Paths;
-use crate::{models, outside, rules};
+use crate::{models, rules};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -143,6 +145,7 @@ pub(crate) fn engine(
     store: &Store,
     opened: &Opened,
     backends: &Backends,
+    servers: Servers,
 ) -> Outcome<Engine> {
     let site = |sandbox: &Sandbox| {
         let backend = Arc::clone(backends.get(&sandbox.backend)?);
@@ -154,7 +157,7 @@ pub(crate) fn engine(
         blobs: Arc::clone(&store.blobs),
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
-        outside: outside::servers(config)?,
+        outside: servers,
         rules: Arc::new(rules::load(&config.policy)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
@@ -162,15 +165,15 @@ pub(crate) fn engine(
     Ok(engine.with_accounts(config.usual()))
 }
 
-/// An engine that asks no model, and reaches the sandboxes.
+/// An engine that asks no model and calls no server, and reaches the sandboxes.
 pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
     let backends = backends(paths, config).await?;
-    engine(config, store, &models::unasked()?, &backends)
+    engine(config, store, &models::unasked()?, &backends, Servers::new())
 }
 
-/// An engine that only reads and writes journals: no model, no sandbox.
+/// An engine that only reads and writes journals: no model, no sandbox, no server.
 pub(crate) fn clerk(config: &Config, store: &Store) -> Outcome<Engine> {
-    engine(config, store, &models::unasked()?, &Backends::new())
+    engine(config, store, &models::unasked()?, &Backends::new(), Servers::new())
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

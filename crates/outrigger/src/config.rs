@@ -14,7 +14,7 @@ mod tools;
 use outrigger_engine::Usual;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +74,9 @@ pub(crate) struct LimitsFile {
 pub(crate) struct Notify {
     pub(crate) command: Vec<String>,
     pub(crate) webhook: Option<String>,
+    /// The variables that hold keys, which are nobody's whom we start.
+    #[serde(skip)]
+    pub(crate) keys: BTreeSet<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -154,6 +157,7 @@ impl Config {
         }
         self::tools::check(&config.tools, &config.sandboxes)?;
         config.model.overlay(ModelFile::flags(flags));
+        config.notify.keys = config.key_variables();
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
         config.tokens_max =
             more.max_tokens.or(config.budget.limit.tokens).unwrap_or(config.tokens_max);
@@ -199,6 +203,16 @@ impl Config {
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
     }
 
+    /// The variables in which keys are looked for.
+    fn key_variables(&self) -> BTreeSet<String> {
+        let usual = Provider::KEY_VARIABLES.map(str::to_owned).into_iter();
+        let of_server = |server: &Server| {
+            server.token_env.iter().chain(server.headers_env.values()).cloned().collect()
+        };
+        let of_servers = self.tools.values().flat_map::<Vec<_>, _>(of_server);
+        usual.chain(self.model.api_key_env.clone()).chain(of_servers).collect()
+    }
+
     /// What holds for accounts of which nothing was set.
     pub(crate) fn usual(&self) -> Usual {
         let (organisation, user) = (self.budget.organisation.clone(), self.budget.user.clone());
@@ -220,7 +234,7 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
+        let mut config = Self {
             model: ModelFile::default(),
             steps_max: limits::STEPS_DEFAULT,
             tokens_max: limits::TOKENS_DEFAULT,
@@ -236,6 +250,8 @@ impl Default for Config {
             tools: BTreeMap::new(),
             agents: Agents::default(),
             subagents_deep: limits::SUBAGENTS_DEEP_DEFAULT,
-        }
+        };
+        config.notify.keys = config.key_variables();
+        config
     }
 }

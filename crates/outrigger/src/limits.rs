@@ -2,8 +2,9 @@
 
 /// From telling somebody that something waits until that is given up, in milliseconds.
 pub(crate) const NOTIFY_MS_MAX: u64 = 10_000;
-/// Digits of a file's digest by which a person says what they looked at: 64 bits.
-pub(crate) const SEEN_CHARS: usize = 16;
+/// Digits of a digest by which a person says what they looked at: 128 bits, so that nobody
+/// finds another text of the same ones.
+pub(crate) const SEEN_CHARS: usize = 32;
 /// Model calls and tool calls of one turn.
 pub(crate) const STEPS_DEFAULT: u64 = 200;
 /// The most that a limit of money can be, in dollars.
@@ -28,7 +29,7 @@ pub(crate) const STDIN_BYTES_MAX: u64 = 4 << 20;
 pub(crate) const CONTEXT_TOKENS_DEFAULT: u64 = 200_000;
 /// Tokens of one reply where nobody says otherwise.
 pub(crate) const OUTPUT_TOKENS_DEFAULT: u64 = 16_000;
-/// Lines of a diff that a person is shown; the patch file has them all.
+/// Lines of a patch that a person is shown; the patch file has them all.
 pub(crate) const DIFF_LINES_MAX: usize = 400;
 /// Looking for the smallest diff of one file; a larger one is taken after that.
 pub(crate) const DIFF_MS_MAX: u64 = 2_000;
@@ -40,6 +41,8 @@ pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 /// Sessions that the beginning of a name is looked for in.
 pub(crate) const SESSIONS_SEARCHED_MAX: usize = 100_000;
+/// What says, behind a row of a terminal, how much of it is not shown.
+pub(crate) const MORE_CHARS: usize = 24;
 /// What a person is shown of one line of a tool's output.
 pub(crate) const OUTPUT_LINE_CHARS_MAX: usize = 160;
 /// What a person is shown of a task or of a call's arguments.
@@ -70,6 +73,8 @@ pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 pub(crate) const SERVER_NAME_CHARS_MAX: usize = 24;
 /// The age of a sandbox in which a program is asked for its tools, should nobody destroy it.
 pub(crate) const LIST_SANDBOX_MS_MAX: u64 = 600_000;
+/// Addresses of one server, beside the one that it is at, at which its tools stay pinned.
+pub(crate) const PINNED_ADDRESSES_MAX: usize = 64;
 /// Servers of tools.
 pub(crate) const SERVERS_MAX: usize = 32;
 /// From the start of a call of a tool outside to giving up.

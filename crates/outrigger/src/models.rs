@@ -132,11 +132,7 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
 
 /// The key, from the environment variable that the configuration or the provider names.
 fn key(provider: Provider, elsewhere: bool, named: Option<&str>) -> Outcome<Option<Key>> {
-    let usual = match provider {
-        Provider::Anthropic => "ANTHROPIC_API_KEY",
-        Provider::Openai | Provider::OpenaiChat => "OPENAI_API_KEY",
-    };
-    let variable = named.unwrap_or(usual);
+    let variable = named.unwrap_or(provider.key_variable());
     match std::env::var(variable) {
         Ok(text) if !text.is_empty() => Key::new(&text).map(Some).map_err(|error| {
             Failure::new(Kind::Auth, format!("{variable} holds no usable key: {error}"))

@@ -5,6 +5,7 @@
 //! be told stops nothing.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -27,7 +28,7 @@ pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) {
         screen.note(Tone::Warning, format!("! nobody was told by {way}: {why}"));
     };
     if let Some((program, args)) = notify.command.split_first() {
-        let ran = tokio::time::timeout(limit, run(program, args, what)).await;
+        let ran = tokio::time::timeout(limit, run(program, args, &notify.keys, what)).await;
         said(&format!("`{program}`"), ran);
     }
     if let Some(url) = &notify.webhook {
@@ -35,9 +36,18 @@ pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) {
     }
 }
 
-/// Gives a program the object on its standard input.
-async fn run(program: &str, args: &[String], what: &Value) -> Result<(), String> {
-    let mut child = Command::new(program)
+/// Gives a program the object on its standard input, and none of our keys.
+async fn run(
+    program: &str,
+    args: &[String],
+    keys: &BTreeSet<String>,
+    what: &Value,
+) -> Result<(), String> {
+    let mut command = Command::new(program);
+    for variable in keys {
+        command.env_remove(variable);
+    }
+    let mut child = command
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

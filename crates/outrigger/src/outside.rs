@@ -10,7 +10,7 @@ use outrigger_agent::{Concurrency, ToolSpec};
 use outrigger_engine::OutsideServer;
 use outrigger_mcp::{Header, Http, Stdio};
 use outrigger_sandbox::{Sandbox, SandboxId};
-use outrigger_tools::outside::{Answered, Calling, Declared, Described, Fault, Offer, Outside};
+use outrigger_tools::outside::{Answered, Calling, Declared, Fault, Listed, Offer, Outside};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -20,14 +20,19 @@ use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 use crate::paths::Paths;
-use crate::show::Tone;
+use crate::show::{self, Tone, word};
+
+use pins::Heard;
 
 pub(crate) use pins::{Pin, Pins, Text, change, read};
 
+/// The ways to servers, by the names that the configuration has for them.
+pub(crate) type Servers = BTreeMap<String, OutsideServer>;
+
 /// The ways to all servers that are configured. One whose key is missing is a server that
 /// can't be asked; the session goes on without it.
-pub(crate) fn servers(config: &Config) -> Outcome<BTreeMap<String, OutsideServer>> {
-    let mut servers = BTreeMap::new();
+pub(crate) fn servers(config: &Config) -> Outcome<Servers> {
+    let mut servers = Servers::new();
     for server in config.tools.values() {
         let port: Arc<dyn Outside> = match (&server.way, headers(server)?) {
             (Way::Program { command, .. }, _) => Arc::new(Stdio::new(command.clone())),
@@ -74,7 +79,7 @@ struct Unasked {
 
 #[async_trait::async_trait]
 impl Outside for Unasked {
-    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault> {
+    async fn list(&self, _: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
         Err(Fault::NotAsked { detail: self.detail.clone() })
     }
 
@@ -89,13 +94,15 @@ pub(crate) struct Survey<'a> {
     pub(crate) server: &'a Server,
     /// What is pinned of its tools, with what it said now; why it could not be asked.
     pub(crate) pins: Result<Pins, String>,
+    /// What people are told of it beside that.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Asks every server what tools it has, all at once, and takes note of what is new.
 pub(crate) async fn survey<'a>(
     paths: &Paths,
     config: &'a Config,
-    servers: &BTreeMap<String, OutsideServer>,
+    servers: &Servers,
     backends: &Backends,
 ) -> Outcome<Vec<Survey<'a>>> {
     let asking = config.tools.values().filter_map(|server| {
@@ -104,14 +111,37 @@ pub(crate) async fn survey<'a>(
     });
     let mut surveys = Vec::new();
     for (server, listed) in futures_util::future::join_all(asking).await {
+        let mut notes = Vec::new();
         let pins = match listed {
-            Ok(listed) => Ok(pins::take(paths, server, &listed)?),
+            Ok(listed) => {
+                let (pins, heard) = pins::take(paths, server, &listed.tools)?;
+                notes.extend(new_there(server, &pins, heard));
+                notes.extend(left_out(server, listed.left_out));
+                Ok(pins)
+            }
             Err(Fault::NotAsked { detail } | Fault::MayHaveHappened { detail }) => Err(detail),
             Err(Fault::Changed { .. }) => Err("it was not asked".to_owned()),
         };
-        surveys.push(Survey { server, pins });
+        surveys.push(Survey { server, pins, notes });
     }
     Ok(surveys)
+}
+
+fn new_there(server: &Server, pins: &Pins, heard: Heard) -> Option<String> {
+    let (name, address) = (&server.name, server.address());
+    let tools = show::count(pins.tools.len() as u64, "tool");
+    let text = format!(
+        "`{name}` is heard for the first time at {address}: what it says of {tools} is trusted from now on; see outrigger tools show {name} TOOL"
+    );
+    (heard == Heard::FirstTime).then_some(text)
+}
+
+fn left_out(server: &Server, number: usize) -> Option<String> {
+    let (name, tools) = (&server.name, show::count(number as u64, "tool"));
+    let text = format!(
+        "`{name}` has {tools} whose name is not 1 to 128 characters of A-Z a-z 0-9 _ - . and that is left out"
+    );
+    (number > 0).then_some(text)
 }
 
 /// A program is begun in a sandbox like its own, which is gone again afterwards.
@@ -120,7 +150,7 @@ async fn listed(
     port: &dyn Outside,
     config: &Config,
     backends: &Backends,
-) -> Result<Vec<Described>, Fault> {
+) -> Result<Listed, Fault> {
     let Some(name) = server.sandbox() else { return port.list(None).await };
     let detail = |detail: String| Fault::NotAsked { detail };
     let sandbox = config.sandboxes.iter().find(|sandbox| sandbox.name == name);
@@ -147,8 +177,9 @@ async fn listed(
 pub(crate) fn offered(surveys: &[Survey<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, String)>) {
     let (mut specs, mut notes) = (Vec::<ToolSpec>::new(), Vec::new());
     let mut note = |text: String| notes.push((Tone::Warning, format!("! {text}")));
-    for Survey { server, pins } in surveys {
+    for Survey { server, pins, notes } in surveys {
         let name = &server.name;
+        notes.iter().for_each(|text| note(text.clone()));
         let pins = match pins {
             Ok(pins) => pins,
             Err(detail) => {
@@ -170,14 +201,13 @@ pub(crate) fn offered(surveys: &[Survey<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, Stri
                 Ok(spec) => {
                     if pin.changed(tool).is_some() {
                         note(format!(
-                            "`{name}` describes `{tool}` otherwise than when it was trusted, so each call asks: outrigger tools show {name} {tool}"
+                            "`{name}` describes `{tool}` otherwise than when it was trusted, so each call asks: outrigger tools show {name} {}",
+                            word(tool)
                         ));
                     }
                     specs.push(spec);
                 }
-                Err(why) => {
-                    note(format!("`{name}`: `{}` is left out: {why}", crate::show::inert(tool)))
-                }
+                Err(why) => note(format!("`{name}`: `{tool}` is left out: {why}")),
             }
         }
     }
@@ -187,6 +217,7 @@ pub(crate) fn offered(surveys: &[Survey<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, Stri
 fn offer(server: &Server, tool: &str, pin: &Pin) -> Result<ToolSpec, String> {
     let Some(trusted) = &pin.trusted else {
         let name = &server.name;
+        let tool = word(tool);
         return Err(format!("it is new there; outrigger tools show {name} {tool}, then trust it"));
     };
     let declared = if server.read_only.contains(tool) {
@@ -206,6 +237,7 @@ fn offer(server: &Server, tool: &str, pin: &Pin) -> Result<ToolSpec, String> {
         declared,
         concurrency,
         sandbox: server.sandbox(),
+        timeout_ms: server.timeout_ms,
     };
     offer.spec().map_err(|why| why.to_string())
 }

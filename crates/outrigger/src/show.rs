@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-pub(crate) use inert::inert;
+pub(crate) use inert::{inert, word};
 pub(crate) use status::Status;
 pub(crate) use timeline::{Line, Timeline, Tone, answer};
 
@@ -165,18 +165,32 @@ impl Screen {
 
     /// A line that is no event.
     pub(crate) fn note(&self, tone: Tone, text: impl Into<String>) {
-        if self.output.json.is_none() && !self.output.quiet {
-            self.print(&Line::new(tone, text.into()));
+        if self.tells() {
+            self.print(&Line::new(tone, inert(&text.into())));
         }
+    }
+
+    /// Whether a person reads what is noted.
+    pub(crate) fn tells(&self) -> bool {
+        self.output.json.is_none() && !self.output.quiet
     }
 
     /// The patch, coloured, up to a limit.
     pub(crate) fn diff(&self, patch: &str) {
-        if self.output.json.is_some() || self.output.quiet {
+        self.some_of_diff(patch, limits::DIFF_LINES_MAX);
+    }
+
+    /// All of a diff that a person answers for.
+    pub(crate) fn whole_diff(&self, diff: &str) {
+        self.some_of_diff(diff, usize::MAX);
+    }
+
+    fn some_of_diff(&self, patch: &str, lines_max: usize) {
+        if !self.tells() {
             return;
         }
         let lines: Vec<&str> = patch.lines().collect();
-        for text in lines.iter().take(limits::DIFF_LINES_MAX) {
+        for text in lines.iter().take(lines_max) {
             let tone = match text.as_bytes().first() {
                 Some(b'+') => Tone::Added,
                 Some(b'-') => Tone::Removed,
@@ -185,8 +199,7 @@ impl Screen {
             };
             self.print(&Line::new(tone, inert(text)));
         }
-        if let Some(more) = lines.len().checked_sub(limits::DIFF_LINES_MAX).filter(|more| *more > 0)
-        {
+        if let Some(more) = lines.len().checked_sub(lines_max).filter(|more| *more > 0) {
             self.print(&Line::new(Tone::Detail, format!("[{more} more lines in the patch]")));
         }
     }
@@ -227,10 +240,24 @@ pub(crate) fn line(value: &serde_json::Value) -> Outcome {
 
 /// The same, cut to the width of a terminal if it is one.
 pub(crate) fn row(text: &str) -> Outcome {
-    match rustix::termios::tcgetwinsize(std::io::stdout()) {
-        Ok(size) if size.ws_col > 0 => out(&timeline::cut(text, usize::from(size.ws_col) - 1)),
-        _ => out(text),
+    match columns() {
+        Some(columns) => out(&timeline::cut(text, columns - 1)),
+        None => out(text),
     }
+}
+
+/// The same, and where it is cut it says how much is not shown.
+pub(crate) fn counted_row(text: &str) -> Outcome {
+    let chars = text.chars().count();
+    let Some(columns) = columns().filter(|columns| chars >= *columns) else { return out(text) };
+    let room = columns.saturating_sub(limits::MORE_CHARS + 1);
+    out(&format!("{} {} more characters", timeline::cut(text, room), chars - room.min(chars)))
+}
+
+/// The width of the terminal that standard output is, if it is one.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// A line of standard output. A reader that has gone is no error of ours.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session;
-use crate::show::{self, inert};
+use crate::show::{self, inert, word};
 
 /// An effect that waits, or waited, for an answer.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl Waiting {
         let mut lines = vec![inert(&first).to_string(), format!("    of: {title}")];
         lines.extend(budget);
         if let Some(outside) = self.tool().and_then(|tool| tool.outside.as_ref()) {
-            let (server, tool) = (&outside.server, inert(&outside.tool));
+            let (server, tool) = (&outside.server, word(&outside.tool));
             lines.push(format!(
                 "    by the server {server}: see outrigger tools show {server} {tool}"
             ));

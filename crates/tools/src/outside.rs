@@ -14,10 +14,10 @@ use std::sync::Arc;
 mod offer;
 mod shown;
 
-pub use offer::{Declared, Offer, Unfit, label, name};
+pub use offer::{Declared, Offer, Unfit, clean, is_name, label, name};
 pub use shown::shown;
 
-use offer::{canonical, clean};
+use offer::canonical;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,16 @@ impl Described {
             schema: Raw::new(schema).expect("a JSON value is written as JSON"),
         }
     }
+}
+
+/// What tools a server has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// In its order, each name once.
+    pub tools: Vec<Described>,
+    /// How many more it has whose names are none ([`is_name`]). They are not told on: such a
+    /// name could be a command for whoever pastes it.
+    pub left_out: usize,
 }
 
 /// A call of a tool outside.
@@ -95,7 +105,7 @@ pub enum Block {
     },
 }
 
-/// Why there is no answer. What it says is ours, never the server's.
+/// Why there is no answer. What it says is ours, never the server's, but in [`Outside::list`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The server was not asked to do anything: it may be tried again.
@@ -123,8 +133,10 @@ pub enum Fault {
 /// implementation bounds what it reads, and gives up at its timeouts.
 #[async_trait]
 pub trait Outside: Send + Sync + Debug {
-    /// What tools it has now, at most [`crate::limits::OUTSIDE_TOOLS_MAX`].
-    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Vec<Described>, Fault>;
+    /// What tools it has now, at most [`crate::limits::OUTSIDE_TOOLS_MAX`]. A fault may quote
+    /// the last line that a program complained of, made harmless for a terminal: it is for
+    /// people, and must not reach a model.
+    async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault>;
 
     /// Calls one, if the server still describes it as it has to.
     async fn call(&self, call: &Calling<'_>) -> Result<Answered, Fault>;

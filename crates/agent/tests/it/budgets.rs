@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Cause, Event, Limit, Measure, Park, Price, Shortfall, Spec, TurnEnd,
+    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Park, Price, Shortfall,
+    Spec, TurnEnd,
 };
 
 use crate::bench::Bench;
@@ -59,6 +60,18 @@ fn a_command_reserves_its_deadline_and_its_share_of_processors_for_so_long() {
         let reserved = bench.state.reserved_for(id);
         assert_eq!((reserved.wall_ms, reserved.cpu_ms), (wall_ms, wall_ms / 2), "{arguments}");
     }
+}
+
+/// No argument says how long a call of a tool outside may take, whatever a model calls one.
+#[test]
+fn a_deadline_that_no_argument_says_is_reserved_whole() {
+    let mut spec = priced(Limit::NONE, Limit::NONE);
+    spec.tools[3].deadline = Some(Deadline { argument: String::new(), ..deadline() });
+    let mut bench = Bench::with_task(spec);
+    bench.reply(reply(vec![call("a", "bash", r#"{"":1}"#)]));
+    bench.settle(sandbox("g1"));
+    let id = bench.flying()[0];
+    assert_eq!(bench.state.reserved_for(id).wall_ms, 3_000);
 }
 
 #[test]

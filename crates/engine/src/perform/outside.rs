@@ -65,9 +65,8 @@ fn key(effect: &str) -> String {
     Digest::of(format!("outrigger effect {effect}").as_bytes()).as_str().to_owned()
 }
 
-/// What an attempt runs in a sandbox; the first one by the name that the journal has, so
-/// that a person's wish to stop it ends it.
-fn named(effect: &str, attempt: u32) -> String {
+/// What an attempt runs in a sandbox; the first one by the name that the journal has.
+pub(super) fn named(effect: &str, attempt: u32) -> String {
     if attempt <= 1 { effect.to_owned() } else { format!("{effect}.{attempt}") }
 }
 

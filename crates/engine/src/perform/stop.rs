@@ -8,6 +8,7 @@ use outrigger_sandbox::{Error, ExecId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::outside::named;
 use crate::live::{Completed, Live};
 use crate::reach::{Missing, reach};
 use crate::sandboxes::Berth;
@@ -17,14 +18,14 @@ impl Engine {
     /// Kills running commands, stops waiting for the model, and settles each as
     /// cancelled; what came to its end first is settled as what it came to.
     pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) {
-        let placed = ids.iter().filter_map(|id| Some((*id, place_of(live, *id)?)));
+        let placed = ids.iter().filter_map(|id| Some((*id, runs_of(live, *id)?)));
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
-        let killing = placed.map(|(id, place)| {
+        let killing = placed.map(|(id, (place, names))| {
             let berth = self.berth(&live.session, &live.state, &place.sandbox);
             async move {
                 // A sandbox that does not answer must not keep a person waiting.
                 let killed = match berth {
-                    Ok(berth) => tokio::time::timeout(patience, kill(berth, place)).await,
+                    Ok(berth) => tokio::time::timeout(patience, kill(berth, place, names)).await,
                     Err(error) => Ok(Err(error.to_string())),
                 };
                 (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
@@ -77,15 +78,15 @@ impl Engine {
         id: Seq,
     ) -> impl Future<Output = ()> + Send + use<> {
         let outside = live.state.effect(id).and_then(|effect| live.state.outside(&effect.work));
-        let place = outside.and_then(|_| place_of(live, id));
-        let berth = place.and_then(|place| {
-            Some((self.berth(&live.session, &live.state, &place.sandbox).ok()?, place))
+        let runs = outside.and_then(|_| runs_of(live, id));
+        let berth = runs.and_then(|(place, names)| {
+            Some((self.berth(&live.session, &live.state, &place.sandbox).ok()?, place, names))
         });
         async move {
-            if let Some((berth, place)) = berth {
+            if let Some((berth, place, names)) = berth {
                 let patience = Duration::from_millis(limits::STOP_MS_MAX);
                 // One that can't be told ends by its own deadline.
-                drop(tokio::time::timeout(patience, kill(berth, place)).await);
+                drop(tokio::time::timeout(patience, kill(berth, place, names)).await);
             }
         }
     }
@@ -103,29 +104,33 @@ impl Engine {
     }
 }
 
-/// Kills one command, and none of others that share its sandbox. A sandbox that is gone
-/// has no commands. A cold one is resumed to be told: a driver that others believe dead
+/// Kills the commands of one effect, and none of others that share its sandbox. A sandbox
+/// that is gone has no commands. A cold one is resumed to be told: a driver that others believe dead
 /// may be about to begin the command there, and must be refused.
-async fn kill(berth: Berth, place: Place) -> Result<(), String> {
-    let Ok(exec) = ExecId::new(place.exec) else { return Ok(()) };
+async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), String> {
     for _ in 0..limits::REACHES_MAX {
         let sandbox = match reach(&berth, &place.generation).await {
             Ok(sandbox) => sandbox,
             Err(Missing::Lost(_)) => return Ok(()),
             Err(Missing::Unreached(error)) => return Err(error.to_string()),
         };
-        match sandbox.kill(&exec).await {
+        let killing = names.iter().map(|name| sandbox.kill(name));
+        match futures_util::future::try_join_all(killing).await {
             // Suspended by somebody else meanwhile, or gone: reaching it says which.
             Err(Error::Lost { .. }) => {}
-            killed => return killed.map_err(|error| error.to_string()),
+            killed => return killed.map(drop).map_err(|error| error.to_string()),
         }
     }
     Err("it was suspended again and again".to_owned())
 }
 
-fn place_of(live: &Live, id: Seq) -> Option<Place> {
-    match &live.state.effect(id)?.phase {
-        Phase::Started { place, .. } => place.clone(),
-        Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => None,
-    }
+/// Where an effect runs, and by which names: a program outside is begun anew by each
+/// attempt, and those before may run as well.
+fn runs_of(live: &Live, id: Seq) -> Option<(Place, Vec<ExecId>)> {
+    let effect = live.state.effect(id)?;
+    let Phase::Started { place: Some(place), attempt, .. } = &effect.phase else { return None };
+    let further = live.state.outside(&effect.work).map_or(1, |_| *attempt);
+    let names =
+        (1..=further.max(1)).filter_map(|attempt| ExecId::new(named(&place.exec, attempt)).ok());
+    Some((place.clone(), names.collect()))
 }

@@ -1,15 +1,16 @@
 //! A person stops a turn while a driver that nobody hears of is about to begin a command.
 
-use outrigger_agent::{Event, Outcome, Record, Seq};
+use outrigger_agent::{Concurrency, Event, Outcome, Raw, Record, Seq, ToolSpec};
 use outrigger_engine::Engine;
 use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, State};
 use outrigger_store::{Journal, Summary, load_all};
+use outrigger_tools::outside::{Declared, Described, Offer};
 
-use crate::model::{done, run};
+use crate::model::{Step, call, done, run};
 use crate::world::{World, drive, next_turn, session, work};
 
 /// What the model says: two turns, the second with a command that shows.
-fn steps() -> Vec<crate::model::Step> {
+fn steps() -> Vec<Step> {
     vec![run("true"), done(), run("append late x"), done()]
 }
 
@@ -21,14 +22,15 @@ async fn records(world: &World) -> Vec<Record> {
 
 /// A session with a cold sandbox, whose last event says that a command is about to be
 /// begun in it; nobody has begun it. Gives the command's exec id.
-async fn about_to_begin() -> (World, Engine, ExecId) {
-    let ahead = World::new().await;
-    let (engine, id) = ahead.played(&steps()).await;
+async fn about_to_begin(steps: &[Step], tools: &[ToolSpec]) -> (World, Engine, ExecId) {
+    let world = async || World::new().await.having(tools);
+    let ahead = world().await;
+    let (engine, id) = ahead.played(steps).await;
     next_turn(&engine, &id).await;
     let ahead = records(&ahead).await;
 
-    let world = World::new().await;
-    let (engine, id) = world.played(&steps()).await;
+    let world = world().await;
+    let (engine, id) = world.played(steps).await;
     assert_eq!(engine.rest(&id).await.unwrap(), []);
     let known = records(&world).await.len();
     let begins = |record: &Record| match &record.event {
@@ -49,7 +51,7 @@ async fn about_to_begin() -> (World, Engine, ExecId) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cold_sandbox_refuses_what_was_stopped_before_it_was_begun() {
-    let (world, engine, exec) = about_to_begin().await;
+    let (world, engine, exec) = about_to_begin(&steps(), &[]).await;
     let id = session("s1");
     let listed = Backend::list(&world.spy).await.unwrap();
     assert_eq!(listed[0].state, State::Cold);
@@ -66,4 +68,43 @@ async fn a_cold_sandbox_refuses_what_was_stopped_before_it_was_begun() {
     let outcome = sandbox.execute(late, &()).await.unwrap();
     assert_eq!(outcome.end, End::Killed);
     assert_eq!(world.spy.inner.peek(&work(&id), "/workspace/late"), None);
+}
+
+/// A tool outside whose server is a program in the sandbox.
+fn outside() -> ToolSpec {
+    let schema = Raw::new("{\"type\":\"object\"}".to_owned()).unwrap();
+    let (tool, description) = ("look".to_owned(), "Looks.".to_owned());
+    let offer = Offer {
+        server: "aside",
+        described: &Described { tool, description, schema },
+        changed: None,
+        declared: Declared::ReadOnly,
+        concurrency: Concurrency::Exclusive,
+        sandbox: Some("work"),
+        timeout_ms: 60_000,
+    };
+    offer.spec().unwrap()
+}
+
+/// Each attempt at a call of a program outside runs by a name of its own.
+#[tokio::test(start_paused = true)]
+async fn every_attempt_at_a_program_outside_is_stopped() {
+    let steps = [run("true"), done(), call("mcp__aside__look", serde_json::json!({})), done()];
+    let (world, engine, exec) = about_to_begin(&steps, &[outside()]).await;
+    let id = session("s1");
+    let last = records(&world).await.pop().unwrap();
+    let mut again = last.event.clone();
+    let Event::Started { attempt, .. } = &mut again else { panic!("{last:?}") };
+    *attempt = 3;
+    let summary = Summary::default();
+    world.journal.append(&id, last.seq, last.at_ms, vec![again], summary).await.unwrap();
+    engine.interrupt(&id, "person:test").await.unwrap();
+    drive(&engine, &id).await;
+    let sandbox = world.spy.find(&work(&id)).await.unwrap().unwrap();
+    for name in [exec.to_string(), format!("{exec}.2"), format!("{exec}.3")] {
+        let exec = ExecId::new(name.clone()).unwrap();
+        let late = Execute::new(exec, Command::Shell("append late x".to_owned()));
+        let outcome = sandbox.execute(late, &()).await.unwrap();
+        assert_eq!(outcome.end, End::Killed, "{name}");
+    }
 }

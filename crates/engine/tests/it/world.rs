@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxSpec, Scope,
-    SessionId, Spec, State, TurnLimits, Workspace,
+    SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
 use outrigger_policy::RuleSet;
@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) role: Role,
     pub(crate) budget: Limit,
     pub(crate) price: Option<Price>,
+    /// What sessions have beside our own.
+    tools: Vec<ToolSpec>,
     clock: Arc<VirtualClock>,
     workspace: Workspace,
 }
@@ -70,8 +72,27 @@ impl World {
         let clock = Arc::new(VirtualClock(Instant::now()));
         let rules = RuleSet::local_default();
         let (below, role, budget, price) = (Vec::new(), Role::default(), Limit::NONE, None);
-        let care = Care::default();
-        Self { journal, spy, care, sandboxes, clock, workspace, rules, below, role, budget, price }
+        let (care, tools) = (Care::default(), Vec::new());
+        Self {
+            journal,
+            spy,
+            care,
+            sandboxes,
+            tools,
+            clock,
+            workspace,
+            rules,
+            below,
+            role,
+            budget,
+            price,
+        }
+    }
+
+    /// The same, with these tools beside our own.
+    pub(crate) fn having(mut self, tools: &[ToolSpec]) -> Self {
+        self.tools.extend_from_slice(tools);
+        self
     }
 
     pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
@@ -99,6 +120,7 @@ impl World {
         if !self.role.agents.is_empty() {
             tools.push(outrigger_tools::subagent::spec(&self.role.agents));
         }
+        tools.extend(self.tools.iter().cloned());
         Spec {
             principal: "person:test".to_owned(),
             model: ModelSpec {

@@ -57,7 +57,7 @@ impl Drop for Everything {
 async fn a_server_of_others_is_called() {
     let server = Everything::start();
     let http = http(&server.url, Vec::new());
-    let listed = http.list(None).await.unwrap();
+    let listed = http.list(None).await.unwrap().tools;
     let names: Vec<_> = listed.iter().map(|tool| tool.tool.as_str()).collect();
     assert!(names.contains(&"echo") && names.contains(&"get-sum"), "{names:?}");
 

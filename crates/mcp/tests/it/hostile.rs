@@ -5,7 +5,7 @@ use expect_test::expect;
 use outrigger_tools::outside::Outside;
 
 use crate::server::{Nature, Server, Way};
-use crate::well::{call, http, text};
+use crate::well::{call, calling, http, text};
 
 const JSON: &str = "200 OK\r\ncontent-type: application/json";
 const SSE: &str = "200 OK\r\ncontent-type: text/event-stream";
@@ -121,5 +121,58 @@ async fn a_list_has_an_end() {
     // Of two of one name the first counts: a later one can't take its place.
     let twice = Nature::new(&[("note", "first"), ("note", "second")]);
     let listed = http(&Server::new(twice).url, Vec::new()).list(None).await.unwrap();
-    assert_eq!(listed.iter().map(|it| it.description.as_str()).collect::<Vec<_>>(), ["first"]);
+    let said: Vec<_> = listed.tools.iter().map(|it| it.description.as_str()).collect();
+    assert_eq!(said, ["first"]);
+}
+
+/// Names are pasted into commands and written into rules.
+#[tokio::test]
+async fn a_name_that_is_none_is_left_out_and_counted() {
+    let long = "x".repeat(129);
+    let names =
+        ["note", "", "a b", "a;rm -rf ~", "a\nb", "a\tb", "$(id)", "caf\u{e9}", &long, "a.b-c_9"];
+    let tools: Vec<_> = names.iter().map(|name| (*name, "Does it.")).collect();
+    let listed = http(&Server::new(Nature::new(&tools)).url, Vec::new()).list(None).await.unwrap();
+    let kept: Vec<_> = listed.tools.iter().map(|it| it.tool.as_str()).collect();
+    assert_eq!((kept, listed.left_out), (vec!["note", "a.b-c_9"], 8));
+}
+
+/// A list as large as an answer may be, of tools that all have one name, and of long names.
+#[tokio::test]
+async fn a_list_is_given_up_with_the_first_tool_that_is_too_much() {
+    let same = vec![("note".to_owned(), String::new()); 40_000];
+    let same = Nature { tools: same, ..Nature::that(Way::Well) };
+    let fault = http(&Server::new(same).url, Vec::new()).list(None).await.unwrap_err();
+    let long = Nature::new(&[(&"n".repeat(5 << 20), "")]);
+    let long = http(&Server::new(long).url, Vec::new()).list(None).await.unwrap_err();
+    expect![[r#"
+        NotAsked { detail: "listing its tools took longer than 15s" }
+        NotAsked { detail: "the server says more than 4194304 bytes of its tools" }
+    "#]]
+    .assert_eq(&format!("{fault:?}\n{long:?}\n"));
+}
+
+/// From its connection to its answer a call has one time limit, whatever the server holds up.
+#[tokio::test]
+async fn a_call_ends_in_its_time_wherever_it_hangs() {
+    let server = Server::new(Nature::that(Way::Well));
+    let digest = http(&server.url, Vec::new()).list(None).await.unwrap().tools[0].digest();
+    server.becomes(|nature| nature.first = Some(Way::Hang));
+    let fresh = http(&server.url, Vec::new());
+    let fault = calling(&fresh, "note", "{}", 200, &digest).await.unwrap_err();
+    expect![[r#"NotAsked { detail: "the server could not be asked within 200 ms" }"#]]
+        .assert_eq(&format!("{fault:?}"));
+    assert_eq!(server.calls(), 0);
+    server.becomes(|nature| nature.first = None);
+    calling(&fresh, "note", "{}", 30_000, &digest).await.unwrap();
+}
+
+/// It asks for more and more, and does not take the answers.
+#[tokio::test]
+async fn a_flood_of_requests_ends_the_connection() {
+    let server = Server::new(Nature::that(Way::Flood));
+    let fault = call(&http(&server.url, Vec::new()), "note", "{}", 60_000).await.unwrap_err();
+    expect![[r#"MayHaveHappened { detail: "the connection ended before the answer" }"#]]
+        .assert_eq(&format!("{fault:?}"));
+    assert_eq!(server.calls(), 1);
 }

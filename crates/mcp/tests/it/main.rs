@@ -5,5 +5,6 @@
 mod everything;
 mod hostile;
 mod installed;
+mod program;
 mod server;
 mod well;

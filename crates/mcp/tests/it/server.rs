@@ -21,6 +21,8 @@ pub(crate) enum Way {
     Raw(&'static str, &'static str),
     /// With an answer that never ends.
     Endless(&'static str),
+    /// With requests of its own without end; it takes no answers to them.
+    Flood,
     /// With an error of the protocol.
     Refuse,
     /// It wants to know something first.
@@ -126,6 +128,9 @@ fn serve(stream: &TcpStream, nature: &Mutex<Nature>, asked: &Mutex<Asked>) -> Op
         return raw(stream, "405 Method Not Allowed", "");
     }
     let message: Value = serde_json::from_slice(&request.body).ok()?;
+    if nature.way == Way::Flood && message["method"].is_null() {
+        return misbehave(stream, Way::Hang);
+    }
     let method = message["method"].as_str().unwrap_or_default().to_owned();
     *asked.lock().unwrap().methods.entry(method.clone()).or_default() += 1;
     let result = match method.as_str() {
@@ -225,6 +230,16 @@ fn misbehave(mut stream: &TcpStream, way: Way) -> Option<()> {
             let piece = if kind == "text/event-stream" { "data: x\n\n" } else { "[[[[[[[[" };
             let piece = piece.repeat(8_192);
             while stream.write_all(piece.as_bytes()).is_ok() {}
+            None
+        }
+        Way::Flood => {
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            stream.write_all(head.as_bytes()).ok()?;
+            for id in 0_u64.. {
+                let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+                stream.write_all(format!("data: {ping}\n\n").as_bytes()).ok()?;
+            }
             None
         }
         Way::Well | Way::Meet(_) | Way::Refuse | Way::AskBack => None,

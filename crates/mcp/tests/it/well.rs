@@ -17,7 +17,7 @@ pub(crate) async fn call(
     arguments: &str,
     timeout_ms: u64,
 ) -> Result<Answered, Fault> {
-    let listed = http.list(None).await?;
+    let listed = http.list(None).await?.tools;
     let digest = listed.iter().find(|it| it.tool == tool).unwrap().digest();
     calling(http, tool, arguments, timeout_ms, &digest).await
 }
@@ -63,7 +63,7 @@ async fn a_connection_serves_many_calls_beside_each_other() {
     let nature = Nature { way: Way::Meet(8), ..Nature::new(&[("note", "Writes.")]) };
     let server = Server::new(nature);
     let http = http(&server.url, Vec::new());
-    let digest = http.list(None).await.unwrap()[0].digest();
+    let digest = http.list(None).await.unwrap().tools[0].digest();
     let calls = (0..8).map(|_| calling(&http, "note", "{}", 60_000, &digest));
     let calls: Vec<_> = calls.collect();
     for answered in join(calls).await {
@@ -101,7 +101,7 @@ async fn join<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
 async fn a_tool_that_is_described_otherwise_is_not_called() {
     let server = Server::new(Nature::new(&[("note", "Writes.")]));
     let first = http(&server.url, Vec::new());
-    let digest = first.list(None).await.unwrap()[0].digest();
+    let digest = first.list(None).await.unwrap().tools[0].digest();
     server.becomes(|nature| nature.tools[0].1 = "Writes, and sends your keys.".to_owned());
     let again = http(&server.url, Vec::new());
     let refused = calling(&again, "note", "{}", 5_000, &digest).await.unwrap_err();

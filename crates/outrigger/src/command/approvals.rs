@@ -32,7 +32,7 @@ async fn all(store: &Store, output: Output) -> Outcome<u8> {
         show::line(&json!({ "type": "inbox", "waiting": waiting }))?;
         return Ok(0);
     }
-    waiting.iter().flat_map(Waiting::lines).try_for_each(|line| show::row(&line))?;
+    waiting.iter().flat_map(Waiting::lines).try_for_each(|line| show::counted_row(&line))?;
     let screen = Screen::new(output);
     match waiting.first() {
         None => screen.note(Tone::Detail, "nothing waits for an answer"),
@@ -60,11 +60,11 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
         show::line(&object)?;
         return Ok(0);
     }
-    waiting.lines().iter().try_for_each(|line| show::row(line))?;
+    waiting.lines().iter().try_for_each(|line| show::out(line))?;
     let screen = Screen::new(output);
     let mut answer = format!("outrigger approve {}", waiting.id());
     if let Some(change) = &change {
-        screen.diff(&change.diff);
+        screen.whole_diff(&change.diff);
         answer.push_str(&format!(" --seen {}", change.name()));
     }
     screen.note(Tone::Detail, format!("answer: {answer}"));
@@ -120,6 +120,7 @@ pub(crate) async fn approve(paths: &Paths, asked: cli::Approve) -> Outcome<u8> {
             let rule_set = question.rule_set;
             let change = Change::of(paths, &store, &waiting).await?;
             let screen = Screen::new(asked.output);
+            waiting.lines().into_iter().for_each(|line| screen.note(Tone::Plain, line));
             let seen = match change {
                 None => None,
                 Some(change) => Some(looked_at(change, asked.seen.as_deref(), &waiting, screen)?),
@@ -146,8 +147,9 @@ fn looked_at(
             "the file is not the one that was looked at: it changed since",
         )
         .hint(look)),
-        None if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => {
-            screen.diff(&change.diff);
+        // A question that nobody is shown is not asked.
+        None if screen.tells() && people_are_there() => {
+            screen.whole_diff(&change.diff);
             screen.note(Tone::Strong, "Approve this change? [y/N]");
             let mut line = String::new();
             let read = std::io::stdin().read_line(&mut line);
@@ -163,6 +165,10 @@ fn looked_at(
         )
         .hint(look)),
     }
+}
+
+fn people_are_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 pub(crate) async fn deny(paths: &Paths, asked: cli::Deny) -> Outcome<u8> {

@@ -53,13 +53,33 @@ async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
     let terms = Terms { limit, soft, period: asked.per.map(Into::into), stopped: None };
     if terms == Terms::default() && !asked.clear {
         return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
-            .hint("For example `outrigger budget set user:ada --dollars 20 --per month`."));
+            .hint("For example `outrigger budget set user:local --dollars 20 --per month`."));
     }
     if asked.clear {
         store.accounts.set_terms(&asked.account, Change::Clear).await?;
     }
+    uncharged(&store, &asked.account, &Screen::new(asked.output)).await?;
     let set = store.accounts.set_terms(&asked.account, Change::Set(terms)).await?;
     changed(&set, "has these limits now", asked.output)
+}
+
+/// Warns of a name that is none of ours and that nothing was ever charged to.
+async fn uncharged(store: &Store, account: &AccountId, screen: &Screen) -> Outcome {
+    let (organisation, user) = (AccountId::organisation(), AccountId::user(session::WHO));
+    if [&organisation, &user].contains(&account) {
+        return Ok(());
+    }
+    let charged = |it: &Account| {
+        let nothing = Amounts::default();
+        it.account == *account && (it.spent != nothing || it.reserved != nothing)
+    };
+    if !store.accounts.accounts().await?.iter().any(charged) {
+        let text = format!(
+            "! nothing was ever charged to {account}; sessions are charged to {organisation} and {user}"
+        );
+        screen.note(Tone::Warning, text);
+    }
+    Ok(())
 }
 
 fn changed(account: &Account, what: &str, output: Output) -> Outcome<u8> {
@@ -80,9 +100,17 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
     let store = compose::store(paths).await?;
     let stopped = Stopped { by: session::WHO.to_owned(), reason, at_ms: now_ms() };
     store.accounts.set_terms(&account, Change::Stop(stopped)).await?;
+    let screen = Screen::new(output);
+    uncharged(&store, &account, &screen).await?;
     let running = running(&store, &account).await?;
-    let engine = compose::caretaker(paths, &config, &store).await?;
-    let stopping = running.iter().map(|session| interrupt(paths, &store, &engine, session));
+    // Whatever the sandboxes are like: who drives one of them stops.
+    let clerk = compose::clerk(&config, &store)?;
+    for session in &running {
+        interrupt(&clerk, session).await?;
+    }
+    let engine = compose::caretaker(paths, &config, &store).await;
+    let engine = engine.map_err(|failure| unreached(failure, &account, &running))?;
+    let stopping = running.iter().map(|session| still(paths, &store, &engine, session));
     let stopped = futures_util::future::join_all(stopping).await;
     let mut left = Vec::new();
     for (session, stopped) in running.iter().zip(stopped) {
@@ -93,7 +121,6 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
         }
     }
     let count = show::count((running.len() - left.len()) as u64, "session");
-    let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {account} is stopped; {count} interrupted"));
     if output.json.is_some() {
         let names: Vec<_> = running.iter().map(SessionId::as_str).collect();
@@ -130,17 +157,36 @@ async fn running(store: &Store, account: &AccountId) -> Outcome<Vec<SessionId>> 
     Ok(running)
 }
 
+/// Writes into its journal that it is to stop.
+async fn interrupt(clerk: &Engine, session: &SessionId) -> Outcome {
+    match clerk.interrupt(session, session::WHO).await {
+        Err(outrigger_engine::Error::Ended(_)) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// What is stopped and what is not, where no sandbox can be reached.
+fn unreached(failure: Failure, account: &AccountId, running: &[SessionId]) -> Failure {
+    let failure = failure.hint(format!(
+        "{account} is stopped: nothing is started for it any more, and processes that drive its sessions stop."
+    ));
+    if running.is_empty() {
+        return failure;
+    }
+    let names: Vec<_> = running.iter().map(SessionId::as_str).collect();
+    failure.hint(format!(
+        "What no process drives may run in its sandbox until its deadline, of these: {}. The same command again ends it once sandboxes can be reached.",
+        names.join(", ")
+    ))
+}
+
 /// Whether nothing of it is under way any more.
-async fn interrupt(
+async fn still(
     paths: &Paths,
     store: &Store,
     engine: &Engine,
     session: &SessionId,
 ) -> Outcome<bool> {
-    match engine.interrupt(session, session::WHO).await {
-        Err(outrigger_engine::Error::Ended(_)) => {}
-        done => done?,
-    }
     wind_down(paths, store, engine, session).await?;
     Ok(!session::fold(&*store.journal, session).await?.in_turn())
 }

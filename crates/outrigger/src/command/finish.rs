@@ -14,7 +14,7 @@ use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone};
+use crate::show::{self, Screen, Tone, word};
 use crate::waiting::Waiting;
 use crate::{limits, notify, repository};
 
@@ -224,14 +224,6 @@ fn waits(waiting: &[Waiting]) -> Option<Failure> {
 /// The command with which a person applies a patch. In a part of a repository git
 /// takes paths from its root, and passes over all others without a word.
 fn apply_by_hand(dir: &str, patch: &Path) -> String {
-    let word = |text: &str| {
-        let plain = |c: char| c.is_alphanumeric() || "/._-+,@%=".contains(c);
-        if text.chars().all(plain) {
-            text.to_owned()
-        } else {
-            format!("'{}'", text.replace('\'', "'\\''"))
-        }
-    };
     let root = Path::new(dir).ancestors().find(|path| path.join(".git").exists());
     let part = root.and_then(|root| Path::new(dir).strip_prefix(root).ok());
     let part = part.filter(|part| !part.as_os_str().is_empty());

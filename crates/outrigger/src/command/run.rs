@@ -87,8 +87,8 @@ pub(crate) async fn start(
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config).await?;
-    let engine = compose::engine(config, &store, &opened, &backends)?;
     let servers = outside::servers(config)?;
+    let engine = compose::engine(config, &store, &opened, &backends, servers.clone())?;
     let asking = outside::survey(paths, config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
@@ -125,7 +125,7 @@ fn spec(
     workspace: Workspace,
     outside: Vec<ToolSpec>,
 ) -> Outcome<Spec> {
-    let mut tools: Vec<_> = tools(config).into_iter().chain(outside).collect();
+    let mut tools = tools(config, outside);
     let role = role(config, &tools)?;
     if role.deep > 0 {
         tools.push(outrigger_tools::subagent::spec(&role.agents));
@@ -199,11 +199,13 @@ async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
     })
 }
 
-/// The first sandbox has the tools by their plain names.
-fn tools(config: &Config) -> Vec<ToolSpec> {
+/// The first sandbox has the tools by their plain names. What runs in a sandbox may take
+/// its processors as long as it lasts.
+fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
     let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
     tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+    tools.extend(outside);
     for tool in &mut tools {
         let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
         if let (Some(deadline), Some(sandbox)) = (&mut tool.deadline, sandbox) {

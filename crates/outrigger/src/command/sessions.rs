@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{limits, models, session};
+use crate::{limits, models, outside, session};
 
 /// Whether subagents are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,8 @@ pub(crate) async fn go_on(
     }
     let opened = models::reopen(&spec.model, &config.model)?;
     let backends = compose::backends(paths, &config).await?;
-    let engine = compose::engine(&config, &store, &opened, &backends)?;
+    let servers = outside::servers(&config)?;
+    let engine = compose::engine(&config, &store, &opened, &backends, servers)?;
     match more {
         More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
         More::Said(text) => engine.say(&named, message(text)).await?,
@@ -248,8 +249,14 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let store = compose::store(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
-    let engine = compose::caretaker(paths, &config, &store).await?;
-    engine.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
+    // Whatever the sandboxes are like: what drives the session stops, and nothing is started.
+    let clerk = compose::clerk(&config, &store)?;
+    clerk.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
+    let engine = compose::caretaker(paths, &config, &store).await.map_err(|failure| {
+        failure
+            .hint(format!("Session {session} is cancelled: nothing is started for it any more, and a process that drives it stops."))
+            .hint(format!("Its sandbox is not deleted, and what runs there may run until its deadline: `outrigger sessions cancel {session}` tries that again."))
+    })?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;
     if let Some(trouble) = engine.discard(&session, &state).await.first() {

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::outside::{self, Pin, Pins, Text};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone, inert};
+use crate::show::{self, Screen, Tone, inert, word};
 use crate::{limits, repository};
 
 pub(crate) async fn execute(paths: &Paths, asked: Tools) -> Outcome<u8> {
@@ -36,13 +36,14 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
                 let name = &survey.server.name;
                 let tools = survey.pins.as_ref().map(objects).unwrap_or_default();
                 let error = survey.pins.as_ref().err();
-                json!({ "server": name, "address": survey.server.address(), "error": error, "tools": tools })
+                json!({ "server": name, "address": survey.server.address(), "error": error, "notes": survey.notes, "tools": tools })
             })
             .collect();
         show::line(&json!({ "type": "tools", "servers": all }))?;
         return Ok(0);
     }
     for survey in &surveys {
+        survey.notes.iter().for_each(|text| screen.note(Tone::Warning, format!("! {text}")));
         let name = &survey.server.name;
         match &survey.pins {
             Err(detail) => show::row(&format!("{name}  not reached: {}", inert(detail)))?,
@@ -92,6 +93,11 @@ fn name(digest: &Digest) -> String {
 
 fn show(paths: &Paths, server: &str, tool: Option<&str>, output: Output) -> Outcome<u8> {
     let pins = outside::read(paths, server)?;
+    if pins.tools.is_empty() && !Config::of_files(paths.configs())?.tools.contains_key(server) {
+        let text = format!("no server `{server}` is configured, and nothing is known of one");
+        return Err(Failure::new(Kind::NotFound, text)
+            .hint("`outrigger tools ls` asks every server, and lists what each has."));
+    }
     let shown: Vec<(&String, &Pin)> = match tool {
         Some(tool) => vec![known(&pins, server, tool)?],
         None => pins.tools.iter().filter(|(_, pin)| pin.waiting().is_some()).collect(),
@@ -106,15 +112,14 @@ fn show(paths: &Paths, server: &str, tool: Option<&str>, output: Output) -> Outc
         show::row(&format!("{server}  {:<8}  {}", pin.status(), inert(tool)))?;
         let before = pin.trusted.as_ref().map(|text| text.lines(tool));
         match (pin.waiting(), &before) {
-            (None, before) => show::row(before.as_deref().unwrap_or_default().trim_end())?,
+            (None, before) => show::out(before.as_deref().unwrap_or_default().trim_end())?,
             (Some(now), before) => {
                 let (now_lines, path) = (now.lines(tool), format!("{server}/{}", inert(tool)));
                 let before = before.as_ref().map(|text| text.as_bytes());
                 let diff = repository::one_file(&path, before, now_lines.as_bytes());
-                screen.diff(&String::from_utf8_lossy(&diff));
+                screen.whole_diff(&String::from_utf8_lossy(&diff));
                 let seen = name(&now.described(tool).digest());
-                let answer =
-                    format!("outrigger tools trust {server} {} --seen {seen}", inert(tool));
+                let answer = format!("outrigger tools trust {server} {} --seen {seen}", word(tool));
                 screen.note(Tone::Detail, format!("trust it: {answer}"));
             }
         }
@@ -140,8 +145,10 @@ fn trust(paths: &Paths, server: &str, tool: &str, seen: &str, output: Output) ->
         if waiting.as_deref() != Some(seen) {
             let said =
                 "what the server says of it is not what was looked at, or is trusted already";
-            return Err(Failure::new(Kind::Conflict, said)
-                .hint(format!("`outrigger tools show {server} {tool}` shows it as it is.")));
+            return Err(Failure::new(Kind::Conflict, said).hint(format!(
+                "`outrigger tools show {server} {}` shows it as it is.",
+                word(tool)
+            )));
         }
         if let Some(pin) = pins.tools.get_mut(tool) {
             pin.trust();

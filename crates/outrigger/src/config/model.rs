@@ -20,6 +20,20 @@ pub(crate) enum Provider {
     OpenaiChat,
 }
 
+impl Provider {
+    /// Where keys are looked for unless another variable is named.
+    pub(crate) const KEY_VARIABLES: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
+    /// Where the key is unless another variable is named.
+    pub(crate) fn key_variable(self) -> &'static str {
+        let [anthropic, openai] = Self::KEY_VARIABLES;
+        match self {
+            Self::Anthropic => anthropic,
+            Self::Openai | Self::OpenaiChat => openai,
+        }
+    }
+}
+
 /// Tokens, as they are configured.
 pub(crate) type Tokens = Whole<1, 1_000_000_000>;
 

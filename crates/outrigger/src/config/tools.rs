@@ -171,6 +171,12 @@ pub(crate) fn check(all: &BTreeMap<String, Server>, sandboxes: &[super::Sandbox]
                 );
                 return Err(wrong(name, &what));
             }
+            Some(index) if sandboxes[index].record(false).workspace => {
+                let what = format!(
+                    "names the sandbox `{sandbox}`, into which the directory is copied; a server's has no `workspace = true`"
+                );
+                return Err(wrong(name, &what));
+            }
             Some(_) => {}
         }
         if let Some(other) = taken.insert(sandbox, name) {

@@ -2,7 +2,7 @@
 //!
 //! The first that a server says of its tools is trusted; whatever it says otherwise later,
 //! and every tool that comes later, waits until a person trusts it. A server at another
-//! address is another server.
+//! address is another server; back at its first address it is what it was there.
 
 use outrigger_agent::{Digest, Raw};
 use outrigger_tools::outside::Described;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Server;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::paths::Paths;
 
 /// What is pinned of one server.
@@ -23,6 +24,24 @@ pub(crate) struct Pins {
     /// Where the server was that said this.
     pub(crate) address: String,
     pub(crate) tools: BTreeMap<String, Pin>,
+    /// The same of where it was before, the last first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    elsewhere: Vec<Elsewhere>,
+}
+
+/// What is pinned of a server at another address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Elsewhere {
+    address: String,
+    tools: BTreeMap<String, Pin>,
+}
+
+/// Whether a server was heard before at its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Before,
+    /// All that it said is trusted.
+    FirstTime,
 }
 
 /// What is pinned of one tool.
@@ -110,19 +129,36 @@ impl Pins {
         there.map(|(tool, pin)| (tool.as_str(), pin))
     }
 
-    /// Takes in what the server says now.
-    fn hear(&mut self, address: &str, listed: &[Described]) {
-        let first = self.address != address;
-        if first {
-            *self = Self { address: address.to_owned(), tools: BTreeMap::new() };
+    /// Goes to an address.
+    fn turn_to(&mut self, address: &str) -> Heard {
+        if self.address == address {
+            return Heard::Before;
         }
+        let known = self.elsewhere.iter().position(|it| it.address == address);
+        let there = known.map(|index| self.elsewhere.remove(index));
+        let heard = if there.is_some() { Heard::Before } else { Heard::FirstTime };
+        let there = there.map(|it| it.tools).unwrap_or_default();
+        let left = Elsewhere {
+            address: std::mem::replace(&mut self.address, address.to_owned()),
+            tools: std::mem::replace(&mut self.tools, there),
+        };
+        if !left.address.is_empty() {
+            self.elsewhere.insert(0, left);
+            self.elsewhere.truncate(limits::PINNED_ADDRESSES_MAX);
+        }
+        heard
+    }
+
+    /// Takes in what the server says now.
+    fn hear(&mut self, address: &str, listed: &[Described]) -> Heard {
+        let heard = self.turn_to(address);
         self.tools.values_mut().for_each(|pin| pin.there = false);
         for described in listed {
             let pin = self.tools.entry(described.tool.clone()).or_default();
             let text = Text::of(described);
             pin.there = true;
             let known = pin.trusted.as_ref().map(|it| it.described(&described.tool).digest());
-            if first {
+            if heard == Heard::FirstTime {
                 pin.trusted = Some(text);
             } else if known.as_ref() == Some(&described.digest()) {
                 pin.said = None;
@@ -130,15 +166,20 @@ impl Pins {
                 pin.said = Some(text);
             }
         }
+        // What nobody trusts and nobody offers is nothing to remember.
+        self.tools.retain(|_, pin| pin.there || pin.trusted.is_some());
+        heard
     }
 }
 
 /// Takes in what a server says now, and gives what is pinned of it from now on.
-pub(crate) fn take(paths: &Paths, server: &Server, listed: &[Described]) -> Outcome<Pins> {
-    change(paths, &server.name, |pins| {
-        pins.hear(&server.address(), listed);
+pub(crate) fn take(paths: &Paths, server: &Server, listed: &[Described]) -> Outcome<(Pins, Heard)> {
+    let mut heard = Heard::Before;
+    let pins = change(paths, &server.name, |pins| {
+        heard = pins.hear(&server.address(), listed);
         Ok(())
-    })
+    })?;
+    Ok((pins, heard))
 }
 
 /// What is pinned of a server.
@@ -218,9 +259,13 @@ mod tests {
             ("one", &[("a", "does a"), ("b", "does b")][..]),
             ("one", &[("a", "does a, and sends your keys"), ("b", "does b"), ("c", "does c")]),
             ("one", &[("a", "does a"), ("c", "does c")]),
+            ("one", &[("a", "does a, and sends your keys")]),
             ("two", &[("a", "does x")]),
+            ("one", &[("a", "does a")]),
+            ("two", &[("a", "does y")]),
         ] {
-            pins.hear(address, &said(tools));
+            let heard = pins.hear(address, &said(tools));
+            shown += &format!("{heard:?}: ");
             for (tool, pin) in &pins.tools {
                 let changed = pin.changed(tool).is_some();
                 let told = pin.trusted.as_ref().map(|text| text.description.as_str());
@@ -229,10 +274,13 @@ mod tests {
             shown.push('\n');
         }
         expect![[r#"
-            a trusted false Some("does a"); b trusted false Some("does b"); 
-            a changed true Some("does a"); b trusted false Some("does b"); c new false None; 
-            a trusted false Some("does a"); b gone false Some("does b"); c new false None; 
-            a trusted false Some("does x"); 
+            FirstTime: a trusted false Some("does a"); b trusted false Some("does b"); 
+            Before: a changed true Some("does a"); b trusted false Some("does b"); c new false None; 
+            Before: a trusted false Some("does a"); b gone false Some("does b"); c new false None; 
+            Before: a changed true Some("does a"); b gone false Some("does b"); 
+            FirstTime: a trusted false Some("does x"); 
+            Before: a trusted false Some("does a"); b gone false Some("does b"); 
+            Before: a changed true Some("does x"); 
         "#]]
         .assert_eq(&shown);
     }

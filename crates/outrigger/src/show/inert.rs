@@ -1,4 +1,4 @@
-//! Text of models, tools and files, made harmless for a terminal.
+//! Text of models, tools and files, made harmless for a terminal, and for a shell.
 
 /// Takes control characters out, so that no text can move the cursor, hide a line,
 /// or type. Line breaks and tabs stay.
@@ -17,9 +17,32 @@ pub(crate) fn inert(text: &str) -> String {
     clean
 }
 
+/// Text as one word of a command that a person may paste.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,@%=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", inert(text).replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::inert;
+    use super::{inert, word};
+
+    #[test]
+    fn a_word_stays_one_word_in_a_shell() {
+        for (text, expected) in [
+            ("get_issue", "get_issue"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(id);`id`", "'$(id);`id`'"),
+            ("it's\x1b", "'it'\\''s\u{fffd}'"),
+        ] {
+            assert_eq!(word(text), expected);
+        }
+    }
 
     #[test]
     fn terminal_sequences_are_inert() {

@@ -1,7 +1,7 @@
 //! What waits for a person, with the real binary: nothing runs meanwhile, the answer is
 //! about what was looked at, and it is done once.
 
-use crate::support::{Turn, World, shell};
+use crate::support::{Ran, Turn, World, shell};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -133,9 +133,10 @@ fn a_command_and_a_webhook_are_told_that_something_waits() {
     let hook = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = world.path("config/outrigger");
     fs::create_dir_all(&config).unwrap();
-    let script = format!("cat >> {}", told.display());
+    let script =
+        format!("echo $OPENAI_API_KEY $WIKI_TOKEN $OTHER >> {0}.keys; cat >> {0}", told.display());
     let text = format!(
-        "[policy]\nfiles = [{:?}]\n[notify]\ncommand = [\"sh\", \"-c\", {script:?}]\nwebhook = \"http://{}/hook\"\n",
+        "[tools.wiki]\nurl = \"http://127.0.0.1:1/\"\ntoken_env = \"WIKI_TOKEN\"\n[policy]\nfiles = [{:?}]\n[notify]\ncommand = [\"sh\", \"-c\", {script:?}]\nwebhook = \"http://{}/hook\"\n",
         rules.display().to_string(),
         hook.local_addr().unwrap(),
     );
@@ -154,7 +155,10 @@ fn a_command_and_a_webhook_are_told_that_something_waits() {
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(&[Turn(&[shell("echo ran")])]);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script];
-    let ran = world.ran(10, &args);
+    let mut run = world.outrigger(&args);
+    run.envs([("OPENAI_API_KEY", "key-1"), ("WIKI_TOKEN", "key-2"), ("OTHER", "other")]);
+    let ran = Ran::of(run.output().unwrap()).expect(10);
+    assert_eq!(fs::read_to_string(world.path("told.keys")).unwrap(), "other\n");
     assert!(
         ran.stderr.contains("nobody was told by the webhook: it answered 500"),
         "{}",
@@ -166,4 +170,59 @@ fn a_command_and_a_webhook_are_told_that_something_waits() {
     let piped: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
     assert_eq!(piped, serde_json::from_str::<Value>(body).unwrap());
     assert_eq!(piped["waiting"], json!(world.inbox()));
+}
+
+/// What is approved is what was shown: a terminal cuts nothing of it, and no question is
+/// asked that nobody is shown.
+#[test]
+fn a_terminal_is_shown_all_of_what_it_answers_for() {
+    let command = format!("echo {} >> log; rm -rf ./last", "x".repeat(300));
+    let lines: Vec<_> = (0..500).map(|line| format!("line {line}")).collect();
+    let text = lines.join("\n");
+    let write = ("write_file", json!({ "file_path": "file", "content": text }));
+    let (world, id) = waiting(&[Turn(&[shell(&command)]), Turn(&[write])]);
+    let list = world.on_terminal(&["inbox"]).expect(0).stdout;
+    assert!(list.contains("more characters") && !list.contains("rm -rf ./last"), "{list}");
+    let one = world.on_terminal(&["inbox", &id]).expect(0).stdout;
+    assert!(one.contains(&command), "{one}");
+    let approved = world.on_terminal(&["approve", &id]).expect(10).stdout;
+    assert!(approved.contains(&command), "{approved}");
+
+    let id = world.inbox()[0]["id"].as_str().unwrap().to_owned();
+    let one = world.on_terminal(&["inbox", &id]).expect(0).stdout;
+    assert!(one.contains("+line 499") && !one.contains("more lines"), "{one}");
+    for silent in ["--quiet", "--json"] {
+        let asked = world.on_terminal(&["approve", &id, silent]).expect(2).stdout;
+        assert!(asked.contains("nobody said that they looked"), "{asked}");
+    }
+}
+
+/// A server that can't be spoken to is no reason to leave a question open.
+#[test]
+fn a_server_with_a_wrong_header_keeps_nobody_from_answering() {
+    let (world, id) = waiting(&[Turn(&[shell("echo no")])]);
+    let config = world.path("config/outrigger/config.toml");
+    let more =
+        "[tools.odd]\nurl = \"https://odd.example\"\nheaders_env = { \"no header\" = \"PATH\" }\n";
+    fs::write(&config, fs::read_to_string(&config).unwrap() + more).unwrap();
+    world.ran(0, &["inbox", &id]);
+    world.ran(0, &["deny", &id, "--later"]);
+    world.ran(0, &["sessions", "cancel", &world.session()]);
+}
+
+/// The switches hold also where no sandbox can be reached, and say what they could not do.
+#[test]
+fn what_is_cancelled_or_stopped_is_so_without_sandboxes() {
+    let (world, _) = waiting(&[Turn(&[shell("echo no")])]);
+    let config = world.path("config/outrigger/config.toml");
+    let more = "[[sandbox]]\nname = \"work\"\nbackend = \"docker\"\n[docker]\nsocket = \"/nowhere.sock\"\n";
+    fs::write(&config, fs::read_to_string(&config).unwrap() + more).unwrap();
+    let stopped = world.ran(13, &["budget", "stop", "org", "-m", "enough"]);
+    assert!(stopped.stderr.contains("org is stopped: nothing is started"), "{}", stopped.stderr);
+    let shown = world.ran(0, &["budget", "show", "--json"]).json();
+    assert!(shown["accounts"].to_string().contains("enough"), "{shown}");
+    let cancelled = world.ran(13, &["sessions", "cancel", &world.session()]);
+    assert!(cancelled.stderr.contains("is cancelled: nothing is started"), "{}", cancelled.stderr);
+    let ended = |event: &Value| event["cancelled"].is_object();
+    assert!(world.events(&world.session()).iter().any(ended));
 }

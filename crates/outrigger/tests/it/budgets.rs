@@ -157,3 +157,13 @@ fn the_switch_stops_what_runs_and_lets_nothing_further_start() {
     let shown = world.ran(0, &["budget", "show"]).stdout;
     assert!(shown.contains("org\n") && shown.contains("tokens"), "{shown}");
 }
+
+#[test]
+fn a_name_that_nothing_is_charged_to_is_warned_of() {
+    let world = World::new();
+    let set = |account: &str| world.ran(0, &["budget", "set", account, "--dollars", "20"]).stderr;
+    let warned = set("user:ada");
+    let says = "nothing was ever charged to user:ada; sessions are charged to org and user:local";
+    assert!(warned.contains(says), "{warned}");
+    assert!(!set("user:local").contains("ever charged") && !set("org").contains("ever charged"));
+}

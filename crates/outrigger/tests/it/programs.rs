@@ -111,11 +111,18 @@ fn a_program_is_called_in_its_own_sandbox_and_ends_with_the_call() {
 
 #[test]
 fn a_program_that_fails_says_how() {
-    let home = Home::new(&["sh", "-c", "exit 7"], "", &[Turn(&[call("mcp__ours__look", "a")])]);
+    let fails = "echo first >&2; printf 'no \\033[2Jserver\\n' >&2; exit 7";
+    let home = Home::new(&["sh", "-c", fails], "", &[Turn(&[call("mcp__ours__look", "a")])]);
     let args = home.args();
     let told = home.world.ran(0, &args.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(told.stderr.contains("no tools of `ours`"), "{}", told.stderr);
-    assert!(told.stderr.contains("its program ended with exit code 7"), "{}", told.stderr);
+    let how = "its program ended with exit code 7; it says: no server";
+    assert!(told.stderr.contains(how), "{}", told.stderr);
+    let listed = home.world.ran(0, &["tools", "ls"]).stdout;
+    assert!(listed.contains(how), "{listed}");
+    // A model is told nothing that the program said.
+    let events = format!("{:?}", home.world.events(&home.world.session()));
+    assert!(!events.contains("no server"), "{events}");
 }
 
 /// The engine is killed while the program works. What acts is not begun again; what only

@@ -75,6 +75,16 @@ impl World {
         Ran::of(self.outrigger(args).output().unwrap())
     }
 
+    /// Runs the binary on a terminal of 60 columns to its end. Both of its outputs are there.
+    pub(crate) fn on_terminal(&self, args: &[&str]) -> Ran {
+        let line = "stty cols 60; exec \"$BINARY\" --data-dir \"$DATA\" $ARGS";
+        let mut terminal = self.command("script");
+        terminal.args(["--quiet", "--return", "--command", line, "/dev/null"]);
+        terminal.env("TERM", "xterm").env("SHELL", "/bin/sh").env("ARGS", args.join(" "));
+        terminal.env("BINARY", OUTRIGGER).env("DATA", self.data());
+        Ran::of(terminal.output().expect("`script` of util-linux can be run"))
+    }
+
     /// The same; it must end with this code.
     pub(crate) fn ran(&self, code: i32, args: &[&str]) -> Ran {
         self.run(args).expect(code)

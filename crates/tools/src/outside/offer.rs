@@ -1,7 +1,9 @@
 //! How a tool outside is offered to a model: under a name that can be no other's, with its
 //! server's words made harmless.
 
-use outrigger_agent::{Concurrency, Digest, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of};
+use outrigger_agent::{
+    Concurrency, Deadline, Digest, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of,
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +37,8 @@ pub struct Offer<'a> {
     pub concurrency: Concurrency,
     /// The sandbox in which its server runs, if it runs in one.
     pub sandbox: Option<&'a str>,
+    /// From the start of a call to giving up, in milliseconds.
+    pub timeout_ms: u64,
 }
 
 /// Why a tool can't be offered.
@@ -88,7 +92,13 @@ impl Offer<'_> {
             recovery,
             sandbox: self.sandbox.map(str::to_owned),
             built_in: None,
-            deadline: None,
+            deadline: Some(Deadline {
+                // No argument of a call says how long it may take.
+                argument: String::new(),
+                usual_ms: self.timeout_ms,
+                most_ms: self.timeout_ms,
+                cpu_millis: 0,
+            }),
             outside: Some(OutsideTool {
                 server: self.server.to_owned(),
                 tool: tool.clone(),
@@ -108,12 +118,19 @@ impl Offer<'_> {
 pub fn name(server: &str, tool: &str) -> Result<String, Unfit> {
     let before = format!("mcp__{server}__");
     let max = limits::TOOL_NAME_CHARS_MAX.saturating_sub(before.len());
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if tool.is_empty() || tool.len() > max || !tool.bytes().all(plain) {
+    if tool.len() > max || !is_name(tool) {
         return Err(Unfit::Name { max });
     }
     // Providers take no dot.
     Ok(before + &tool.replace('.', "_"))
+}
+
+/// Whether a server may call a tool so: 1 to [`limits::OUTSIDE_NAME_CHARS_MAX`] characters
+/// of `A-Z a-z 0-9 _ - .`, as the protocol recommends.
+#[must_use]
+pub fn is_name(tool: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=limits::OUTSIDE_NAME_CHARS_MAX).contains(&tool.len()) && tool.bytes().all(plain)
 }
 
 /// The labels of whatever a server says.
@@ -149,8 +166,10 @@ pub(crate) fn clean_all(value: Value) -> Value {
     }
 }
 
-/// Text without terminal control and without characters that nobody sees and models read.
-pub(crate) fn clean(text: &str, chars_max: usize) -> String {
+/// Text without terminal control and without characters that nobody sees and models read,
+/// cut after `chars_max` characters.
+#[must_use]
+pub fn clean(text: &str, chars_max: usize) -> String {
     let seen = cut::plain(text.as_bytes());
     let mut chars = seen.chars().filter(|char| !is_hidden(*char));
     let mut kept: String = chars.by_ref().take(chars_max).collect();
@@ -160,11 +179,12 @@ pub(crate) fn clean(text: &str, chars_max: usize) -> String {
     kept
 }
 
-/// Zero width, direction overrides, and the tags of Unicode, which spell hidden text.
-fn is_hidden(char: char) -> bool {
+/// Zero width, blank letters, direction overrides, and the tags of Unicode, which spell
+/// hidden text.
+pub(super) fn is_hidden(char: char) -> bool {
     matches!(
         char,
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        '\u{ad}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fe00}'..='\u{fe0f}'
             | '\u{e0000}'..='\u{e0fff}'
     )
@@ -183,7 +203,8 @@ mod tests {
 
     fn spec(described: &Described) -> Result<ToolSpec, Unfit> {
         let (declared, concurrency) = (Declared::Acts, Concurrency::Exclusive);
-        Offer { server: "s", described, changed: None, declared, concurrency, sandbox: None }.spec()
+        let (changed, sandbox, timeout_ms) = (None, None, 1_000);
+        Offer { server: "s", described, changed, declared, concurrency, sandbox, timeout_ms }.spec()
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! What a model sees of an answer from outside: text, cut in its middle, and names of the rest.
+//! What a model sees of an answer from outside: text, cut in its middle, and names of the
+//! rest. Must never give a model what a person who reads the answer does not see.
 
 use outrigger_agent::{Status, ToolOutput};
 
+use super::offer::is_hidden;
 use super::{Answered, Block, label};
 use crate::{cut, output};
 
@@ -21,6 +23,7 @@ pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput 
             }
         }
     }
+    whole.retain(|char| !is_hidden(char));
     let total = whole.len() as u64;
     let (text, hidden_bytes) = if whole.len() <= bytes_max {
         (cut::plain(whole.as_bytes()), 0)
@@ -43,7 +46,7 @@ mod tests {
     fn an_answer_is_cut_named_and_labelled() {
         let text = |text: &str| Block::Text(text.to_owned());
         let image = Block::Other { what: "image/png".to_owned(), bytes: 12 };
-        let blocks = vec![text("one\u{1b}[2J"), image, text("two")];
+        let blocks = vec![text("one\u{1b}[2J"), image, text("t\u{200b}w\u{3164}o\u{e0041}")];
         let all = shown("s", &Answered { blocks, failed: false }, 1_000);
         assert_eq!(all.text, "one\n[image/png, 12 bytes, not shown]\ntwo");
         assert_eq!(all.labels.iter().collect::<Vec<_>>(), ["from:mcp:s", "untrusted"]);

@@ -12,7 +12,7 @@ pub(super) const NOTIFY: Table = Table {
             name: "command",
             kind: "list of strings: a program and its arguments",
             default: || "`[]`".to_owned(),
-            about: "Run when a session stops because something waits, with what `outrigger inbox --json` prints for it on standard input. It has 10 s. It may be told again of what still waits.",
+            about: "Run when a session stops because something waits, with what `outrigger inbox --json` prints for it on standard input, and without the environment variables that hold keys. It has 10 s. It may be told again of what still waits.",
             instead: "",
             example: "[\"notify-me\", \"--urgent\"]",
         },
