@@ -16,7 +16,7 @@ use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::waiting::Waiting;
+use crate::waiting::{self, Waiting};
 use crate::{limits, notify, repository, session};
 
 /// What finishing needs.
@@ -156,7 +156,7 @@ impl Finish<'_> {
 
     fn object(&self, state: &State, patch: Option<&Path>, applied: bool) -> serde_json::Value {
         let spec = state.spec();
-        let waiting = state.asked().map(|(effect, ..)| self.session.effect(effect));
+        let asked = state.asked().map(|(id, _, asked)| waiting::name(self.session, id, asked));
         json!({
             "type": "result",
             "session": self.session.as_str(),
@@ -169,13 +169,13 @@ impl Finish<'_> {
             "steps": state.spent().steps,
             "tokens": state.spent().tokens,
             "spent": state.spent(),
-            "waiting": waiting.collect::<Vec<_>>(),
+            "waiting": asked.collect::<Vec<_>>(),
         })
     }
 
     /// The end of a drive that stands before a person's answer.
     fn waits(&self, state: &State) -> Option<Failure> {
-        let mut asked = state.asked().map(|(effect, ..)| self.session.effect(effect));
+        let mut asked = state.asked().map(|(id, _, asked)| waiting::name(self.session, id, asked));
         let first = asked.next()?;
         let more = asked.count();
         let text = match more {
