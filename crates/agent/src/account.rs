@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-use crate::Measure;
+use crate::{Digest, Measure};
 
 /// Names an account that sessions are charged to: `org`, or `user:NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,11 +17,13 @@ impl AccountId {
         Self("org".to_owned())
     }
 
-    /// A user's. A principal such as `person:ada` is the user `ada`.
+    /// A user's. A principal such as `person:ada` is the user `ada`; one whose name is none
+    /// of an account goes by the digest of it.
     #[must_use]
     pub fn user(principal: &str) -> Self {
         let name = principal.strip_prefix("person:").unwrap_or(principal);
-        Self(format!("user:{name}"))
+        let digest = || Self(format!("user:{}", Digest::of(name.as_bytes())));
+        Self::parse(&format!("user:{name}")).unwrap_or_else(digest)
     }
 
     /// Reads `org` or `user:NAME`, of at most 256 bytes. Nothing for any other text.
@@ -135,5 +137,10 @@ mod tests {
             assert_eq!(AccountId::parse(text).is_some(), reads, "{text:?}");
         }
         assert_eq!(AccountId::user("person:ada").as_str(), "user:ada");
+        for principal in ["", "person:", "person:a\nb", &"long".repeat(99)] {
+            let account = AccountId::user(principal);
+            assert_eq!(AccountId::parse(account.as_str()), Some(account), "{principal:?}");
+        }
+        assert_ne!(AccountId::user("a\nb"), AccountId::user("a\nc"));
     }
 }

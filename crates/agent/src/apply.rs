@@ -134,9 +134,11 @@ impl State {
             return;
         }
         if let Some(budget) = budget {
+            if budget.raises(self.budget) {
+                // Who raises it need not be asked below it.
+                self.soft_lifted.insert("session".to_owned());
+            }
             self.budget = budget;
-            // Who raises it need not be asked below it.
-            self.soft_lifted.insert("session".to_owned());
         }
         self.limits = limits.or(self.limits);
         self.stuck = None;

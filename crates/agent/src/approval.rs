@@ -64,6 +64,9 @@ pub enum Unanswerable {
     /// It was asked about something else.
     #[error("its arguments are not those that were looked at")]
     OtherArguments,
+    /// Something else is asked about it by now.
+    #[error("something else is asked about it than what was answered")]
+    OtherQuestion,
     /// It came too late.
     #[error("it was not answered in time, so it is denied")]
     Expired,

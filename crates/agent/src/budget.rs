@@ -155,6 +155,17 @@ impl Limit {
         Measure::ALL.into_iter().all(|measure| self.of(measure).is_none())
     }
 
+    /// Whether it lets more of something be spent than the other one.
+    #[must_use]
+    pub fn raises(self, other: Self) -> bool {
+        let raised = |measure: Measure| match (self.of(measure), other.of(measure)) {
+            (Some(now), Some(before)) => now > before,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        Measure::ALL.into_iter().any(raised)
+    }
+
     /// This limit, and of what it says nothing the other one.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -208,6 +219,21 @@ mod tests {
         let amounts: Amounts = serde_json::from_str(r#"{"steps":1,"tokens":2}"#).unwrap();
         assert_eq!((amounts.money_nanos, amounts.cpu_ms), (0, 0));
         assert_eq!(serde_json::to_string(&amounts).unwrap(), r#"{"steps":1,"tokens":2}"#);
+    }
+
+    #[test]
+    fn more_of_anything_is_raised() {
+        let limit = |tokens, steps| Limit { tokens, steps, ..Limit::NONE };
+        for (before, now, raised) in [
+            (limit(Some(5), None), limit(Some(6), None), true),
+            (limit(Some(5), None), limit(Some(5), None), false),
+            (limit(Some(5), None), limit(Some(4), None), false),
+            (limit(Some(5), None), limit(None, Some(1)), true),
+            (limit(None, None), limit(Some(5), None), false),
+            (limit(Some(5), Some(5)), limit(Some(4), Some(6)), true),
+        ] {
+            assert_eq!(now.raises(before), raised, "{before:?} to {now:?}");
+        }
     }
 
     #[test]

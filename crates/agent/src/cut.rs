@@ -66,20 +66,8 @@ impl State {
     /// disk is as it was kept last. `at_ms` is the time of that event.
     #[must_use]
     pub fn cut(&self, session: &SessionId, at_ms: u64) -> Option<Cut> {
-        let waits = match self.decide(session, at_ms) {
-            Next::Park(Park::Message) => false,
-            Next::Park(Park::Answers(_)) => true,
-            Next::Park(Park::Unopened | Park::Cancelled)
-            | Next::Record(_)
-            | Next::Judge(_)
-            | Next::Start(..)
-            | Next::Perform(_)
-            | Next::Stop(_) => return None,
-        };
+        let waits = self.stands(session, at_ms)?;
         let own = || self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
-        if own().any(|(_, known)| known.lost.is_none() && known.changed.is_some()) {
-            return None;
-        }
         let sandbox = |(name, known): (&String, &Known)| {
             let (ready, kept) = (known.ready.clone(), known.kept.last().cloned());
             (name.clone(), CutSandbox { ready, kept })
@@ -98,6 +86,35 @@ impl State {
             replies: self.context.replies,
             sandboxes: own().map(sandbox).collect(),
         })
+    }
+
+    /// Whether there is a cut at this state's last event, without making it.
+    #[must_use]
+    pub fn is_cut(&self, session: &SessionId, at_ms: u64) -> bool {
+        self.stands(session, at_ms).is_some()
+    }
+
+    /// What was kept last of each sandbox that is the session's alone.
+    pub fn last_kept(&self) -> impl Iterator<Item = &Kept> {
+        let own = self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
+        own.filter_map(|(_, known)| known.kept.last())
+    }
+
+    /// Whether it waits for answers, if it stands still.
+    fn stands(&self, session: &SessionId, at_ms: u64) -> Option<bool> {
+        let waits = match self.decide(session, at_ms) {
+            Next::Park(Park::Message) => false,
+            Next::Park(Park::Answers(_)) => true,
+            Next::Park(Park::Unopened | Park::Cancelled)
+            | Next::Record(_)
+            | Next::Judge(_)
+            | Next::Start(..)
+            | Next::Perform(_)
+            | Next::Stop(_) => return None,
+        };
+        let mut own = self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
+        let unkept = own.any(|(_, known)| known.lost.is_none() && known.changed.is_some());
+        (!unkept).then_some(waits)
     }
 
     /// Whether a sandbox is the session's alone: others are not its to cut.

@@ -73,7 +73,8 @@ pub enum Event {
         /// Where it runs, for work in a sandbox.
         place: Option<Place>,
     },
-    /// The effect was about to be started, and was not, because of what it may cost.
+    /// The effect was about to be started, and was not, because of what it may cost. If it
+    /// was started before, that attempt was lost in a crash and stays charged as an estimate.
     Withheld {
         /// The effect.
         effect: Seq,

@@ -3,7 +3,8 @@
 //! Owns the worst case of every kind of work. Accounts above the session are looked at
 //! where all sessions are known, which is the store; what it says comes back as an event.
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 use crate::state::Phase;
 use crate::{
@@ -52,10 +53,14 @@ impl State {
             return Amounts { wall_ms: limits::CALL_MS_MAX, ..step };
         };
         let arguments = self.call(call).map_or("", |call| call.arguments.as_str());
-        let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-        let named = Some(&deadline.argument).filter(|name| !name.is_empty());
-        let asked = named.and_then(|name| arguments.get(name)).and_then(Value::as_u64);
-        let wall_ms = asked.unwrap_or(deadline.usual_ms).min(deadline.most_ms);
+        let asked = match deadline.argument.as_str() {
+            "" => None,
+            name => asked_ms(arguments, name),
+        };
+        let wall_ms = asked.map_or(deadline.usual_ms, |asked| {
+            // Anything but plain digits may mean a number to the tool: then it is the most.
+            asked.parse().unwrap_or(deadline.most_ms).min(deadline.most_ms)
+        });
         let wall_ms = wall_ms.saturating_add(limits::KILL_MS);
         let cpu_ms = wall_ms.saturating_mul(u64::from(deadline.cpu_millis)).div_ceil(1_000);
         Amounts { wall_ms, cpu_ms, ..step }
@@ -66,7 +71,8 @@ impl State {
     pub(crate) fn shortfall(&self, work: &Work, reserved: Amounts) -> Option<Shortfall> {
         let spec = self.spec.as_ref()?;
         let asks_model = matches!(work, Work::AskModel | Work::Compact);
-        if asks_model && self.budget.of(Measure::Money).is_some() && spec.model.price.is_none() {
+        let money = self.budget.of(Measure::Money).or(spec.soft.of(Measure::Money));
+        if asks_model && money.is_some() && spec.model.price.is_none() {
             return Some(Shortfall::of_session(Cause::Unpriced));
         }
         if self.is_soft_lifted("session") || reserved == Amounts::default() {
@@ -80,8 +86,14 @@ impl State {
     /// ends the turn when what runs has come to its end.
     pub(crate) fn withheld(&mut self, id: Seq, shortfall: &Shortfall, at_ms: u64) {
         let Some(effect) = self.effects.get_mut(&id) else { return };
-        if effect.phase != Phase::Permitted {
-            return;
+        match effect.phase {
+            Phase::Permitted => {}
+            // The attempt before was lost in a crash; it stays charged as an estimate.
+            Phase::Started { reserved, .. } => {
+                self.spent = self.spent.plus(reserved);
+                effect.phase = Phase::Permitted;
+            }
+            Phase::Proposed | Phase::Asked | Phase::Refused { .. } => return,
         }
         match (&shortfall.cause, effect.judged) {
             (Cause::Soft(_), Some(rule_set)) => {
@@ -145,6 +157,14 @@ impl State {
             _ => None,
         }
     }
+}
+
+/// One of a call's arguments as it is written, without reading the others. Nothing if it
+/// is left out.
+fn asked_ms(arguments: &str, name: &str) -> Option<String> {
+    let mut all: BTreeMap<String, &RawValue> = serde_json::from_str(arguments).ok()?;
+    let asked = all.remove(name)?.get();
+    (asked != "null").then(|| asked.to_owned())
 }
 
 /// That an effect is not to be started, as an event.

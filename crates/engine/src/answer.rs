@@ -3,7 +3,7 @@
 //! Owns that an answer is one fenced append, so that of two who answer at once one is
 //! told that it came too late. It performs nothing: a driver decides everything again.
 
-use outrigger_agent::{Answer, Digest, Seq, SessionId, State, Work};
+use outrigger_agent::{Answer, Asked, Digest, Phase, Seq, SessionId, State, Unanswerable, Work};
 use outrigger_policy::Verdict;
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
@@ -21,6 +21,8 @@ pub struct Answering {
     pub by: String,
     /// Digest of the arguments that they looked at; another effect's are refused.
     pub arguments: Option<Digest>,
+    /// What they were asked; if something else is asked by now, nothing is answered.
+    pub asked: Option<Asked>,
     /// What they say.
     pub answer: Answer,
 }
@@ -31,13 +33,17 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Unanswerable`], with nothing changed, if it was answered before, is over,
-    /// expired, or was asked about other arguments; [`Error::NotEntitled`]; no such session; or the journal's.
+    /// expired, or was asked about other arguments or something else; [`Error::NotEntitled`]; no such session; or the journal's.
     pub async fn answer(&self, session: &SessionId, given: Answering) -> Result<(), Error> {
-        let Answering { effect, by, arguments, answer } = given;
+        let Answering { effect, by, arguments, asked, answer } = given;
         self.command(session, |state| {
             let now_ms = self.parts.clock.now_ms();
-            state.answerable(effect, arguments.as_ref(), &answer, now_ms).map_err(|source| {
-                Error::Unanswerable { session: session.clone(), effect, source }
+            let answerable = state.answerable(effect, arguments.as_ref(), &answer, now_ms);
+            let answerable = answerable.and_then(|()| same_question(state, effect, asked.as_ref()));
+            answerable.map_err(|source| Error::Unanswerable {
+                session: session.clone(),
+                effect,
+                source,
             })?;
             self.entitled(state, effect, &by, &answer, now_ms)?;
             let (by, arguments, answer) = (by.clone(), arguments.clone(), answer.clone());
@@ -104,5 +110,15 @@ impl Engine {
         let (tool, arguments) = (tool.built_in(), call.arguments.as_str());
         let invocation = Invocation { tool, arguments, exec, seen: None };
         outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)
+    }
+}
+
+/// A yes to what the rules ask is none to what a budget asks about the same effect.
+fn same_question(state: &State, id: Seq, asked: Option<&Asked>) -> Result<(), Unanswerable> {
+    let open = state.effect(id).filter(|effect| effect.phase == Phase::Asked);
+    let now = open.and_then(|effect| effect.asked.as_ref());
+    match (asked, now) {
+        (Some(asked), Some(now)) if asked != now => Err(Unanswerable::OtherQuestion),
+        _ => Ok(()),
     }
 }

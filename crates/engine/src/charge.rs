@@ -6,6 +6,7 @@
 
 use outrigger_agent::{AccountId, Event, Seq, SessionId, Shortfall, State, Work};
 use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary, Terms};
+use std::collections::BTreeMap;
 
 use crate::live::Live;
 use crate::{Engine, Error};
@@ -30,23 +31,22 @@ impl Usual {
 /// How a driver goes on after an account had no room.
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
-    /// Events that start something, of which nothing is durable yet.
-    pub(crate) starting: usize,
+    /// Effects that are started by events of which nothing is durable yet.
+    pub(crate) starting: Vec<Seq>,
     /// More were refused together: each is asked for by itself now.
     pub(crate) singly: bool,
-    /// One was refused by itself: it is to be withheld.
-    pub(crate) shortfall: Option<Shortfall>,
+    /// Those that were refused by themselves: each is to be withheld.
+    pub(crate) shortfalls: BTreeMap<Seq, Shortfall>,
 }
 
 impl Refused {
     /// Takes in that the store refused what was pending.
     pub(crate) fn by(&mut self, shortfall: Shortfall) {
-        if self.starting > 1 {
-            self.singly = true;
-        } else {
-            self.shortfall = Some(shortfall);
+        match self.starting[..] {
+            [only] => drop(self.shortfalls.insert(only, shortfall)),
+            _ => self.singly = true,
         }
-        self.starting = 0;
+        self.starting.clear();
     }
 }
 
@@ -58,8 +58,10 @@ impl Engine {
             _ => None,
         };
         let started: Vec<Seq> = events.iter().filter_map(started).collect();
-        let settled =
-            |event: &Event| matches!(event, Event::Settled { .. } | Event::Rewound { .. });
+        let settled = |event: &Event| {
+            // What is withheld may have been lost in a crash, and is charged then.
+            matches!(event, Event::Settled { .. } | Event::Withheld { .. } | Event::Rewound { .. })
+        };
         let settled = events.iter().any(settled);
         if started.is_empty() && !settled {
             return None;
@@ -107,9 +109,9 @@ impl Engine {
 }
 
 impl Live {
-    /// Writes down that an effect is not started, if an account refused it just now.
+    /// Writes down that an effect is not started, if an account refused this very one.
     pub(crate) fn withhold(&mut self, id: Seq, at_ms: u64) -> bool {
-        let Some(shortfall) = self.refused.shortfall.take() else { return false };
+        let Some(shortfall) = self.refused.shortfalls.remove(&id) else { return false };
         self.push(at_ms, Event::Withheld { effect: id, shortfall });
         true
     }

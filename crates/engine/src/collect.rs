@@ -6,7 +6,7 @@
 //! alone. Must never touch what was not made by an engine, nor what an assistant's
 //! sessions share: that ends by its own age.
 
-use outrigger_agent::{SessionId, State, TurnEnd};
+use outrigger_agent::{Seq, SessionId, State, TurnEnd};
 use outrigger_sandbox::{Backend, SandboxId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub struct Collected {
     pub troubles: Vec<Trouble>,
 }
 
-/// What the journal says of the sessions that were looked at.
-type Folded = BTreeMap<SessionId, Said>;
+/// What the journal says of the sessions that were looked at, each up to an event.
+type Folded = BTreeMap<SessionId, (Said, Seq)>;
 
 /// What the journal says of a session.
 enum Said {
@@ -105,8 +105,18 @@ impl Engine {
         };
         for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
             let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
-            if self.known(session, folded).await.names(&name) {
+            let (said, seq) = self.known(&session, folded).await;
+            if said.names(&name) || !self.still(&session, *seq).await {
                 continue;
+            }
+            // Somebody may have come back to it since: then it is used.
+            match backend.list().await {
+                Ok(now) if now.contains(&listed) => {}
+                Ok(_) => continue,
+                Err(source) => {
+                    collected.troubles.push(trouble(backend, source));
+                    return;
+                }
             }
             match backend.destroy(&listed.id).await {
                 Ok(()) => collected.sandboxes.push(listed.id),
@@ -137,8 +147,9 @@ impl Engine {
                 continue;
             };
             // Somebody may have taken one of a session's sandbox by hand.
-            let kept = self.known(session, folded).await.keeps(&name, snapshot.name.as_str());
-            if kept || !is_ours(&snapshot) {
+            let (said, seq) = self.known(&session, folded).await;
+            let kept = said.keeps(&name, snapshot.name.as_str());
+            if kept || !is_ours(&snapshot) || !self.still(&session, *seq).await {
                 continue;
             }
             let name = snapshot.name.to_string();
@@ -150,16 +161,24 @@ impl Engine {
         }
     }
 
-    async fn known<'a>(&self, session: SessionId, folded: &'a mut Folded) -> &'a Said {
-        if !folded.contains_key(&session) {
-            let said = match self.state(&session).await {
-                Ok(state) => Said::State(Box::new(state)),
-                Err(Error::NotFound(_)) => Said::Nothing,
-                Err(_) => Said::Unreadable,
+    async fn known<'a>(&self, session: &SessionId, folded: &'a mut Folded) -> &'a (Said, Seq) {
+        if !folded.contains_key(session) {
+            let said = match self.state(session).await {
+                Ok(state) => {
+                    let seq = state.seq();
+                    (Said::State(Box::new(state)), seq)
+                }
+                Err(Error::NotFound(_)) => (Said::Nothing, Seq::default()),
+                Err(_) => (Said::Unreadable, Seq::default()),
             };
             folded.insert(session.clone(), said);
         }
-        folded.get(&session).unwrap_or(&Said::Unreadable)
+        folded.get(session).unwrap_or(&(Said::Unreadable, Seq(0)))
+    }
+
+    /// Whether nothing was said in a session since it was looked at.
+    async fn still(&self, session: &SessionId, seq: Seq) -> bool {
+        self.parts.journal.head(session).await.is_ok_and(|head| head == seq)
     }
 }
 

@@ -4,14 +4,17 @@
 //! own before it is opened, so that neither session can take anything from the other.
 //! A fork is opened in one append and a rewind is one: there is none by halves.
 
-use outrigger_agent::{Cut, CutSandbox, Event, Kept, Record, Seq, SessionId, Spec, State};
+use outrigger_agent::{
+    Cut, CutSandbox, Event, Kept, Record, SandboxReady, Seq, SessionId, Spec, State,
+};
 use outrigger_sandbox::{Error as SandboxError, SnapshotId};
+use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::live::last_said;
 use crate::sandboxes::{Berth, origin_of};
-use crate::{Engine, Error, Trouble};
+use crate::{Engine, Error, Trouble, reach};
 
 /// A moment of a session at which it can be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +48,10 @@ impl Engine {
     /// # Errors
     /// No such session, the journal's, or a backend's.
     pub async fn moments(&self, session: &SessionId) -> Result<Vec<Moment>, Error> {
+        self.moments_and_state(session).await.map(|(moments, _)| moments)
+    }
+
+    async fn moments_and_state(&self, session: &SessionId) -> Result<(Vec<Moment>, State), Error> {
         let (mut moments, mut run) = (Vec::<Moment>::new(), false);
         let state = self
             .folded(session, None, |state, record| {
@@ -54,30 +61,31 @@ impl Engine {
                     run = true;
                     return;
                 }
-                let Some(cut) = state.cut(session, record.at_ms) else {
+                if !state.is_cut(session, record.at_ms) {
                     run = false;
                     return;
-                };
-                // Of some in a row only the last: nothing but the keeping of disks is between.
+                }
+                // Of some in a row only the last: nothing was begun between them.
                 if run {
                     moments.pop();
                 }
                 run = true;
-                moments.push(moment(state, &cut, record.at_ms));
+                moments.push(moment(state, record.at_ms));
             })
             .await?;
         let there = self.snapshots(&state, session).await?;
         for moment in &mut moments {
             moment.gone.retain(|snapshot| !there.contains(snapshot));
         }
-        Ok(moments)
+        Ok((moments, state))
     }
 
     /// Opens `into` as `session` stood at a moment; without one, as it stands at its
     /// last. Gives the moment. The disks of its sandboxes are copies from then on.
     ///
     /// # Errors
-    /// [`Error::NoCut`]; no such session; the journal's, or a backend's. What was copied
+    /// [`Error::NoCut`]; no such session; the journal's, also if there is a session `into`
+    /// already; or a backend's. What was copied
     /// before an error is collected like anything that no session names.
     pub async fn fork(
         &self,
@@ -86,6 +94,14 @@ impl Engine {
         into: &SessionId,
         by: &str,
     ) -> Result<Moment, Error> {
+        // Its sandboxes have the names of those that are made here.
+        let found = self.parts.journal.head(into).await;
+        let found = found.map_err(|source| Self::journal_error(into, source))?;
+        if found != Seq::default() {
+            let source =
+                StoreError::Conflict { session: into.clone(), expected: Seq::default(), found };
+            return Err(Self::journal_error(into, source));
+        }
         self.rest(session).await?;
         let Found { moment, spec, budget, mut cut } = self.find(session, at, Which::Last).await?;
         let opened = Spec { budget, ..spec.on_its_own() };
@@ -127,18 +143,32 @@ impl Engine {
             super::commands::open(session, state).map(|()| rewound.clone())
         })
         .await?;
-        // What the next call would do anyway; but until then something may still run.
-        let state = self.state(session).await?;
-        let mut troubles = Vec::new();
-        let set_back = |name: &&str| state.is_set_back(name);
-        let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
-        for name in names.into_iter().filter(set_back) {
-            let berth = self.berth(session, &state, name)?;
-            if let Err(source) = berth.backend.destroy(&berth.id).await {
-                troubles.push(Trouble::NotRemoved { name: berth.id.to_string(), source });
+        Ok((moment, self.end_set_back(session).await))
+    }
+
+    /// Ends what was set back. The next call would do it anyway; but until then something
+    /// may still run. The session has gone back whatever comes of it.
+    async fn end_set_back(&self, session: &SessionId) -> Vec<Trouble> {
+        let trouble = |name: String, source| Trouble::NotRemoved { name, source };
+        let state = match self.state(session).await {
+            Ok(state) => state,
+            Err(error) => {
+                let source = SandboxError::Backend(error.to_string());
+                return vec![trouble(format!("what {session} ran in"), source)];
             }
+        };
+        let mut troubles = Vec::new();
+        let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
+        for name in names.into_iter().filter(|name| state.is_set_back(name)) {
+            let Some(before) = state.last_ready(name) else { continue };
+            let ended = match self.berth(session, &state, name) {
+                Ok(berth) => end(&berth, before).await,
+                Err(error) => Err(SandboxError::Backend(error.to_string())),
+            };
+            let id = || Self::sandbox_id(session, name).to_string();
+            troubles.extend(ended.err().map(|source| trouble(id(), source)));
         }
-        Ok((moment, troubles))
+        troubles
     }
 
     /// A moment by its place, or by where it stands among all.
@@ -148,13 +178,12 @@ impl Engine {
         at: Option<Seq>,
         which: Which,
     ) -> Result<Found, Error> {
-        let moments = self.moments(session).await?;
+        let (moments, state) = self.moments_and_state(session).await?;
         let moment = match (at, which) {
             (Some(at), _) => moments.iter().find(|moment| moment.at == at),
             (None, Which::Last) => moments.last(),
             (None, Which::Before) => {
-                let state = self.state(session).await?;
-                let stands = state.cut(session, self.parts.clock.now_ms()).is_some();
+                let stands = state.is_cut(session, self.parts.clock.now_ms());
                 moments.iter().rev().nth(usize::from(stands))
             }
         };
@@ -232,11 +261,21 @@ enum Which {
     Before,
 }
 
-fn moment(state: &State, cut: &Cut, at_ms: u64) -> Moment {
-    let kept: Vec<Kept> = cut.sandboxes.values().filter_map(|s| s.kept.clone()).collect();
+fn moment(state: &State, at_ms: u64) -> Moment {
+    let kept: Vec<Kept> = state.last_kept().cloned().collect();
     let gone = kept.iter().map(|kept| kept.snapshot.clone()).collect();
-    let said = last_said(&cut.conversation).unwrap_or_default();
-    Moment { at: cut.at, at_ms, status: state.status(), said, kept, gone }
+    let said = last_said(state.conversation()).unwrap_or_default();
+    Moment { at: state.seq(), at_ms, status: state.status(), said, kept, gone }
+}
+
+/// Ends the life that was set back, and none that somebody began since.
+async fn end(berth: &Berth, before: &SandboxReady) -> Result<(), SandboxError> {
+    let Some(listed) = reach::listed(berth, &berth.id).await? else { return Ok(()) };
+    let set_back = match &listed.generation {
+        Some(found) => found.as_str() == before.generation,
+        None => before.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == listed.made_at_ms),
+    };
+    if set_back { berth.backend.destroy(&berth.id).await } else { Ok(()) }
 }
 
 fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {

@@ -87,7 +87,8 @@ fn known(state: &State, tool: &OutsideTool) -> OutsideFacts {
 }
 
 fn left(state: &State) -> Left {
-    let left = state.budget().left(state.spent());
+    // What runs may still cost what is reserved for it.
+    let left = state.budget().left(state.spent().plus(state.reserved()));
     Left {
         tokens: left.of(Measure::Tokens),
         steps: left.of(Measure::Steps),

@@ -21,6 +21,7 @@ mod error;
 mod facts;
 mod feed;
 mod freeze;
+mod held;
 mod host;
 mod keep;
 pub mod limits;

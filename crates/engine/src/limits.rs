@@ -14,6 +14,10 @@ pub const STOP_MS_MAX: u64 = 2_000;
 pub const FREEZE_AFTER_MS_DEFAULT: u64 = 2_000;
 /// Snapshots of one sandbox that are kept at once.
 pub const KEPT_DEFAULT: usize = 3;
+/// Whole contexts of its model that one reply may say it used; it counts for no more.
+pub const CONTEXTS_PER_REPLY_MAX: u64 = 2;
+/// What a command may say it took beyond what was reserved for it; it counts for no more.
+pub const LATE_MS_MAX: u64 = 10_000;
 /// How often a sandbox that was suspended by somebody else is reached again for one call.
 pub const REACHES_MAX: usize = 4;
 /// Notices that a slow listener may be behind before it has to read the journal again.

@@ -3,10 +3,8 @@
 
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId,
-    State, Work,
+    Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId, State,
 };
-use outrigger_policy::Granted;
 use outrigger_sandbox::Sandbox;
 use outrigger_store::{Cover, Error as StoreError, Snapshot, Summary};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::charge::Refused;
+use crate::held::Held;
 use crate::lulls::Lulls;
 use crate::perform::Performing;
 use crate::{Engine, Error, Notice, limits};
@@ -55,7 +54,7 @@ pub(crate) struct Live {
     pub(crate) session: SessionId,
     pub(crate) state: State,
     /// Authority to perform effects whose `Started` this driver appended.
-    pub(crate) granted: BTreeMap<Seq, Granted<Work>>,
+    pub(crate) held: Held,
     pub(crate) running: BTreeSet<Seq>,
     pub(crate) under_way: FuturesUnordered<Performing>,
     /// Those that only wait for a person.
@@ -88,7 +87,9 @@ impl Live {
     /// Takes an event into the state; it becomes durable with the next flush.
     pub(crate) fn push(&mut self, at_ms: u64, event: Event) {
         self.pending_at_ms = self.at_ms(at_ms);
-        self.refused.starting += usize::from(matches!(event, Event::Started { .. }));
+        if let Event::Started { effect, .. } = &event {
+            self.refused.starting.push(*effect);
+        }
         let at_ms = self.pending_at_ms;
         let record = Record { seq: self.state.seq().next(), at_ms, event };
         self.state = std::mem::take(&mut self.state).apply(&record);
@@ -125,7 +126,7 @@ impl Engine {
         Ok(Live {
             session: session.clone(),
             state,
-            granted: BTreeMap::new(),
+            held: Held::default(),
             running: BTreeSet::new(),
             under_way: FuturesUnordered::new(),
             lulls: Lulls::default(),
@@ -196,13 +197,14 @@ impl Engine {
         match self.append(&live.session, after, at_ms, events, &live.state).await {
             Ok(()) => {
                 live.outcomes.clear();
-                live.refused.starting = 0;
+                live.held.keep();
+                live.refused.starting.clear();
                 live.overtaken = 0;
                 self.keep(live).await;
                 Ok(Flushed::Durable)
             }
             Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {
-                live.refused.starting = 0;
+                live.refused.starting.clear();
                 self.fall_back(live).await?;
                 Ok(Flushed::Overtaken)
             }
@@ -227,8 +229,7 @@ impl Engine {
 
     async fn fold_anew(&self, live: &mut Live) -> Result<(), Error> {
         (live.state, live.kept) = self.fold(&live.session).await?;
-        // Granted for events that never became durable.
-        live.granted.clear();
+        live.held.fall_back(&live.state);
         for done in std::mem::take(&mut live.outcomes) {
             self.settle(live, done);
         }

@@ -19,7 +19,7 @@ pub struct Revisited {
 impl Engine {
     /// The sandbox of a session over the disk that it was left with: a suspended one
     /// resumes, one that died is started again over its disk. Nothing if it never was
-    /// ready, or its disk is gone: none is made.
+    /// ready, or its disk is gone or was given up: none is made.
     ///
     /// # Errors
     /// A sandbox that is not configured, or what its backend says.
@@ -30,6 +30,10 @@ impl Engine {
         name: &str,
     ) -> Result<Option<Revisited>, Error> {
         let Some(before) = state.last_ready(name) else { return Ok(None) };
+        if state.is_set_back(name) {
+            // What may still be there was given up.
+            return Ok(None);
+        }
         let berth = self.berth(session, state, name)?;
         let Some(listed) = reach::listed(&berth, &berth.id).await.map_err(Error::Sandbox)? else {
             return Ok(None);

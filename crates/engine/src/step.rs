@@ -13,6 +13,9 @@ use crate::facts::with_facts;
 use crate::live::{Completed, Flushed, Live, Lost};
 use crate::{Engine, Error, limits};
 
+/// The attempt that a start is of; further ones are found again.
+const FIRST: u32 = 1;
+
 /// What a step came to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -95,7 +98,7 @@ impl Engine {
     fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) {
         match self.grant(&live.state, id, at_ms) {
             Ok(granted) => {
-                live.granted.insert(id, granted);
+                live.held.put(id, FIRST, granted);
                 live.push(at_ms, started);
             }
             Err(Refused { verdict }) => {
@@ -120,7 +123,7 @@ impl Engine {
             if live.running.contains(id) {
                 continue;
             }
-            let (granted, found) = match live.granted.remove(id) {
+            let (granted, found) = match live.held.take(*id, &live.state) {
                 Some(granted) => (granted, Found::Fresh),
                 None => match self.recover(live, *id, at_ms).await? {
                     Some(granted) => (granted, Found::Interrupted),
@@ -142,15 +145,12 @@ impl Engine {
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
         let Some(how) = live.state.recover(id) else { return Ok(None) };
-        let refused = live.refused.shortfall.take();
+        // An account has no room for it a second time: it is begun anew when there is some.
+        if matches!(how, Recover::Again(_)) && live.withhold(id, at_ms) {
+            self.flush(live).await?;
+            return Ok(None);
+        }
         let granted = match (self.grant(&live.state, id, at_ms), how) {
-            // An account has no room for it a second time.
-            (Ok(_), Recover::Again(_)) if refused.is_some() => {
-                let (outcome, spent) =
-                    (Outcome::Failed(Failure::Budget), live.state.reserved_for(id));
-                live.push(at_ms, Event::Settled { effect: id, outcome, spent });
-                None
-            }
             (Ok(granted), Recover::Again(started)) => {
                 live.push(at_ms, started);
                 Some(granted)

@@ -53,6 +53,7 @@ async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Res
         let body = error_body(call.patience, response).await;
         return Err(Fault::garbled(format!("the answer is {kind} and no stream: {body}")));
     }
+    call.frames.frame(Frame::Answered { attempt: number });
     read(call, number, response).await
 }
 

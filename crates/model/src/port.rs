@@ -86,6 +86,12 @@ pub enum Frame<'a> {
         /// Which, from 1.
         attempt: u32,
     },
+    /// The provider began to answer: what it read and writes from here on is paid for,
+    /// also if the attempt fails.
+    Answered {
+        /// Which, from 1.
+        attempt: u32,
+    },
     /// Some text for the reader.
     Text {
         /// Which attempt, from 1.

@@ -18,19 +18,26 @@ pub(crate) struct Waiting {
     pub(crate) session: SessionId,
     pub(crate) effect: Seq,
     pub(crate) state: Arc<State>,
+    /// It is what may be spent that is asked about, and not the effect.
+    of_budget: bool,
     title: String,
 }
+
+/// What the name of a question about a budget ends in: a yes to what the rules asked
+/// about the same effect is none to it.
+const BUDGET: &str = ".budget";
 
 impl Waiting {
     /// All of a session.
     pub(crate) fn of_session(row: &SessionRow, state: &Arc<State>) -> Vec<Self> {
-        let one = |effect| Self {
+        let one = |effect, asked: &Asked| Self {
             session: row.session.clone(),
             effect,
             state: Arc::clone(state),
+            of_budget: asked.budget.is_some(),
             title: row.title.clone(),
         };
-        state.asked().map(|(effect, ..)| one(effect)).collect()
+        state.asked().map(|(effect, _, asked)| one(effect, asked)).collect()
     }
 
     /// All of a session and of its subagents.
@@ -73,16 +80,19 @@ impl Waiting {
             Failure::new(Kind::NotFound, format!("nothing that waits is called `{id}`"))
                 .hint("`outrigger inbox` lists what waits for an answer.")
         };
-        let (name, effect) = id.rsplit_once('.').ok_or_else(unknown)?;
+        let of_budget = id.ends_with(BUDGET);
+        let plain = id.strip_suffix(BUDGET).unwrap_or(id);
+        let (name, effect) = plain.rsplit_once('.').ok_or_else(unknown)?;
         let effect = Seq(effect.parse().map_err(|_| unknown())?);
         let SessionRow { session, title, .. } = session::find(journal, name).await?;
         let state = Arc::new(session::fold(journal, &session).await?);
-        Ok(Self { session, effect, state, title })
+        Ok(Self { session, effect, state, of_budget, title })
     }
 
     /// By which people write it.
     pub(crate) fn id(&self) -> String {
-        self.session.effect(self.effect)
+        let end = if self.of_budget { BUDGET } else { "" };
+        self.session.effect(self.effect) + end
     }
 
     fn work(&self) -> Option<&Work> {
@@ -93,7 +103,7 @@ impl Waiting {
     pub(crate) fn asked(&self) -> Option<(&Effect, &Asked)> {
         self.state
             .asked()
-            .find(|(id, ..)| *id == self.effect)
+            .find(|(id, _, asked)| *id == self.effect && asked.budget.is_some() == self.of_budget)
             .map(|(_, effect, asked)| (effect, asked))
     }
 

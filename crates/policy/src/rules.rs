@@ -3,7 +3,7 @@
 
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::approval::Approved;
 use crate::check;
@@ -13,7 +13,9 @@ use crate::request::{Asking, Malformed};
 use crate::rule::{Part, Rule, Says, Source, Whose};
 use crate::slices::{Said, Slices};
 use crate::vocabulary::SCHEMA;
-use crate::{Action, Explanation, Facts, Granted, Refused, RuleSetHash, Subject, Verdict};
+use crate::{
+    Action, Explanation, Facts, Granted, Refused, RuleSetHash, Situation, Subject, Verdict,
+};
 
 /// The rules that hold where nobody configured others, as they stand in this crate.
 pub const DEFAULT: &str = include_str!("default.cedar");
@@ -32,9 +34,12 @@ struct Inner {
     slices: Slices,
     warnings: Vec<Problem>,
     hash: RuleSetHash,
+    /// What was weighed last: most effects are judged and started in the same moment.
+    last: Mutex<Option<(Situation, Weighed)>>,
 }
 
 /// What all rules together say of a situation.
+#[derive(Debug, Clone)]
 struct Weighed {
     verdict: Verdict,
     /// The rules that ask, if it is they who decide.
@@ -56,7 +61,8 @@ impl RuleSet {
         let hash = hash(&rules, has_ceiling, &directory);
         let slices = Slices::new(rules.values());
         let membership = Membership::new(&directory);
-        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash };
+        let last = Mutex::default();
+        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash, last };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -167,7 +173,20 @@ impl RuleSet {
 }
 
 impl Inner {
+    /// The rules never change, so that the same situation weighs the same.
     fn weigh(&self, facts: &Facts<'_>) -> Weighed {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((situation, weighed)) = &*last()
+            && situation.facts() == *facts
+        {
+            return weighed.clone();
+        }
+        let weighed = self.weigh_anew(facts);
+        *last() = Some((Situation::from(facts), weighed.clone()));
+        weighed
+    }
+
+    fn weigh_anew(&self, facts: &Facts<'_>) -> Weighed {
         match self.ask_all(facts) {
             Ok((said, subjects)) => self.combine(said, subjects),
             Err(Malformed(why)) => Weighed {

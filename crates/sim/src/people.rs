@@ -59,6 +59,7 @@ impl World {
             effect,
             by: format!("person:{by}"),
             arguments: arguments.clone(),
+            asked: Some(asked.clone()),
             answer,
         };
         let yes = Answer::Approved { rule_set: asked.rule_set, seen: None };
@@ -119,6 +120,7 @@ impl World {
             effect,
             by: format!("person:{by}"),
             arguments: Some(call.arguments.clone()),
+            asked: Some(asked.clone()),
             answer,
         };
         let yes = || Answer::Approved { rule_set: asked.rule_set, seen: None };
@@ -167,8 +169,9 @@ impl World {
         for record in answers().next().into_iter().chain(answers().next_back()) {
             if let Event::Answered { effect, by, arguments, answer } = &record.event {
                 let (effect, by) = (*effect, by.clone());
-                let (arguments, answer) = (arguments.clone(), answer.clone());
-                self.refused(&engine, Answering { effect, by, arguments, answer }).await?;
+                let (arguments, answer, asked) = (arguments.clone(), answer.clone(), None);
+                let late = Answering { effect, by, arguments, asked, answer };
+                self.refused(&engine, late).await?;
             }
         }
         Ok(())

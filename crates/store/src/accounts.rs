@@ -2,8 +2,8 @@
 //!
 //! Owns the port [`Accounts`] and the one bookkeeping that both homes use. A session says
 //! what it spent and reserved in all, and the book takes in the difference, inside the
-//! transaction of the events that say so: what is kept here follows from the journals,
-//! and a session that is charged anew corrects whatever was wrong. Must never interpret an event.
+//! transaction of the events that say so: what is kept here follows from the journals, so
+//! that all of it can be counted anew. Must never interpret an event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -30,6 +30,15 @@ pub trait Accounts: Send + Sync + Debug {
     /// # Errors
     /// What the disk says.
     async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error>;
+
+    /// Counts every account anew from what each session is charged, in one transaction.
+    /// Terms stay as they are, and what can't be read is set right: an account whose terms
+    /// are lost is stopped until somebody sets them, and a session whose charge is lost
+    /// has none until it is charged again.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn recount(&self) -> Result<(), Error>;
 
     /// What a session is charged, if it ever was.
     ///
@@ -84,7 +93,7 @@ pub struct Stopped {
 pub enum Change {
     /// Sets what the terms say, and leaves the rest as it is.
     Set(Terms),
-    /// Takes all limits away.
+    /// Takes limits and period away, so that what is usual holds; a switch stays as it is.
     Clear,
     /// Nothing further starts.
     Stop(Stopped),
@@ -218,9 +227,11 @@ impl Book {
         let now = Charged { spent: charge.spent, reserved: charge.reserved, accounts };
         let mut changed = BTreeMap::new();
         let none = Terms::default();
-        for account in before.accounts.iter().chain(&now.accounts) {
+        let left = before.accounts.iter().filter(|account| !now.accounts.contains(account));
+        for account in left.chain(&now.accounts) {
             let level = charge.levels.iter().find(|level| level.account == *account);
-            let mut after = self.account(account).clone();
+            let known = self.accounts.get(account).cloned();
+            let mut after = known.unwrap_or_else(|| Account::new(account.clone()));
             let terms = after.terms.or(level.map_or(&none, |level| &level.usual));
             after.turn_over(terms.period, at_ms);
             let ((old_spent, old_reserved), (spent, reserved)) =
@@ -249,14 +260,32 @@ impl Book {
     /// Changes what holds for an account.
     pub(crate) fn set_terms(&mut self, account: &AccountId, change: Change) -> Account {
         self.changed_accounts.insert(account.clone());
-        let account = self.account(account);
+        let new = || Account::new(account.clone());
+        let account = self.accounts.entry(account.clone()).or_insert_with(new);
         change.apply(&mut account.terms);
         account.clone()
     }
 
-    fn account(&mut self, account: &AccountId) -> &mut Account {
-        let new = || Account::new(account.clone());
-        self.accounts.entry(account.clone()).or_insert_with(new)
+    /// Counts all accounts anew from all charges. The book holds all of both.
+    pub(crate) fn recount(&mut self) {
+        let mut sums: BTreeMap<&AccountId, (Amounts, Amounts)> = BTreeMap::new();
+        for charged in self.sessions.values() {
+            for account in charged.accounts.iter().collect::<BTreeSet<_>>() {
+                let (spent, reserved) = sums.entry(account).or_default();
+                *spent = spent.plus(charged.spent);
+                *reserved = reserved.plus(charged.reserved);
+            }
+        }
+        for account in sums.keys() {
+            let new = || Account::new((*account).clone());
+            self.accounts.entry((*account).clone()).or_insert_with(new);
+        }
+        for (name, account) in &mut self.accounts {
+            (account.spent, account.reserved) = sums.get(name).copied().unwrap_or_default();
+            // No more was spent before the period than ever.
+            account.before = account.spent.minus(account.spent.minus(account.before));
+        }
+        self.changed_accounts = self.accounts.keys().cloned().collect();
     }
 }
 

@@ -230,6 +230,11 @@ impl Accounts for Memory {
         Ok(self.content().book.set_terms(account, change))
     }
 
+    async fn recount(&self) -> Result<(), Error> {
+        self.content().book.recount();
+        Ok(())
+    }
+
     async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
         Ok(self.content().book.sessions.get(session).cloned())
     }

@@ -13,6 +13,7 @@ mod log;
 mod open;
 mod prove;
 mod readers;
+mod recount;
 mod statements;
 mod walk;
 mod writer;
@@ -229,6 +230,10 @@ impl Accounts for Sqlite {
 
     async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
         self.writer.set_terms(account.clone(), change).await
+    }
+
+    async fn recount(&self) -> Result<(), Error> {
+        self.writer.recount().await
     }
 
     async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {

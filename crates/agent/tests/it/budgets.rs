@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Park, Price, Shortfall,
-    Spec, TurnEnd,
+    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price,
+    Shortfall, Spec, TurnEnd,
 };
 
 use crate::bench::Bench;
@@ -51,7 +51,13 @@ fn a_command_reserves_its_deadline_and_its_share_of_processors_for_so_long() {
         (r"{}", 3_000),
         (r#"{"timeout":4000}"#, 6_000),
         (r#"{"timeout":99999999}"#, 12_000),
-        (r#"{"timeout":-1}"#, 3_000),
+        (r#"{"timeout":null}"#, 3_000),
+        (r#"{"text":"\ud800 \"timeout\": 9","timeout":4000}"#, 6_000),
+        // The tool takes a whole number however it is written, or none at all.
+        (r#"{"timeout":9000.0}"#, 12_000),
+        (r#"{"timeout":9e3}"#, 12_000),
+        (r#"{"timeout":-1}"#, 12_000),
+        (r#"{"timeout":"9000"}"#, 12_000),
     ] {
         let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
         bench.reply(reply(vec![call("a", "bash", arguments)]));
@@ -84,14 +90,17 @@ fn a_model_call_has_no_more_time_than_is_left() {
 
 #[test]
 fn money_without_a_price_is_an_error_and_not_zero() {
-    let mut bench = Bench::with_task(Spec { budget: money(u64::MAX - 1), ..spec() });
-    expect![[r#"
-        said "Do it."
-        withheld: the money of the session is limited, and the model's price is not known
-        ended OutOfBudget(Shortfall { account: None, cause: Unpriced })
-        park Message
-    "#]]
-    .assert_eq(&bench.log());
+    let limit = money(u64::MAX - 1);
+    for (budget, soft) in [(limit, Limit::NONE), (Limit::NONE, limit)] {
+        let mut bench = Bench::with_task(Spec { budget, soft, ..spec() });
+        expect![[r#"
+            said "Do it."
+            withheld: the money of the session is limited, and the model's price is not known
+            ended OutOfBudget(Shortfall { account: None, cause: Unpriced })
+            park Message
+        "#]]
+        .assert_eq(&bench.log());
+    }
 }
 
 #[test]
@@ -131,11 +140,13 @@ fn a_denial_ends_the_turn_and_resumed_it_asks_again() {
     let by = || "person:local".to_owned();
     bench.append(Event::Resumed { by: by(), budget: None, turn: None });
     assert_eq!(bench.park(), Park::Answers(ids));
-    // Who raises the budget has said yes.
-    bench.append(Event::Interrupted { by: by() });
-    assert_eq!(bench.park(), Park::Message);
-    bench.append(Event::Resumed { by: by(), budget: Some(money(900_000)), turn: None });
-    assert_eq!(bench.flying().len(), 1);
+    // Who raises the budget has said yes, and who lowers it has not.
+    for (budget, starts) in [(500_000, false), (500_000, false), (900_000, true)] {
+        bench.append(Event::Interrupted { by: by() });
+        assert_eq!(bench.park(), Park::Message);
+        bench.append(Event::Resumed { by: by(), budget: Some(money(budget)), turn: None });
+        assert_eq!(matches!(bench.run(), Next::Perform(_)), starts, "{budget}");
+    }
 }
 
 #[test]
@@ -172,10 +183,14 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
         account: Some(AccountId::user("person:ada")),
         cause: Cause::Stopped { reason: "enough".to_owned() },
     };
-    // Said of what has started already, it changes nothing.
+    // Said of what had started, it was lost in a crash: it stays charged, and the cause is told.
+    let reserved = bench.state.reserved_for(id);
     bench.append(Event::Withheld { effect: id, shortfall: shortfall() });
-    bench.reply(answer("Done."));
-    assert_eq!(bench.state.ended(), Some(&TurnEnd::Answered));
+    assert_eq!((bench.state.spent(), bench.state.reserved()), (reserved, Amounts::default()));
+    assert_eq!(bench.park(), Park::Message);
+    assert_eq!(bench.state.out_of_budget(), Some(&shortfall()));
+    bench.append(Event::Resumed { by: "p".to_owned(), budget: None, turn: None });
+    assert_eq!(bench.flying(), [id]);
     let mut bench = Bench::with_task(priced(Limit::NONE, Limit::NONE));
     bench.flying();
     let (head, started) = bench.journal.split_at(bench.journal.len() - 1);

@@ -2,8 +2,8 @@
 //! bookkeeping of its own beside the state's.
 
 use outrigger_agent::{
-    Amounts, Answer, Cause, Concurrency, Event, Item, Limit, Outcome, Record, Seq, State, TurnEnd,
-    TurnLimits, Work,
+    Amounts, Answer, Cause, Concurrency, Event, Item, Limit, Measure, Outcome, Record, Seq, State,
+    TurnEnd, TurnLimits, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,9 +68,14 @@ impl Ledger {
             Event::Withheld { effect, shortfall } => {
                 let soft = matches!(shortfall.cause, Cause::Soft(_));
                 let standing = self.standing(*effect);
-                assert_eq!(*standing, Standing::Permitted, "withheld before it was permitted");
+                match *standing {
+                    Standing::Permitted => {}
+                    Standing::Started => self.lost(*effect),
+                    other => panic!("withheld when {other:?}"),
+                }
+                let standing = if soft { Standing::Asked } else { Standing::Permitted };
+                *self.standing(*effect) = standing;
                 if soft {
-                    *standing = Standing::Asked;
                     self.soft_asked.insert(*effect, shortfall.level().to_owned());
                 }
             }
@@ -81,10 +86,16 @@ impl Ledger {
             }
             Event::Resumed { budget, turn, .. } if !self.was_cancelled => {
                 if let Some(budget) = budget {
+                    let more = Measure::ALL.into_iter().any(|measure| {
+                        let limit = |of: &Limit| of.of(measure).unwrap_or(u64::MAX);
+                        limit(budget) > limit(&self.budget)
+                    });
+                    if more {
+                        self.lifted.insert("session".to_owned());
+                    }
                     self.budget = *budget;
                     // A budget may be set below what was spent already.
                     self.fitted = self.spent.fits(self.budget);
-                    self.lifted.insert("session".to_owned());
                 }
                 self.limits = turn.or(self.limits);
                 self.turn_steps = 0;
@@ -195,6 +206,15 @@ impl Ledger {
         let free = reserved == Amounts::default() || attempt > 1;
         let lifted = free || self.lifted.contains("session");
         assert!(lifted || open.fits(self.soft), "{open:?} is beyond {:?} unasked", self.soft);
+    }
+
+    /// An attempt was lost, and the effect may begin anew: it stays charged.
+    fn lost(&mut self, effect: Seq) {
+        let (work, _, reserved) = &self.effects[&effect];
+        self.spent = self.spent.plus(*reserved);
+        if let Work::CallTool(call) = work {
+            self.performed_calls.remove(&(call.reply, call.index));
+        }
     }
 
     fn count(&mut self, effect: Seq) {

@@ -1,5 +1,6 @@
 //! Performs granted effects. What comes back is always an outcome, never an error.
 
+mod bill;
 mod model;
 mod outside;
 mod provision;

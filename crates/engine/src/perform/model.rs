@@ -1,12 +1,13 @@
 //! Asks the model.
 
 use outrigger_agent::{
-    Amounts, Failure, Item, ModelFault, Outcome, Product, Reply, Seq, SessionId, Spec, State, Work,
+    Amounts, Failure, Item, ModelFault, Outcome, Product, Seq, SessionId, Spec, State, Work,
 };
 use outrigger_model::{Frame, Frames, Purpose, Request};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::bill::{Attempts, Bill};
 use crate::live::{Completed, Live};
 use crate::{Engine, Feed, LiveOutput, Notice};
 
@@ -20,27 +21,35 @@ impl Engine {
         let question = Question::of(&live.state, work);
         let model = Arc::clone(&self.parts.model);
         let clock = Arc::clone(&self.parts.clock);
-        let reserved = live.state.reserved_for(effect);
-        let frames = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
+        let bill = Bill::of(&live.state, live.state.reserved_for(effect));
+        let frames = Told {
+            feed: self.feed().clone(),
+            session: live.session.clone(),
+            effect,
+            attempts: Mutex::default(),
+        };
         async move {
             let request = question.request(frames.session.as_str());
             let since_ms = clock.now_ms();
             let asking = model.reply(&request, &frames);
-            let patience = Duration::from_millis(reserved.wall_ms.max(1));
-            let Ok(replied) = tokio::time::timeout(patience, asking).await else {
-                // What the provider counted is not known: the worst case is.
-                return Completed::new(effect, too_late(), reserved);
+            let patience = Duration::from_millis(bill.reserved.wall_ms.max(1));
+            let replied = tokio::time::timeout(patience, asking).await;
+            let mut attempts = frames.attempts();
+            let Ok(replied) = replied else {
+                return Completed::new(effect, too_late(), bill.given_up(&attempts));
             };
-            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(reserved.wall_ms);
-            let step = Amounts { steps: 1, wall_ms, ..Amounts::default() };
+            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(bill.reserved.wall_ms);
             match replied {
-                Ok(reply) => {
-                    let spent = Amounts { wall_ms, ..question.cost(&reply, reserved) };
+                Ok(mut reply) => {
+                    reply.usage = bill.believed(reply.usage);
+                    let spent = Amounts { wall_ms, ..bill.replied(&reply.usage, &attempts) };
                     Completed::new(effect, Outcome::Done(Product::Reply(Arc::new(reply))), spent)
                 }
                 Err(error) => {
+                    attempts.lose();
+                    let spent = Amounts { wall_ms, ..bill.failed(&attempts) };
                     let (fault, detail) = (error.fault(), error.detail());
-                    Completed::new(effect, Outcome::Failed(Failure::Model { fault, detail }), step)
+                    Completed::new(effect, Outcome::Failed(Failure::Model { fault, detail }), spent)
                 }
             }
         }
@@ -65,19 +74,6 @@ impl Question {
         Self { spec: state.spec().cloned(), items, purpose }
     }
 
-    /// What a reply cost. Where the provider counts nothing and its tokens cost money, the
-    /// worst case stands: an unknown cost is not zero.
-    fn cost(&self, reply: &Reply, reserved: Amounts) -> Amounts {
-        let price = self.spec.as_ref().and_then(|spec| spec.model.price);
-        let usage = &reply.usage;
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        let money_nanos = price.map_or(0, |price| price.nanos(usage));
-        match price {
-            Some(_) if tokens == 0 => reserved,
-            _ => Amounts { steps: 1, tokens, money_nanos, ..Amounts::default() },
-        }
-    }
-
     fn request<'a>(&'a self, session: &'a str) -> Request<'a> {
         let spec = self.spec.as_deref();
         Request {
@@ -97,18 +93,32 @@ fn too_late() -> Outcome {
     Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
 }
 
-/// Passes a model's frames on to who listens.
+/// Passes a model's frames on to who listens, and counts its attempts.
 struct Told {
     feed: Feed,
     session: SessionId,
     effect: Seq,
+    attempts: Mutex<Attempts>,
+}
+
+impl Told {
+    /// The attempts, which are over.
+    fn attempts(&self) -> Attempts {
+        std::mem::take(&mut self.attempts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Frames for Told {
     fn frame(&self, frame: Frame<'_>) {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).saw(&frame);
+        if matches!(frame, Frame::Answered { .. }) {
+            return;
+        }
         self.feed.tell(&self.session, || {
             let live = match frame {
-                Frame::AttemptStarted { attempt } => LiveOutput::Attempt(attempt),
+                Frame::AttemptStarted { attempt } | Frame::Answered { attempt } => {
+                    LiveOutput::Attempt(attempt)
+                }
                 Frame::Retrying { wait_ms, reason, .. } => {
                     LiveOutput::Retrying { wait_ms, reason: reason.to_owned() }
                 }

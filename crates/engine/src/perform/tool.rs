@@ -62,7 +62,12 @@ pub(super) fn spent(
     let step = Amounts { steps: 1, ..Amounts::default() };
     match (outcome, took) {
         (Outcome::Unknown { .. }, _) => reserved,
-        (_, Some(Took { wall_ms, cpu_ms })) => Amounts { wall_ms, cpu_ms, ..step },
+        (_, Some(Took { wall_ms, cpu_ms })) => {
+            // The sandbox says so, and may say anything.
+            let most = |reserved: u64| reserved.saturating_add(limits::LATE_MS_MAX);
+            let wall_ms = wall_ms.min(most(reserved.wall_ms));
+            Amounts { wall_ms, cpu_ms: cpu_ms.min(most(reserved.cpu_ms)), ..step }
+        }
         // It ends by itself, and nobody can make it end: more than was reserved is not counted.
         (_, None) => Amounts { wall_ms: passed_ms.min(reserved.wall_ms), ..step },
     }
@@ -212,5 +217,23 @@ impl OutputSink for Told {
         let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
         self.feed
             .tell(&self.session, || Notice::Live(self.effect, LiveOutput::Output(bytes.to_vec())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_can_t_say_that_it_took_more_than_it_could() {
+        let reserved = Amounts { steps: 1, wall_ms: 3_000, cpu_ms: 1_500, ..Amounts::default() };
+        let fine = not_run("test");
+        for (said, counts) in [(0, (0, 0)), (2_000, (2_000, 2_000)), (u64::MAX, (13_000, 11_500))] {
+            let took = Some(Took { wall_ms: said, cpu_ms: said });
+            let spent = spent(&fine, took, 7, reserved);
+            assert_eq!((spent.wall_ms, spent.cpu_ms), counts);
+        }
+        let unknown = Outcome::Unknown { evidence: String::new() };
+        assert_eq!(spent(&unknown, None, 7, reserved), reserved);
     }
 }

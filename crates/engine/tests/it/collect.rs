@@ -64,3 +64,17 @@ async fn what_a_session_answered_from_goes_when_nobody_came_back() {
     // Somebody comes back after all, and is told.
     crate::world::next_turn(&engine, &answered).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_came_back_to_meanwhile_stays() {
+    let world = World::new().await;
+    let (engine, answered) = world.played(&[run("append a 1"), done(), done()]).await;
+    assert_eq!(engine.rest(&answered).await.unwrap(), []);
+    // Nobody wants this one, and while it goes somebody wants the next one after all.
+    world.spy.create(&SandboxId::new("s1.older").unwrap(), &Fake::spec()).await.unwrap();
+    tokio::time::advance(Duration::from_millis(2 * HOUR_MS)).await;
+    world.spy.come_back(&world.journal, &answered);
+    let collected = engine.collect(HOUR_MS).await;
+    let ids: Vec<&str> = collected.sandboxes.iter().map(SandboxId::as_str).collect();
+    assert_eq!((ids, collected.snapshots.len()), (vec!["s1.older"], 0), "{:?}", collected.troubles);
+}

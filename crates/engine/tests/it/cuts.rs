@@ -37,6 +37,10 @@ async fn a_fork_is_a_session_of_its_own() {
     let two = session("s2");
     let first = moments.iter().find(|moment| moment.said == "go").unwrap();
     let forked = engine.fork(&one, Some(first.at), &two, BY).await.unwrap();
+    world.spy.noted();
+    let error = engine.fork(&one, Some(first.at), &two, BY).await.unwrap_err();
+    assert!(matches!(error, Error::Journal { .. }), "{error}");
+    assert_eq!(world.spy.noted(), Vec::<String>::new(), "its disks are its own");
     assert_eq!(forked.at, first.at);
     assert!(Backend::find(&world.spy, &work(&two)).await.unwrap().is_none(), "lazily");
     // Nothing that happens to the first one takes anything from the second.
@@ -70,6 +74,11 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         }
         let (moment, troubles) = engine.rewind(&session, None, BY).await.unwrap();
         assert_eq!((moment.said.as_str(), troubles.len()), ("go", usize::from(crash)));
+        let there = Backend::find(&world.spy, &work(&session)).await.unwrap().is_some();
+        let state = engine.state(&session).await.unwrap();
+        let revisited = engine.revisit(&session, &state, "work").await.unwrap();
+        assert!(revisited.is_none(), "what was given up is nobody's work, also if it is there");
+        assert!(crash || !there);
         world.spy.mend();
         let state = engine.state(&session).await.unwrap();
         assert_eq!(state.spent(), before.spent());

@@ -34,6 +34,12 @@ pub(crate) fn done() -> Step {
 }
 
 impl Step {
+    /// A reply that calls all of these.
+    pub(crate) fn of(calls: impl IntoIterator<Item = (&'static str, serde_json::Value)>) -> Self {
+        let owned = |(tool, arguments): (&str, serde_json::Value)| (tool.to_owned(), arguments);
+        Self { calls: calls.into_iter().map(owned).collect(), think_ms: 0 }
+    }
+
     /// The same, after some thought.
     pub(crate) fn after(self, think_ms: u64) -> Self {
         Self { think_ms, ..self }

@@ -1,11 +1,13 @@
 //! A backend that notes what it is asked, and fails where it is told to.
 
 use async_trait::async_trait;
+use outrigger_agent::{Event, SessionId};
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
     Backend, Capabilities, Error, Listed, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots,
     Spec, Suspend,
 };
+use outrigger_store::{Journal, Memory, Summary};
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ pub(crate) struct Spy {
     full: Arc<Mutex<bool>>,
     /// Nothing can be destroyed now.
     stuck: Arc<Mutex<bool>>,
+    /// A session in this journal goes on when the next sandbox is destroyed.
+    returning: Arc<Mutex<Option<(Memory, SessionId)>>>,
 }
 
 impl Spy {
@@ -25,8 +29,8 @@ impl Spy {
         let inner = Fake::new();
         let capabilities =
             Capabilities { backend: name.to_owned(), ..inner.capabilities().clone() };
-        let (notes, altered, full, stuck) = Default::default();
-        Self { inner, capabilities, notes, altered, full, stuck }
+        let (notes, altered, full, stuck, returning) = Default::default();
+        Self { inner, capabilities, notes, altered, full, stuck, returning }
     }
 
     /// The same, but it can't do this.
@@ -48,6 +52,11 @@ impl Spy {
     /// Nothing can be destroyed until [`Spy::mend`].
     pub(crate) fn break_destroy(&self) {
         *self.stuck.lock().unwrap() = true;
+    }
+
+    /// Somebody comes back to a session while the next sandbox is destroyed.
+    pub(crate) fn come_back(&self, journal: &Memory, session: &SessionId) {
+        *self.returning.lock().unwrap() = Some((journal.clone(), session.clone()));
     }
 
     pub(crate) fn mend(&self) {
@@ -94,6 +103,12 @@ impl Backend for Spy {
             return Err(Error::Backend("it does not answer".to_owned()));
         }
         self.note(format!("destroy {id}"));
+        let returning = self.returning.lock().unwrap().take();
+        if let Some((journal, session)) = returning {
+            let head = journal.head(&session).await.unwrap();
+            let events = vec![Event::Said(Arc::new(crate::world::said("I am back")))];
+            journal.append(&session, head, 0, events, Summary::default()).await.unwrap();
+        }
         *self.altered.lock().unwrap() = false;
         self.inner.destroy(id).await
     }

@@ -177,7 +177,9 @@ fn usage(account: &Object) -> Usage {
     let cache_read_tokens = count(&value, "/cache_read_input_tokens");
     let cache_write_tokens = count(&value, "/cache_creation_input_tokens");
     Usage {
-        input_tokens: count(&value, "/input_tokens") + cache_read_tokens + cache_write_tokens,
+        input_tokens: count(&value, "/input_tokens")
+            .saturating_add(cache_read_tokens)
+            .saturating_add(cache_write_tokens),
         output_tokens: count(&value, "/output_tokens"),
         cache_read_tokens,
         cache_write_tokens,

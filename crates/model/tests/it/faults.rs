@@ -133,7 +133,11 @@ async fn a_broken_stream_is_never_an_answer() {
             assert!(waits[0].1.contains(says), "{api}: {says}: {waits:?}");
             let kept = ended.frames.all();
             let second = kept.iter().position(|kept| *kept == Kept::Started(2)).unwrap();
-            assert!(kept[second + 1..].iter().all(|kept| *kept == Kept::Piece { attempt: 2 }));
+            assert_eq!(kept[second + 1], Kept::Answered(2));
+            assert!(kept[second + 2..].iter().all(|kept| *kept == Kept::Piece { attempt: 2 }));
+            // What is no stream of a model is not paid for, and every other one is.
+            let paid = kept.contains(&Kept::Answered(1));
+            assert_eq!(paid, !says.contains("no stream"), "{api}: {says}");
         }
     }
 }

@@ -120,6 +120,7 @@ pub(crate) struct Recorder(Mutex<Vec<Kept>>);
 pub(crate) enum Kept {
     Started(u32),
     Retrying { attempt: u32, wait_ms: u64, reason: String },
+    Answered(u32),
     Piece { attempt: u32 },
 }
 
@@ -132,7 +133,7 @@ impl Recorder {
     pub(crate) fn waits(&self) -> Vec<(u64, String)> {
         let waits = self.all().into_iter().filter_map(|kept| match kept {
             Kept::Retrying { wait_ms, reason, .. } => Some((wait_ms, reason)),
-            Kept::Started(_) | Kept::Piece { .. } => None,
+            Kept::Started(_) | Kept::Answered(_) | Kept::Piece { .. } => None,
         });
         waits.collect()
     }
@@ -142,6 +143,7 @@ impl Frames for Recorder {
     fn frame(&self, frame: Frame<'_>) {
         self.0.lock().unwrap().push(match frame {
             Frame::AttemptStarted { attempt } => Kept::Started(attempt),
+            Frame::Answered { attempt } => Kept::Answered(attempt),
             Frame::Retrying { attempt, wait_ms, reason } => {
                 Kept::Retrying { attempt, wait_ms, reason: reason.into() }
             }

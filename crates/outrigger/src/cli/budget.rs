@@ -12,7 +12,7 @@ use outrigger_store::Period;
 pub(crate) enum Budget {
     /// Show what accounts and the newest sessions may spend, have spent and have reserved.
     Show {
-        /// Charge every session anew first, from what its journal says.
+        /// First count every account anew, and charge every session anew from what its journal says.
         #[arg(long)]
         recount: bool,
         #[command(flatten)]

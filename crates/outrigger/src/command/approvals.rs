@@ -192,6 +192,7 @@ async fn answered(
         effect: waiting.effect,
         by: session::WHO.to_owned(),
         arguments: waiting.arguments(),
+        asked: waiting.asked().map(|(_, asked)| asked.clone()),
         answer,
     };
     engine.answer(&waiting.session, given).await?;

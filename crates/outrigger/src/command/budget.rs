@@ -138,16 +138,8 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
 
 /// Sessions of an account in which something is under way.
 async fn running(store: &Store, account: &AccountId) -> Outcome<Vec<SessionId>> {
-    let mut rows: Vec<SessionRow> = Vec::new();
-    session::walk(&*store.journal, |row| {
-        if row.status == "running" || row.status == State::WAITS {
-            rows.push(row);
-        }
-        ControlFlow::Continue(())
-    })
-    .await?;
     let mut running = Vec::new();
-    for row in rows {
+    for row in in_turn(store).await? {
         let state = session::fold(&*store.journal, &row.session).await?;
         let idle = state.status() == State::WAITS && state.reserved() == Amounts::default();
         if state.in_turn() && !idle && state.accounts().contains(account) {
@@ -197,6 +189,7 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
     if recount {
         self::recount(&config, &store).await?;
     }
+    let left_behind = left_behind(paths, &store).await?;
     let usual = config.usual();
     let now_ms = now_ms();
     let accounts = store.accounts.accounts().await?;
@@ -217,7 +210,13 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
         let accounts: Vec<_> =
             accounts.iter().map(|(account, terms)| of_account(account, terms, now_ms)).collect();
         let sessions: Vec<_> = sessions.iter().map(|(row, state)| of_session(row, state)).collect();
-        show::line(&json!({ "type": "budget", "accounts": accounts, "sessions": sessions }))?;
+        let left: Vec<_> = left_behind.iter().map(SessionId::as_str).collect();
+        show::line(&json!({
+            "type": "budget",
+            "accounts": accounts,
+            "sessions": sessions,
+            "left_behind": left,
+        }))?;
         return Ok(0);
     }
     for (account, terms) in &accounts {
@@ -238,10 +237,47 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
         let title = format!("session {}  {}", row.session, state.status());
         bars(&title, state.spent(), state.reserved(), state.budget(), state.soft())?;
     }
+    let screen = Screen::new(output);
     if accounts.is_empty() && sessions.is_empty() {
-        Screen::new(output).note(Tone::Detail, "nothing was spent yet");
+        screen.note(Tone::Detail, "nothing was spent yet");
+    }
+    for session in left_behind {
+        let told = format!(
+            "nobody drives session {session}, and it keeps what it reserved, because what it began may still run: `outrigger sessions resume {session}` goes on, `outrigger sessions cancel {session}` ends it"
+        );
+        screen.note(Tone::Detail, told);
     }
     Ok(0)
+}
+
+/// Sessions in which something was under way when the process that drove them ended.
+/// What they reserved is released by whoever drives them next, and by nobody else: only
+/// a driver can say what became of it.
+async fn left_behind(paths: &Paths, store: &Store) -> Outcome<Vec<SessionId>> {
+    let mut left = Vec::new();
+    for row in in_turn(store).await? {
+        let state = session::fold(&*store.journal, &row.session).await?;
+        if state.reserved() == Amounts::default() {
+            continue;
+        }
+        if session::lock(&paths.lock(row.session.as_str()))?.is_some() {
+            left.push(row.session);
+        }
+    }
+    Ok(left)
+}
+
+/// Sessions in the middle of a turn.
+async fn in_turn(store: &Store) -> Outcome<Vec<SessionRow>> {
+    let mut rows = Vec::new();
+    session::walk(&*store.journal, |row| {
+        if row.status == "running" || row.status == State::WAITS {
+            rows.push(row);
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    Ok(rows)
 }
 
 /// A title, and a line for each measure that is limited or was used.
@@ -255,7 +291,9 @@ fn bars(title: &str, spent: Amounts, reserved: Amounts, limit: Limit, soft: Limi
     Ok(())
 }
 
+/// Sets the accounts right, and then charges each session with what its journal says.
 async fn recount(config: &Config, store: &Store) -> Outcome {
+    store.accounts.recount().await?;
     let engine = compose::clerk(config, store)?;
     let mut sessions = Vec::new();
     session::walk(&*store.journal, |row| {

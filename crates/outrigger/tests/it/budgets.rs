@@ -61,6 +61,10 @@ fn money_is_asked_about_runs_out_and_goes_on_when_it_is_raised() {
     assert!(inbox["waiting"][0]["budget"].as_str().unwrap().contains("soft limit"));
     let people = world.ran(0, &["inbox"]).stdout;
     assert!(people.contains("crosses the soft limit on the money of the session"), "{people}");
+    // A yes to anything else that was asked about it is none to this.
+    let other = id.strip_suffix(".budget").unwrap();
+    let told = world.ran(5, &["approve", other]).stderr;
+    assert!(told.contains("nobody is asked"), "{told}");
     // No ends the turn, and resumed it asks again.
     world.ran(11, &["deny", &id]);
     let session = world.session();
@@ -166,4 +170,23 @@ fn a_name_that_nothing_is_charged_to_is_warned_of() {
     let says = "nothing was ever charged to user:ada; sessions are charged to org and user:local";
     assert!(warned.contains(says), "{warned}");
     assert!(!set("user:local").contains("ever charged") && !set("org").contains("ever charged"));
+}
+
+#[test]
+fn what_a_killed_process_reserved_is_shown_and_released_by_who_drives_next() {
+    let (world, run) = world(&[Turn(&[shell("sleep 100000")])], "");
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let running = world.start(&args);
+    let session = world.await_command();
+    let left = || world.ran(0, &["budget", "show", "--json"]).json()["left_behind"].clone();
+    assert_eq!(left(), serde_json::json!([]), "somebody drives it");
+    running.kill();
+    let reserved = || world.account("org")["reserved"]["steps"].as_u64().unwrap();
+    // Not by counting anew: the command may still run.
+    world.ran(0, &["budget", "show", "--recount"]);
+    assert_eq!((left(), reserved()), (serde_json::json!([session]), 1));
+    let told = world.ran(0, &["budget", "show"]).stderr;
+    assert!(told.contains(&format!("outrigger sessions cancel {session}")), "{told}");
+    world.ran(0, &["sessions", "cancel", &session]);
+    assert_eq!((left(), reserved()), (serde_json::json!([]), 0));
 }

@@ -208,3 +208,17 @@ fn nobody_who_can_be_asked_of_is_forbidden() {
         assert!(set.explain(&facts).malformed.is_some());
     }
 }
+
+/// What is asked again in between is weighed by itself, whatever was weighed before it.
+#[test]
+fn every_situation_is_weighed_by_its_own_facts() {
+    let set = set(RULES);
+    for _ in 0..2 {
+        for resource in ["test", "deploy", "deploy", "wipe", "test", "test"] {
+            let alone = crate::world::set(RULES).judge(&facts(resource));
+            assert_eq!(set.judge(&facts(resource)), alone, "{resource}");
+            let granted = set.grant(&facts(resource), &[], ());
+            assert_eq!(granted.is_ok(), matches!(alone, Verdict::Permit { .. }), "{resource}");
+        }
+    }
+}

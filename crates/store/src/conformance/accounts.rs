@@ -25,6 +25,7 @@ pub async fn accounts(journal: &dyn Journal, accounts: &dyn Accounts) {
     place.a_soft_limit_asks_and_a_switch_stops().await;
     place.a_period_begins_anew().await;
     place.what_is_over_is_taken_in().await;
+    place.counting_anew_changes_nothing_that_is_right().await;
 }
 
 struct Place<'a> {
@@ -120,6 +121,14 @@ impl Place<'_> {
         assert_eq!(self.stands("small").await, (0, 10));
         let head = self.journal.head(&session).await.expect("it has a head");
         assert_eq!(head, Seq(1), "what is refused is not appended");
+        // Nor does what was never charged become known by that.
+        let nobody = super::session("no-room-at-all");
+        let mut first = charge("small", 0, 99);
+        first.levels.insert(0, charge("phantom", 0, 0).levels.remove(0));
+        let refused = self.append(&nobody, Seq(0), 1, first).await;
+        assert!(matches!(refused, Err(Error::Budget(_))), "{refused:?}");
+        let all = self.accounts.accounts().await.expect("accounts can be read");
+        assert!(all.iter().all(|one| one.account != account("phantom")), "{all:?}");
     }
 
     /// Many sessions start what they can, settle less or all of it, and go on.
@@ -206,5 +215,12 @@ impl Place<'_> {
         assert_eq!(self.stands("over").await, (15, 0));
         let refused = self.append(&session, Seq(2), 1, charge("over", 15, 0)).await;
         assert!(matches!(refused, Err(Error::Budget(_))), "{refused:?}");
+    }
+
+    async fn counting_anew_changes_nothing_that_is_right(&self) {
+        let before = self.accounts.accounts().await.expect("accounts can be read");
+        self.accounts.recount().await.expect("they can be counted anew");
+        let after = self.accounts.accounts().await.expect("accounts can be read");
+        assert_eq!(before, after);
     }
 }

@@ -8,13 +8,15 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::batch::number;
 use super::fault;
+use super::statements::Texts;
 use crate::accounts::{Account, Book, Charged, Terms};
 use crate::{Error, limits};
 
-const CHARGED: &str = "SELECT session, charged FROM charges WHERE session";
-const ACCOUNT: &str = "SELECT account, terms, spent, reserved, before, since_ms FROM accounts";
+const CHARGED: &str = "SELECT charged FROM charges WHERE session = $1";
+const ALL: &str = "SELECT account, terms, spent, reserved, before, since_ms FROM accounts \
+    ORDER BY account LIMIT $1";
 
-type Columns = (String, String, String, String, String, i64);
+pub(super) type Columns = (String, String, String, String, String, i64);
 
 fn wrong(error: sqlx::Error) -> Error {
     fault::of("reading accounts", error)
@@ -24,16 +26,17 @@ fn wrong(error: sqlx::Error) -> Error {
 /// accounts that the sessions were charged to before.
 pub(super) async fn read(
     connection: &mut SqliteConnection,
+    texts: &mut Texts,
     sessions: &[&SessionId],
     accounts: impl Iterator<Item = &AccountId>,
 ) -> Result<Book, Error> {
     let mut book = Book::default();
     let mut names: Vec<AccountId> = accounts.cloned().collect();
     for some in sessions.chunks(limits::HEADS_MAX) {
-        let text = format!("{CHARGED} IN {}", places(some.len()));
+        let (text, places) = texts.charges(some.len());
         let mut query = sqlx::query_as(AssertSqlSafe(text));
-        for session in some {
-            query = query.bind(session.to_string());
+        for place in 0..places {
+            query = query.bind(some[place.min(some.len() - 1)].to_string());
         }
         let rows: Vec<(String, String)> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         for (session, charged) in rows {
@@ -45,10 +48,10 @@ pub(super) async fn read(
     names.sort();
     names.dedup();
     for some in names.chunks(limits::HEADS_MAX) {
-        let text = format!("{ACCOUNT} WHERE account IN {}", places(some.len()));
+        let (text, places) = texts.accounts(some.len());
         let mut query = sqlx::query_as(AssertSqlSafe(text));
-        for name in some {
-            query = query.bind(name.as_str().to_owned());
+        for place in 0..places {
+            query = query.bind(some[place.min(some.len() - 1)].as_str().to_owned());
         }
         let rows: Vec<Columns> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         for row in rows {
@@ -59,30 +62,22 @@ pub(super) async fn read(
     Ok(book)
 }
 
-/// `($1, $2)`. There are at most [`limits::HEADS_MAX`] such texts, so that the connection
-/// knows most of them again.
-fn places(count: usize) -> String {
-    let all: Vec<String> = (1..=count).map(|place| format!("${place}")).collect();
-    format!("({})", all.join(", "))
-}
-
 /// What a session is charged.
 pub(super) async fn charged(
     connection: &mut SqliteConnection,
     session: &SessionId,
 ) -> Result<Option<Charged>, Error> {
-    let row: Option<(String, String)> = sqlx::query_as(AssertSqlSafe(format!("{CHARGED} = $1")))
+    let row: Option<(String,)> = sqlx::query_as(CHARGED)
         .bind(session.to_string())
         .fetch_optional(connection)
         .await
         .map_err(wrong)?;
-    row.map(|(_, text)| parse(&text)).transpose()
+    row.map(|(text,)| parse(&text)).transpose()
 }
 
 /// All accounts, by name.
 pub(super) async fn all(connection: &mut SqliteConnection) -> Result<Vec<Account>, Error> {
-    let text = format!("{ACCOUNT} ORDER BY account LIMIT $1");
-    let rows: Vec<Columns> = sqlx::query_as(AssertSqlSafe(text))
+    let rows: Vec<Columns> = sqlx::query_as(ALL)
         .bind(limits::ACCOUNTS_MAX)
         .fetch_all(connection)
         .await
@@ -91,12 +86,16 @@ pub(super) async fn all(connection: &mut SqliteConnection) -> Result<Vec<Account
 }
 
 /// Writes what was changed in a book.
-pub(super) async fn write(connection: &mut SqliteConnection, book: &Book) -> Result<(), Error> {
+pub(super) async fn write(
+    connection: &mut SqliteConnection,
+    texts: &mut Texts,
+    book: &Book,
+) -> Result<(), Error> {
     let wrong = |e| fault::of("writing accounts", e);
     let accounts = book.changed_accounts.iter().filter_map(|name| book.accounts.get(name));
     let accounts: Vec<&Account> = accounts.collect();
     for some in accounts.chunks(limits::STATEMENT_ROWS_MAX) {
-        let mut query = sqlx::query(AssertSqlSafe(rows(ACCOUNTS, some.len(), 6)));
+        let mut query = sqlx::query(AssertSqlSafe(texts.set_accounts(some.len())));
         for account in some {
             query = query.bind(account.account.as_str().to_owned()).bind(text(&account.terms));
             query = query.bind(text(&account.spent)).bind(text(&account.reserved));
@@ -108,34 +107,13 @@ pub(super) async fn write(connection: &mut SqliteConnection, book: &Book) -> Res
     let charges: Vec<_> =
         charges.filter_map(|session| Some((session, book.sessions.get(session)?))).collect();
     for some in charges.chunks(limits::STATEMENT_ROWS_MAX) {
-        let mut query = sqlx::query(AssertSqlSafe(rows(CHARGES, some.len(), 2)));
+        let mut query = sqlx::query(AssertSqlSafe(texts.set_charges(some.len())));
         for (session, charged) in some {
             query = query.bind(session.to_string()).bind(text(charged));
         }
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
     Ok(())
-}
-
-const ACCOUNTS: [&str; 2] = [
-    "INSERT INTO accounts (account, terms, spent, reserved, before, since_ms) VALUES",
-    "ON CONFLICT (account) DO UPDATE SET terms = excluded.terms, spent = excluded.spent, \
-     reserved = excluded.reserved, before = excluded.before, since_ms = excluded.since_ms",
-];
-const CHARGES: [&str; 2] = [
-    "INSERT INTO charges (session, charged) VALUES",
-    "ON CONFLICT (session) DO UPDATE SET charged = excluded.charged",
-];
-
-/// A statement that writes so many rows.
-fn rows([begin, end]: [&str; 2], count: usize, columns: usize) -> String {
-    let place = |row: usize, column: usize| format!("${}", row * columns + column + 1);
-    let row = |row| {
-        let places: Vec<String> = (0..columns).map(|column| place(row, column)).collect();
-        format!("({})", places.join(", "))
-    };
-    let all: Vec<String> = (0..count).map(row).collect();
-    format!("{begin} {} {end}", all.join(", "))
 }
 
 fn of_row(row: Columns) -> Result<Account, Error> {
@@ -151,7 +129,7 @@ fn of_row(row: Columns) -> Result<Account, Error> {
     })
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_json::from_str(text)
         .map_err(|e| Error::damaged(fault::DATABASE, format!("an account can't be read: {e}")))
 }

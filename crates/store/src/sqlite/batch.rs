@@ -3,7 +3,7 @@
 //! Everything happens inside one transaction that holds the write lock from its
 //! first statement, so that no other process can move a head in between. Each
 //! statement costs a trip to the connection's thread, so there are few of them:
-//! three for an append.
+//! three for an append, and four more if it charges accounts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Batch {
         work: &[(SessionId, Work)],
     ) -> Result<Done, Error> {
         let mut heads = self.begin(connection, work).await?;
-        let mut book = book(connection, work).await?;
+        let mut book = book(connection, &mut self.texts, work).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
         let mut results = Vec::with_capacity(work.len());
@@ -141,7 +141,7 @@ impl Batch {
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
         let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
         self.write(connection, rows, changed).await?;
-        accounts::write(connection, &book).await?;
+        accounts::write(connection, &mut self.texts, &book).await?;
         self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
             done.results[index] = keep(connection, session, snapshot).await?;
@@ -284,6 +284,7 @@ impl Append {
 /// The accounts that the charges of a commit have to do with.
 async fn book(
     connection: &mut SqliteConnection,
+    texts: &mut Texts,
     work: &[(SessionId, Work)],
 ) -> Result<Book, Error> {
     let charge = |work: &'_ Work| match work {
@@ -299,7 +300,7 @@ async fn book(
         Work::Snapshot(_) => None,
     });
     let accounts = charges.flat_map(|charge| charge.levels.iter().map(|level| &level.account));
-    accounts::read(connection, &sessions, accounts).await
+    accounts::read(connection, texts, &sessions, accounts).await
 }
 
 /// Writes a snapshot, sealed to the event that it follows.

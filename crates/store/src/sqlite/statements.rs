@@ -23,6 +23,10 @@ pub(super) struct Texts {
     heads: BTreeMap<(usize, bool), Arc<str>>,
     inserts: BTreeMap<Statements, Arc<str>>,
     log: BTreeMap<usize, Arc<str>>,
+    charges: BTreeMap<usize, Arc<str>>,
+    accounts: BTreeMap<usize, Arc<str>>,
+    set_charges: BTreeMap<usize, Arc<str>>,
+    set_accounts: BTreeMap<usize, Arc<str>>,
 }
 
 const EVENTS: &str =
@@ -36,16 +40,26 @@ const SESSIONS_KNOWN: &str = " ON CONFLICT (session) DO UPDATE SET \
 const COLUMNS: usize = 7;
 const LOG: &str = "INSERT INTO log (entry, session, seq, link) VALUES ";
 const LOG_COLUMNS: usize = 4;
+const CHARGES: &str = "SELECT session, charged FROM charges WHERE session IN ";
+const ACCOUNTS: &str =
+    "SELECT account, terms, spent, reserved, before, since_ms FROM accounts WHERE account IN ";
+const SET_CHARGES: [&str; 2] = [
+    "INSERT INTO charges (session, charged) VALUES ",
+    " ON CONFLICT (session) DO UPDATE SET charged = excluded.charged",
+];
+const CHARGES_COLUMNS: usize = 2;
+const SET_ACCOUNTS: [&str; 2] = [
+    "INSERT INTO accounts (account, terms, spent, reserved, before, since_ms) VALUES ",
+    " ON CONFLICT (account) DO UPDATE SET terms = excluded.terms, spent = excluded.spent, \
+     reserved = excluded.reserved, before = excluded.before, since_ms = excluded.since_ms",
+];
+const ACCOUNTS_COLUMNS: usize = 6;
 
 impl Texts {
     /// Reads heads, after taking the write lock if it is the first. Gives the
     /// number of its places too, which are to be filled by repeating a name.
     pub(super) fn heads(&mut self, count: usize, first: bool) -> (Arc<str>, usize) {
-        let places = match count {
-            0..=1 => 1,
-            2..=8 => 8,
-            _ => limits::HEADS_MAX,
-        };
+        let places = places(count);
         let make = || {
             let begin = if first { "BEGIN IMMEDIATE; " } else { "" };
             let mut text = format!(
@@ -86,6 +100,63 @@ impl Texts {
         };
         self.log.entry(entries).or_insert_with(make).clone()
     }
+}
+
+impl Texts {
+    /// Reads what sessions are charged; with the number of its places, as of [`Self::heads`].
+    pub(super) fn charges(&mut self, count: usize) -> (Arc<str>, usize) {
+        among(&mut self.charges, CHARGES, count)
+    }
+
+    /// Reads accounts; with the number of its places, as of [`Self::heads`].
+    pub(super) fn accounts(&mut self, count: usize) -> (Arc<str>, usize) {
+        among(&mut self.accounts, ACCOUNTS, count)
+    }
+
+    /// Writes what sessions are charged.
+    pub(super) fn set_charges(&mut self, rows: usize) -> Arc<str> {
+        upsert(&mut self.set_charges, SET_CHARGES, rows, CHARGES_COLUMNS)
+    }
+
+    /// Writes accounts.
+    pub(super) fn set_accounts(&mut self, rows: usize) -> Arc<str> {
+        upsert(&mut self.set_accounts, SET_ACCOUNTS, rows, ACCOUNTS_COLUMNS)
+    }
+}
+
+/// For how many names a reading statement has places.
+fn places(count: usize) -> usize {
+    match count {
+        0..=1 => 1,
+        2 => 2,
+        3..=8 => 8,
+        _ => limits::HEADS_MAX,
+    }
+}
+
+fn among(known: &mut BTreeMap<usize, Arc<str>>, begin: &str, count: usize) -> (Arc<str>, usize) {
+    let places = places(count);
+    let make = || {
+        let mut text = begin.to_owned();
+        tuple(&mut text, 1, places);
+        text.into()
+    };
+    (known.entry(places).or_insert_with(make).clone(), places)
+}
+
+fn upsert(
+    known: &mut BTreeMap<usize, Arc<str>>,
+    [begin, end]: [&str; 2],
+    rows: usize,
+    columns: usize,
+) -> Arc<str> {
+    let make = || {
+        let mut text = begin.to_owned();
+        tuples(&mut text, 1, rows, columns);
+        text.push_str(end);
+        text.into()
+    };
+    known.entry(rows).or_insert_with(make).clone()
 }
 
 fn tuples(text: &mut String, mut place: usize, count: usize, columns: usize) -> usize {

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
 use super::statements::Texts;
-use super::{Settings, accounts, fault, open};
+use super::{Settings, accounts, fault, open, recount};
 use crate::{Account, Change, Error, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -30,6 +30,7 @@ enum Message {
     Request(Request),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
+    Recount(oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -84,6 +85,13 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let message = Message::Terms(account, change, answer);
         self.queue.send(message).await.map_err(|_| Error::Closed)?;
+        answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Counts all accounts anew.
+    pub(super) async fn recount(&self) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Message::Recount(answer)).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
     }
 
@@ -181,6 +189,13 @@ impl Thread {
                 }
                 let _ = answer.send(set);
             }
+            Some(Message::Recount(answer)) => {
+                let counted = self.recount().await;
+                if counted.is_err() {
+                    self.disconnect().await;
+                }
+                let _ = answer.send(counted);
+            }
             Some(Message::Close(closed)) => {
                 waiting.close();
                 let _ = self.cover_own().await;
@@ -266,13 +281,31 @@ impl Thread {
 
     async fn set_terms(&mut self, account: &AccountId, change: Change) -> Result<Account, Error> {
         let wrong = |e| fault::of("writing accounts", e);
-        let connection = self.connection().await?;
+        self.connection().await?;
+        let Self { connection: Some(connection), batch, .. } = self else {
+            return Err(Error::Closed);
+        };
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
-        let mut book = accounts::read(connection, &[], std::iter::once(account)).await?;
+        let names = std::iter::once(account);
+        let mut book = accounts::read(connection, &mut batch.texts, &[], names).await?;
         let set = book.set_terms(account, change);
-        accounts::write(connection, &book).await?;
+        accounts::write(connection, &mut batch.texts, &book).await?;
         sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
         Ok(set)
+    }
+
+    async fn recount(&mut self) -> Result<(), Error> {
+        let wrong = |e| fault::of("writing accounts", e);
+        self.connection().await?;
+        let Self { connection: Some(connection), batch, .. } = self else {
+            return Err(Error::Closed);
+        };
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
+        let mut book = recount::read(connection).await?;
+        book.recount();
+        accounts::write(connection, &mut batch.texts, &book).await?;
+        sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
+        Ok(())
     }
 
     async fn commit(&mut self, requests: Vec<Request>) {
@@ -344,13 +377,14 @@ fn collect(
     let mut next = Some(first);
     while let Some(message) = next {
         match message {
-            other @ (Message::Close(_) | Message::Checkpoint(_) | Message::Terms(..)) => {
-                return (requests, Some(other));
-            }
             Message::Request(request) => {
                 bytes += request.work.bytes();
                 requests.push(request);
             }
+            other @ (Message::Close(_)
+            | Message::Checkpoint(_)
+            | Message::Terms(..)
+            | Message::Recount(_)) => return (requests, Some(other)),
         }
         let full = requests.len() >= limits::BATCH_REQUESTS_MAX || bytes >= limits::BATCH_BYTES_MAX;
         next = if full { None } else { waiting.try_recv().ok() };

@@ -5,6 +5,7 @@ use outrigger_agent::{AccountId, Amounts, Limit, Seq};
 use outrigger_store::{Accounts, Change, Charge, Error, Level, Summary, Terms};
 use outrigger_store::{Journal, Sqlite};
 
+use crate::damage::execute;
 use crate::support::{open, said, session};
 
 const CENT: u64 = 10_000_000;
@@ -46,4 +47,54 @@ async fn a_hundred_children_of_four_processes_race_for_a_cent() {
         let accounts = process.accounts().await.unwrap();
         assert_eq!(accounts[0].reserved, money(CENT / CHILD * CHILD));
     }
+}
+
+/// Every row is damaged in a way of its own.
+const DAMAGE: [&str; 5] = [
+    "UPDATE accounts SET spent = '{\"steps\":9,\"tokens\":9}', reserved = '{\"steps\":0,\"tokens\":7}'",
+    "UPDATE accounts SET spent = 'nonsense', before = ''",
+    "UPDATE accounts SET account = 'nobody'",
+    "DELETE FROM accounts",
+    "UPDATE charges SET charged = 'nonsense' WHERE session = 'child-2'",
+];
+
+#[tokio::test]
+async fn accounts_are_counted_anew_from_what_sessions_are_charged() {
+    for damage in DAMAGE {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path()).await;
+        for number in 0..3 {
+            assert!(start(&store, number).await);
+        }
+        let terms = Terms::default();
+        let org = AccountId::organisation();
+        let before = store.set_terms(&org, Change::Set(terms)).await.unwrap();
+        store.close().await;
+        execute(directory.path(), damage).await;
+        let store = open(directory.path()).await;
+        store.recount().await.unwrap();
+        let lost = u64::from(damage.contains("charges"));
+        let after = store.accounts().await.unwrap();
+        assert_eq!(after.len(), 1, "{damage}");
+        assert_eq!(after[0].reserved, money(CHILD * (3 - lost)), "{damage}");
+        assert_eq!((after[0].spent, &after[0].terms), (before.spent, &before.terms), "{damage}");
+        assert!(start(&store, 3).await, "{damage}");
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_account_whose_limits_are_lost_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    assert!(start(&store, 0).await);
+    store.close().await;
+    execute(directory.path(), "UPDATE accounts SET terms = 'nonsense'").await;
+    let store = open(directory.path()).await;
+    store.recount().await.unwrap();
+    assert!(!start(&store, 1).await, "nobody knows what may be spent");
+    let org = AccountId::organisation();
+    store.set_terms(&org, Change::Allow).await.unwrap();
+    assert!(start(&store, 1).await);
+    store.close().await;
 }
