@@ -187,7 +187,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         let (effect, _, asked) = waiting.asked().next().unwrap();
         let answer = Answer::Approved { rule_set: asked.rule_set, seen: None };
         let by = "person:test".to_owned();
-        let given = Answering { effect, by, arguments: None, answer };
+        let given = Answering { effect, by, arguments: None, asked: None, answer };
         if same_process {
             // It goes on by itself where the session above is being driven.
             let poke = Notify::new();
