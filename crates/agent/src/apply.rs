@@ -91,7 +91,10 @@ impl State {
 
     /// What every request carries beside the conversation: system prompt and tools.
     fn fixed_bytes(&self) -> u64 {
-        let Some(spec) = &self.spec else { return 0 };
+        self.spec.as_deref().map_or(0, Self::fixed_bytes_of)
+    }
+
+    pub(crate) fn fixed_bytes_of(spec: &Spec) -> u64 {
         let tools = spec.tools.iter();
         let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
         (spec.system.len() + tools.sum::<usize>()) as u64

@@ -59,6 +59,8 @@ pub enum Item {
 pub enum Author {
     /// A person, by principal name, for example `person:local`.
     Person(String),
+    /// The agent that started this one, by its name. What it was made of labels the session.
+    Agent(String),
     /// Content from outside that nobody vouches for, by where it came from, for
     /// example `AGENTS.md` or `stdin`. Shown to the model as data, with that name.
     Untrusted(String),

@@ -175,7 +175,8 @@ impl State {
 
     fn limit_reached(&self, reserved: Amounts, now_ms: u64) -> Option<TurnEnd> {
         let (turn, limits) = (self.turn.as_ref()?, self.limits?);
-        if turn.steps.saturating_add(reserved.steps) > limits.steps_max {
+        // A subagent's steps are its own turn's.
+        if turn.steps.saturating_add(reserved.steps.min(1)) > limits.steps_max {
             return Some(TurnEnd::StepsExhausted);
         }
         if now_ms.saturating_sub(turn.since_ms) > limits.wall_ms_max {

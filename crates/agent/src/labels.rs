@@ -38,6 +38,8 @@ impl State {
             match item {
                 Item::Message(message) => match &message.author {
                     Author::Untrusted(source) => self.labels.extend(labels_of(source)),
+                    // The session was begun with its labels.
+                    Author::Agent(_) => {}
                     Author::Person(person) => {
                         let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
                         if !own {

@@ -32,6 +32,7 @@ mod sandboxes;
 mod spec;
 mod spending;
 mod state;
+mod subagent;
 
 pub use account::{AccountId, Cause, Shortfall};
 pub use approval::{Approvals, Asked, Seen, Unanswerable};
@@ -55,3 +56,4 @@ pub use spec::{
     Concurrency, Deadline, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
 pub use state::{Effect, FOLD, Phase, State, Turn};
+pub use subagent::{Assignment, Child, DEFAULT_AGENT, Delegate, Files, Parent, Role};

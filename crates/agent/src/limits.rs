@@ -28,6 +28,14 @@ pub const MODEL_MS_MAX: u64 = 3_600_000;
 pub const CALL_MS_MAX: u64 = 60_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
+/// Subagents that a budget is for at once, where nobody says what each may spend.
+pub const CHILDREN_AT_ONCE: u64 = 4;
+/// Tokens of a subagent where nobody limits them.
+pub const CHILD_TOKENS: u64 = 250_000;
+/// Steps of a subagent where nobody limits them.
+pub const CHILD_STEPS: u64 = 100;
+/// What a subagent's effects may take, and its commands of processors, where nobody limits it.
+pub const CHILD_MS: u64 = 2 * 3_600_000;
 /// Characters of the name of a source in a label.
 pub const LABEL_CHARS_MAX: usize = 128;
 /// A day, as times are told.

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{
-    Call, CallFault, Digest, Item, Reply, Seq, Spec, Status, ToolCall, ToolResult, limits,
+    Call, CallFault, Digest, Item, Reply, Seq, Spec, Status, ToolCall, ToolKind, ToolResult,
+    limits, subagent,
 };
 
 /// The tool calls of the last reply.
@@ -176,14 +177,18 @@ fn fault_of(call: &Call, index: u32, spec: &Spec, ids: &mut BTreeSet<String>) ->
     if !ids.insert(call.id.clone()) {
         return Some(CallFault::Duplicated);
     }
-    if !spec.tools.iter().any(|tool| tool.name == call.name) {
+    let Some(tool) = spec.tools.iter().find(|tool| tool.name == call.name) else {
         let available = spec.tools.iter().map(|tool| tool.name.clone()).collect();
         return Some(CallFault::Unknown { available });
-    }
+    };
     if call.arguments.len() > limits::ARGUMENT_BYTES_MAX {
         return Some(CallFault::Oversized { bytes: call.arguments.len() as u64 });
     }
-    malformed(&call.arguments)
+    malformed(&call.arguments).or_else(|| {
+        let agents = (tool.kind == ToolKind::Subagent).then_some(&spec.role.agents)?;
+        let detail = subagent::assignment(call, agents).err()?;
+        Some(CallFault::Malformed { detail })
+    })
 }
 
 /// Models write nothing at all for a tool without arguments; that stands for `{}`.

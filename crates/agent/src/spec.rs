@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
 
-use crate::{AccountId, Approvals, Digest, Limit, OutsideTool, Price, Raw, SandboxSpec};
+use crate::{Approvals, Digest, Limit, OutsideTool, Price, Raw, Role, SandboxSpec};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,10 +22,6 @@ pub struct Spec {
     /// From where on a person is asked whether it may go on to that.
     #[serde(default, skip_serializing_if = "Limit::is_none")]
     pub soft: Limit,
-    /// The accounts above it that it is charged to. Without a word: the organisation's
-    /// and its principal's. A child's are none, because its parent is charged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accounts: Option<Vec<AccountId>>,
     /// Limits of one turn.
     pub turn: TurnLimits,
     /// How people are asked.
@@ -37,6 +33,9 @@ pub struct Spec {
     /// workspace, is the session's alone, and is as the engine makes it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sandboxes: Vec<SandboxSpec>,
+    /// Which agent it is, who started it, and whom it may start.
+    #[serde(default, skip_serializing_if = "Role::is_usual")]
+    pub role: Role,
 }
 
 impl Spec {
@@ -142,6 +141,8 @@ pub enum ToolKind {
     WriteFiles,
     /// Whatever a server of somebody else does.
     Outside,
+    /// Starts a subagent.
+    Subagent,
 }
 
 /// Whether a tool may run beside other calls of the same reply.
@@ -162,7 +163,8 @@ pub enum Recovery {
     /// It only reads: do it again.
     Repeat,
     /// It is known to the sandbox by its exec id: ask for it again in the same
-    /// generation; in another one its outcome is unknown.
+    /// generation; in another one its outcome is unknown. A subagent is known by its
+    /// session, and driven on.
     Reattach,
     /// Nobody can be asked whether it was done: its outcome is unknown.
     Unknown,

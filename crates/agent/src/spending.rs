@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::state::Phase;
 use crate::{
     AccountId, Amounts, Asked, Cause, Limit, Measure, Next, Seq, Shortfall, Spec, State, ToolCall,
-    TurnEnd, Work, limits,
+    ToolKind, TurnEnd, Work, limits,
 };
 
 impl State {
@@ -16,7 +16,16 @@ impl State {
     pub(crate) fn reservation(&self, work: &Work, spec: &Spec) -> Amounts {
         match work {
             Work::AskModel | Work::Compact => self.worst_model_call(spec),
-            Work::CallTool(call) => self.worst_tool_call(call),
+            Work::CallTool(call) => match self.tool(&call.tool).map(|tool| tool.kind) {
+                Some(ToolKind::Subagent) => self.worst_subagent(call, spec),
+                Some(
+                    ToolKind::Execute
+                    | ToolKind::ReadFiles
+                    | ToolKind::WriteFiles
+                    | ToolKind::Outside,
+                )
+                | None => self.worst_tool_call(call),
+            },
             Work::Provision { .. } => Amounts::default(),
         }
     }
@@ -124,9 +133,7 @@ impl State {
     #[must_use]
     pub fn accounts(&self) -> Vec<AccountId> {
         let Some(spec) = &self.spec else { return Vec::new() };
-        spec.accounts
-            .clone()
-            .unwrap_or_else(|| vec![AccountId::organisation(), AccountId::user(&spec.principal)])
+        vec![AccountId::organisation(), AccountId::user(&spec.principal)]
     }
 
     /// What stands against the turn's going on, from the budget of the session itself or

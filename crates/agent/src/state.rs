@@ -214,7 +214,7 @@ impl State {
     /// How the session stands, in a word or two.
     #[must_use]
     pub fn status(&self) -> &'static str {
-        if self.cancelled {
+        if self.cancelled && !self.is_closed() {
             return "cancelled";
         }
         if self.turn.is_some() {
@@ -223,6 +223,7 @@ impl State {
         }
         match &self.ended {
             None => "new",
+            Some(TurnEnd::Answered) if self.cancelled => "done",
             Some(TurnEnd::Answered) => "answered",
             Some(TurnEnd::Refused { .. }) => "refused",
             Some(TurnEnd::OutputLimit) => "answer cut",
@@ -236,16 +237,34 @@ impl State {
         }
     }
 
+    /// Whether it is a subagent that had come to its end before it was ended for good.
+    fn is_closed(&self) -> bool {
+        self.is_child() && self.turn.is_none() && self.ended.is_some()
+    }
+
     /// What was spent, settled effects only.
     #[must_use]
     pub fn spent(&self) -> Amounts {
         self.spent
     }
 
-    /// What the accounts above it are charged: what it spent itself.
+    /// What the accounts above it are charged: what it spent itself. Nothing for a
+    /// subagent, whose parent is charged.
     #[must_use]
     pub fn charged(&self) -> Amounts {
-        self.spent.minus(self.inherited)
+        if self.is_child() { Amounts::default() } else { self.spent.minus(self.inherited) }
+    }
+
+    /// What the accounts above it keep free for it.
+    #[must_use]
+    pub fn charged_reserved(&self) -> Amounts {
+        if self.is_child() { Amounts::default() } else { self.reserved() }
+    }
+
+    /// Whether it is a subagent.
+    #[must_use]
+    pub fn is_child(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.role.parent.is_some())
     }
 
     /// What may be spent in all.

@@ -77,11 +77,12 @@ impl Engine {
     fn standing(&self, state: &State) -> Charge {
         let level = |account: AccountId| Level {
             usual: self.usual.of(&account).clone(),
-            soft_lifted: state.is_soft_lifted(account.as_str()),
+            // A subagent's parent was asked about all that it may spend.
+            soft_lifted: state.is_child() || state.is_soft_lifted(account.as_str()),
             account,
         };
         let levels = state.accounts().into_iter().map(level).collect();
-        let (spent, reserved) = (state.charged(), state.reserved());
+        let (spent, reserved) = (state.charged(), state.charged_reserved());
         Charge { spent, reserved, levels, starts: false, unpriced: false }
     }
 

@@ -72,7 +72,7 @@ impl Engine {
     /// Lets a turn that stopped before its answer go on.
     ///
     /// # Errors
-    /// An ended session, or the journal's.
+    /// An ended session, a subagent, or the journal's.
     pub async fn resume(
         &self,
         session: &SessionId,
@@ -83,7 +83,13 @@ impl Engine {
         let by = by.to_owned();
         self.command(session, |state| {
             let event = Event::Resumed { by: by.clone(), budget, turn };
-            open(session, state).map(|()| event)
+            match state.spec().and_then(|spec| spec.parent()) {
+                Some(parent) => Err(Error::Subagent {
+                    session: session.clone(),
+                    parent: parent.session.clone(),
+                }),
+                None => open(session, state).map(|()| event),
+            }
         })
         .await
     }

@@ -5,7 +5,7 @@
 //! A fork is opened in one append and a rewind is one: there is none by halves.
 
 use outrigger_agent::{Cut, CutSandbox, Event, Kept, Record, Seq, SessionId, Spec, State};
-use outrigger_sandbox::SnapshotId;
+use outrigger_sandbox::{Error as SandboxError, SnapshotId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -88,14 +88,14 @@ impl Engine {
     ) -> Result<Moment, Error> {
         self.rest(session).await?;
         let Found { moment, spec, budget, mut cut } = self.find(session, at, Which::Last).await?;
-        let opened = Spec { budget, ..(*spec).clone() };
+        let opened = Spec { budget, ..spec.on_its_own() };
         let at_ms = self.parts.clock.now_ms();
         let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
         let state = State::default().apply(&Record { seq: after, at_ms, event: opened.clone() });
         for (name, sandbox) in &mut cut.sandboxes {
             let theirs = self.berth(session, &state, name)?;
             let ours = self.berth(into, &state, name)?;
-            adopt(&theirs, &ours, sandbox, after.next()).await?;
+            adopt(&theirs, &ours, sandbox, after.next()).await.map_err(Error::Sandbox)?;
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
         let record = Record { seq: after.next(), at_ms, event: forked };
@@ -246,24 +246,24 @@ fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
 
 /// Makes what is kept of one sandbox's disk another one's own: it is made from it, kept
 /// under its own name, and ends again, until a call needs it.
-async fn adopt(
+pub(crate) async fn adopt(
     theirs: &Berth,
     ours: &Berth,
     sandbox: &mut CutSandbox,
     place: Seq,
-) -> Result<(), Error> {
+) -> Result<(), SandboxError> {
     let Some((kept, origin)) = sandbox.kept.as_mut().and_then(|kept| {
         let origin = origin_of(kept)?;
         Some((kept, origin))
     }) else {
         return Ok(());
     };
-    let snapshots = theirs.backend.snapshots().map_err(Error::Sandbox)?;
-    ours.backend.create(&ours.id, &ours.spec(origin)).await.map_err(Error::Sandbox)?;
+    let snapshots = theirs.backend.snapshots()?;
+    ours.backend.create(&ours.id, &ours.spec(origin)).await?;
     let name = SnapshotId::new(format!("{}.{place}", ours.id));
     let name = name.expect("a sandbox's id and a place are a name");
-    let taken = snapshots.take(&ours.id, &name).await.map_err(Error::Sandbox);
-    ours.backend.destroy(&ours.id).await.map_err(Error::Sandbox)?;
+    let taken = snapshots.take(&ours.id, &name).await;
+    ours.backend.destroy(&ours.id).await?;
     // When it was what it is, and not when it was copied.
     kept.snapshot = taken?.name.to_string();
     Ok(())

@@ -24,6 +24,14 @@ pub enum Error {
     /// The session was ended; nothing further can be said in it.
     #[error("session {0} was ended")]
     Ended(SessionId),
+    /// What only the session above may do.
+    #[error("session {session} is a subagent of {parent}, which says how far it goes")]
+    Subagent {
+        /// The session.
+        session: SessionId,
+        /// The one above.
+        parent: SessionId,
+    },
     /// An answer that changes nothing.
     #[error("{source}: {}", session.effect(*effect))]
     Unanswerable {

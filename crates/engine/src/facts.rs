@@ -1,7 +1,7 @@
 //! What the rules are told of an effect: everything comes from the journal, and of the
 //! model's words only what the tool itself will act on.
 
-use outrigger_agent::{Measure, OutsideTool, Seq, State, ToolKind, Work};
+use outrigger_agent::{Measure, OutsideTool, Role, Seq, State, ToolKind, Work};
 use outrigger_policy::{Action, Facts, Left, OutsideFacts, Situation};
 
 /// Where file tools act that name no path.
@@ -25,8 +25,13 @@ pub(crate) fn with_facts<T>(
         Some(spec) => (spec.principal.as_str(), spec.model.name.as_str()),
         None => ("", ""),
     };
+    let role = state.spec().map(|spec| &spec.role);
+    let agent = role.map(Role::acting).unwrap_or_default();
+    let above = role.map(Role::above).unwrap_or_default();
     let all = Facts {
         at_ms,
+        agent: &agent,
+        above: &above,
         left: left(state),
         labels: state.labels(),
         ..Facts::new(principal, Action::AskModel, model)
@@ -53,6 +58,11 @@ pub(crate) fn with_facts<T>(
         }
         Some(ToolKind::ReadFiles) => Action::ReadFiles,
         Some(ToolKind::WriteFiles) => Action::WriteFiles,
+        Some(ToolKind::Subagent) => {
+            let wanted = state.assignment(call);
+            let resource = wanted.map(|(wanted, _)| wanted.agent).unwrap_or_default();
+            return judge(&Facts { action: Action::StartSubagent, resource: &resource, ..all });
+        }
         Some(ToolKind::Outside) => {
             let outside = tool.and_then(|tool| tool.outside.as_ref());
             // One that names no server has no sure spelling, and is refused.

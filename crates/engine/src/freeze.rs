@@ -1,6 +1,6 @@
 //! Freezes what has nothing to do while the model thinks.
 
-use outrigger_agent::{State, Work};
+use outrigger_agent::{Seq, State, Work};
 use outrigger_sandbox::{Error, Suspend};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -46,12 +46,13 @@ impl Engine {
     }
 }
 
-/// Whether the model is asked, and nothing else is under way.
+/// Whether nothing is under way but the model and subagents, which have sandboxes of
+/// their own.
 fn thinks(state: &State, live: &Live) -> bool {
-    let asks = |work: &Work| match work {
-        Work::AskModel | Work::Compact => true,
-        Work::Provision { .. } | Work::CallTool(_) => false,
+    let elsewhere = |id: &Seq| match state.effect(*id).map(|effect| &effect.work) {
+        Some(Work::AskModel | Work::Compact) => true,
+        Some(Work::CallTool(_)) => state.is_subagent(*id),
+        Some(Work::Provision { .. }) | None => false,
     };
-    let mut works = live.running.iter().filter_map(|id| state.effect(*id));
-    !live.running.is_empty() && works.all(|effect| asks(&effect.work))
+    !live.running.is_empty() && live.running.iter().all(elsewhere)
 }

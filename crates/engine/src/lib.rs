@@ -25,6 +25,7 @@ mod host;
 mod keep;
 pub mod limits;
 mod live;
+mod lulls;
 mod perform;
 mod reach;
 mod rest;

@@ -28,6 +28,10 @@ pub const MANIFEST_PAGE_ENTRIES: u32 = 2_000;
 pub const MANIFEST_ENTRIES_MAX: u64 = 1_000_000;
 /// Changed files that the diff of a session holds, in bytes together.
 pub const CHANGED_BYTES_MAX: u64 = 256 << 20;
+/// How often a disk is copied for a subagent while something keeps it busy.
+pub const COPY_ATTEMPTS_MAX: u32 = 50;
+/// Between two of these attempts.
+pub const COPY_PAUSE_MS: u64 = 100;
 /// Sessions that one process drives at once.
 pub const SESSIONS_MAX: usize = 4_096;
 /// What a listing shows of a session's first message.

@@ -1,7 +1,6 @@
 //! A session in the hands of its driver: its state, what it may perform, and what
 //! is under way.
 
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
     Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId,
@@ -15,6 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::charge::Refused;
+use crate::lulls::Lulls;
+use crate::perform::Performing;
 use crate::{Engine, Error, Notice, limits};
 
 /// An effect that came to its end.
@@ -56,7 +57,9 @@ pub(crate) struct Live {
     /// Authority to perform effects whose `Started` this driver appended.
     pub(crate) granted: BTreeMap<Seq, Granted<Work>>,
     pub(crate) running: BTreeSet<Seq>,
-    pub(crate) under_way: FuturesUnordered<BoxFuture<'static, Completed>>,
+    pub(crate) under_way: FuturesUnordered<Performing>,
+    /// Those that only wait for a person.
+    pub(crate) lulls: Lulls,
     /// Kept from call to call, so that each need not look for its sandbox again.
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
     /// What `pending` settles: to be settled again if it does not become durable.
@@ -125,6 +128,7 @@ impl Engine {
             granted: BTreeMap::new(),
             running: BTreeSet::new(),
             under_way: FuturesUnordered::new(),
+            lulls: Lulls::default(),
             sandboxes: BTreeMap::new(),
             outcomes: Vec::new(),
             pending: Vec::new(),
@@ -278,7 +282,7 @@ fn title(events: &[Event]) -> Option<String> {
     let said = |event: &Event| match event {
         Event::Said(message) => headline(message),
         Event::Forked { cut, .. } => {
-            Some(format!("{} (fork)", last_said(&cut.conversation).unwrap_or_default()))
+            last_said(&cut.conversation).map(|said| format!("{said} (fork)"))
         }
         _ => None,
     };
@@ -293,9 +297,11 @@ pub(crate) fn last_said(conversation: &[Item]) -> Option<String> {
     })
 }
 
-/// The first line of what a person said.
+/// The first line of what a person or the agent above said.
 fn headline(message: &Message) -> Option<String> {
-    let Author::Person(_) = message.author else { return None };
+    if let Author::Untrusted(_) = message.author {
+        return None;
+    }
     let line = message.text.lines().next().unwrap_or_default();
     Some(line.chars().take(limits::TITLE_CHARS_MAX).collect())
 }

@@ -4,6 +4,8 @@
 //! Off the path to the answer: whoever drives calls it when the answer was given.
 //! Must never fail a turn, and never touch what runs.
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use outrigger_agent::{Event, Next, Park, Record, SessionId, State};
 use outrigger_sandbox::{Error as SandboxError, Suspend};
 use outrigger_store::Error as StoreError;
@@ -22,7 +24,7 @@ impl Engine {
     /// No such session, or the journal's.
     pub async fn rest(&self, session: &SessionId) -> Result<Vec<Trouble>, Error> {
         let mut state = self.state(session).await?;
-        let mut troubles = match self.waits(session, &state) {
+        let mut troubles = match self.stands(session, &state).await? {
             Some(Park::Cancelled) => self.discard(session, &state).await,
             Some(Park::Message | Park::Answers(_)) => Vec::new(),
             Some(Park::Unopened) | None => return Ok(Vec::new()),
@@ -32,9 +34,13 @@ impl Engine {
         for name in names {
             let Ok(berth) = self.berth(session, &state, &name) else { continue };
             troubles.extend(self.keep_disk(session, &mut state, &name, &berth).await?);
-            if self.waits(session, &state).is_some() {
+            if self.stands(session, &state).await?.is_some() {
                 troubles.extend(suspend(&name, &berth).await);
             }
+        }
+        let below = matches!(self.stands(session, &state).await?, Some(Park::Answers(_)));
+        if below && state.status() != State::WAITS {
+            self.tell_that_it_waits(session, state.seq()).await?;
         }
         for trouble in &troubles {
             self.feed().tell(session, || Notice::Trouble(trouble.clone()));
@@ -61,6 +67,39 @@ impl Engine {
         troubles
     }
 
+    /// What a session waits for, also if only its subagents wait, and it for them.
+    fn stands<'a>(
+        &'a self,
+        session: &'a SessionId,
+        state: &'a State,
+    ) -> BoxFuture<'a, Result<Option<Park>, Error>> {
+        async move {
+            let Next::Perform(ids) = state.decide(session, self.parts.clock.now_ms()) else {
+                return Ok(self.waits(session, state));
+            };
+            for id in &ids {
+                let child = session.child(*id);
+                let below = match state.is_subagent(*id) {
+                    true => self.state(&child).await,
+                    false => return Ok(None),
+                };
+                match below {
+                    Ok(below) => match self.stands(&child, &below).await? {
+                        Some(Park::Answers(_)) => {}
+                        Some(Park::Unopened | Park::Message | Park::Cancelled) | None => {
+                            return Ok(None);
+                        }
+                    },
+                    Err(Error::NotFound(_)) => return Ok(None),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(Some(Park::Answers(ids)))
+        }
+        .boxed()
+    }
+
+    /// What a session waits for, as its own journal says.
     pub(crate) fn waits(&self, session: &SessionId, state: &State) -> Option<Park> {
         match state.decide(session, self.parts.clock.now_ms()) {
             Next::Park(park) => Some(park),
@@ -93,8 +132,8 @@ impl Engine {
             }
         };
         for _ in 0..limits::CONFLICTS_MAX {
-            let waits =
-                matches!(self.waits(session, state), Some(Park::Message | Park::Answers(_)));
+            let stands = self.stands(session, state).await?;
+            let waits = matches!(stands, Some(Park::Message | Park::Answers(_)));
             if !waits || state.unkept(name) != Some(changed) {
                 // Somebody drives on: what was taken is nobody's, and is collected.
                 return Ok(Vec::new());

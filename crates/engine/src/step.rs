@@ -4,6 +4,7 @@ use futures_util::future::FusedFuture;
 use futures_util::{FutureExt, StreamExt};
 use outrigger_agent::{Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, Work};
 use outrigger_policy::{Granted, Refused};
+use outrigger_store::{Cover, Error as StoreError, Summary};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -58,7 +59,10 @@ impl Engine {
                     live.refused.singly = false;
                     if self.flush(live).await? == Flushed::Durable {
                         self.perform_all(live, &ids, at_ms).await?;
-                        self.wait(live, poke).await?;
+                        if self.wait(live, poke).await? == Waited::OnPeople {
+                            self.tell_that_it_waits(&live.session, live.state.seq()).await?;
+                            return Ok(Step::Parked(Park::Answers(ids)));
+                        }
                     }
                     return Ok(Step::Again);
                 }
@@ -159,17 +163,21 @@ impl Engine {
             }
             (Err(_), how) => {
                 let reason = "The rules no longer permit it.".to_owned();
+                let below = match live.state.is_subagent(id) {
+                    true => Some(self.stop_subagent(&live.session, &live.state, id).await?),
+                    false => None,
+                };
                 let outcome = match how {
-                    // It may have run before they changed.
-                    Recover::Reattach => Outcome::Unknown { evidence: reason },
+                    // It may have run before they changed; what a subagent did is in its journal.
+                    Recover::Reattach if below.is_none() => Outcome::Unknown { evidence: reason },
                     Recover::Again(_) if live.state.may_have_acted(id) => {
                         Outcome::Unknown { evidence: reason }
                     }
-                    Recover::Again(_) | Recover::Over(_) => {
+                    Recover::Again(_) | Recover::Over(_) | Recover::Reattach => {
                         Outcome::Failed(Failure::Denied { reason })
                     }
                 };
-                let spent = live.state.reserved_for(id);
+                let spent = below.unwrap_or_else(|| live.state.reserved_for(id));
                 live.push(at_ms, Event::Settled { effect: id, outcome, spent });
                 None
             }
@@ -178,31 +186,54 @@ impl Engine {
         Ok(granted.filter(|_| durable))
     }
 
-    /// Waits until something under way is over, somebody pokes, or another process appended.
-    async fn wait(&self, live: &mut Live, poke: &Notify) -> Result<(), Error> {
+    /// Waits until something under way is over, somebody pokes, another process appended,
+    /// or nothing is under way but subagents that wait for a person.
+    async fn wait(&self, live: &mut Live, poke: &Notify) -> Result<Waited, Error> {
         if live.under_way.is_empty() {
-            return Ok(());
+            return Ok(Waited::On);
         }
         let freezing = self.freezing(live).fuse();
         tokio::pin!(freezing);
+        let lulls = live.lulls.clone();
         loop {
+            if lulls.cover(&live.running) {
+                return Ok(Waited::OnPeople);
+            }
             let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
             tokio::select! {
                 biased;
                 Some(completed) = live.under_way.next() => {
-                    self.settle(live, completed);
-                    return Ok(());
+                    self.settle(live, completed?);
+                    return Ok(Waited::On);
                 }
+                () = lulls.begun() => {}
                 () = &mut freezing, if !freezing.is_terminated() => {}
-                () = poke.notified() => return self.refresh(live).await,
+                () = poke.notified() => return self.refresh(live).await.map(|()| Waited::On),
                 () = tokio::time::sleep(poll) => {
                     let head = self.parts.journal.head(&live.session).await;
                     let head = head.map_err(|e| Self::journal_error(&live.session, e))?;
                     if head != live.state.seq() {
-                        return self.refresh(live).await;
+                        return self.refresh(live).await.map(|()| Waited::On);
                     }
                 }
             }
+        }
+    }
+
+    /// In listings the session stands as its subagents do: its own journal does not say.
+    pub(crate) async fn tell_that_it_waits(
+        &self,
+        session: &SessionId,
+        seq: Seq,
+    ) -> Result<(), Error> {
+        let status = Some(State::WAITS.to_owned());
+        let summary = Summary { status, cover: Cover::Now, ..Summary::default() };
+        let at_ms = self.parts.clock.now_ms();
+        let told = self.parts.journal.append(session, seq, at_ms, Vec::new(), summary).await;
+        match told {
+            // Somebody else says how it stands.
+            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(Self::journal_error(session, error)),
         }
     }
 
@@ -231,6 +262,15 @@ impl Engine {
         }
         live.outcomes.push(done);
     }
+}
+
+/// What a wait came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// There may be something to decide.
+    On,
+    /// Whatever is under way waits for a person.
+    OnPeople,
 }
 
 /// Whether an effect was started by this driver or by one that is gone.

@@ -47,7 +47,8 @@ pub(crate) const TEMPORARY_NAMES_MAX: u32 = 16;
 pub(crate) const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub(crate) const REMOVE_DEPTH_MAX: usize = 64;
-/// From one word to the spawner that something was asked for to the next.
+/// From one word to the spawner that something was asked for to the next. It counts a
+/// sandbox as idle only this much later.
 pub(crate) const ACTIVITY_MS_MIN: u64 = 1_000;
 /// Kept output, or names that are forgotten, in one record of it.
 pub(crate) const KEPT_PIECE_BYTES: usize = 256 << 10;
@@ -58,7 +59,7 @@ pub(crate) const FREEZE_POLL_MS: u64 = 1;
 pub(crate) const NUDGE_MS_MIN: u64 = 4;
 /// What stopping them may take. One that the kernel can't stop (it waits for a disk)
 /// must not hold the caller.
-pub(crate) const FREEZE_MS_MAX: u64 = 2_000;
+pub(crate) const FREEZE_MS_MAX: u64 = 10_000;
 /// Stack of the thread that opens a terminal.
 pub(crate) const TERMINAL_STACK_BYTES: usize = 64 << 10;
 /// Input that waits for one command to read, beside what it was started with.

@@ -277,7 +277,7 @@ impl Outside for Stdio {
         let sandbox = sandbox.ok_or_else(nowhere)?;
         let number = self.listed.fetch_add(1, Ordering::SeqCst);
         let patience = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
-        let id = format!("mcp-list-{}-{number}", std::process::id());
+        let id = format!("mcp-list-{}-{number}", uuid::Uuid::new_v4().simple());
         let program = self.program(&id, sandbox, patience)?;
         let listing = |connection: Connection| async move { connection.tools().await };
         let late = || fault::too_slow("listing its tools", Duration::from_millis(patience));

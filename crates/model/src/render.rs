@@ -84,7 +84,9 @@ pub(crate) enum Said<'a> {
 impl fmt::Display for Said<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Message(Message { author: Author::Person(_), text }) => visible(f, text),
+            Self::Message(Message { author: Author::Person(_) | Author::Agent(_), text }) => {
+                visible(f, text)
+            }
             Self::Message(Message { author: Author::Untrusted(name), text }) => {
                 fenced(f, name, text)
             }

@@ -41,7 +41,10 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
 
 async fn of_sessions(paths: &Paths, asked: Sessions) -> Outcome<u8> {
     match asked {
-        Sessions::Ls { limit, output } => sessions::ls(paths, limit, output).await,
+        Sessions::Ls { limit, all, output } => {
+            let below = if all { sessions::Below::Shown } else { sessions::Below::Hidden };
+            sessions::ls(paths, limit, below, output).await
+        }
         Sessions::Show { session, output } => sessions::show(paths, &session, output).await,
         Sessions::Logs { session, follow, since, output } => {
             let follow = if follow { sessions::Until::Parked } else { sessions::Until::Now };

@@ -3,6 +3,7 @@
 //! A repository's own files are never read as configuration: whoever wrote the
 //! repository could otherwise send a key to an address of theirs.
 
+mod agents;
 mod budget;
 mod model;
 mod policy;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use self::agents::{AgentFile, AgentName, Agents};
 use self::model::Tokens;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
@@ -44,6 +46,7 @@ pub(crate) struct File {
     pub(crate) policy: PolicyFile,
     pub(crate) budget: BudgetFile,
     pub(crate) tools: BTreeMap<ServerName, ServerFile>,
+    pub(crate) agents: BTreeMap<AgentName, AgentFile>,
 }
 
 /// Where the Docker backend finds its engine and what its sandboxes are made from.
@@ -62,6 +65,7 @@ pub(crate) struct LimitsFile {
     pub(crate) tokens_max: Option<Tokens>,
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
     pub(crate) approval_hours_max: Option<Whole<1, 8_760>>,
+    pub(crate) subagents_deep: Option<Whole<0, 4>>,
 }
 
 /// Who is told that something waits for a person.
@@ -104,6 +108,10 @@ pub(crate) struct Config {
     pub(crate) budget: Budget,
     /// Servers outside whose tools sessions have, by name.
     pub(crate) tools: BTreeMap<String, Server>,
+    /// The agents that a session may start.
+    pub(crate) agents: Agents,
+    /// How many deep; with 0 none.
+    pub(crate) subagents_deep: u64,
 }
 
 /// Reads a configuration file. Its errors name the file, the line and the allowed keys.
@@ -168,6 +176,7 @@ impl Config {
             notify,
             policy: _,
             tools,
+            agents,
             budget: _,
         } = file;
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
@@ -176,6 +185,8 @@ impl Config {
         set(&mut self.steps_max, limits.steps_max.map(Whole::get), 1);
         set(&mut self.tokens_max, limits.tokens_max.map(Whole::get), 1);
         set(&mut self.turn_ms_max, limits.turn_seconds_max.map(Whole::get), 1_000);
+        set(&mut self.subagents_deep, limits.subagents_deep.map(Whole::get), 1);
+        self.agents.absorb(agents);
         let hours = limits.approval_hours_max.map(|hours| hours.get() * 3_600_000);
         self.approval_ms_max = hours.or(self.approval_ms_max);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
@@ -237,6 +248,8 @@ impl Default for Config {
             policy: Policy::default(),
             budget: Budget::default(),
             tools: BTreeMap::new(),
+            agents: Agents::default(),
+            subagents_deep: limits::SUBAGENTS_DEEP_DEFAULT,
         };
         config.notify.keys = config.key_variables();
         config

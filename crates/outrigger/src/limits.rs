@@ -71,11 +71,17 @@ pub(crate) const SANDBOX_IDLE_MS_DEFAULT: u64 = 1_800_000;
 pub(crate) const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 /// The name of a server of tools, so that there is room for those of its tools.
 pub(crate) const SERVER_NAME_CHARS_MAX: usize = 24;
+/// The age of a sandbox in which a program is asked for its tools, should nobody destroy it.
+pub(crate) const LIST_SANDBOX_MS_MAX: u64 = 600_000;
 /// Addresses of one server, beside the one that it is at, at which its tools stay pinned.
 pub(crate) const PINNED_ADDRESSES_MAX: usize = 64;
 /// Servers of tools.
 pub(crate) const SERVERS_MAX: usize = 32;
 /// From the start of a call of a tool outside to giving up.
 pub(crate) const OUTSIDE_MS_DEFAULT: u64 = 60_000;
+/// The name of an agent.
+pub(crate) const AGENT_NAME_CHARS_MAX: usize = 32;
+/// How many agents deep subagents start others.
+pub(crate) const SUBAGENTS_DEEP_DEFAULT: u64 = 1;
 /// A checkpoint or a key that is read from a file.
 pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;

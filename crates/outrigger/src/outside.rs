@@ -13,10 +13,12 @@ use outrigger_sandbox::{Sandbox, SandboxId};
 use outrigger_tools::outside::{Answered, Calling, Declared, Fault, Listed, Offer, Outside};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use uuid::Uuid;
 
 use crate::compose::Backends;
 use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::paths::Paths;
 use crate::show::{self, Tone, word};
 
@@ -154,13 +156,17 @@ async fn listed(
     let sandbox = config.sandboxes.iter().find(|sandbox| sandbox.name == name);
     let found = sandbox.and_then(|it| Some((it, backends.get(&it.backend)?)));
     let (sandbox, backend) = found.ok_or_else(|| detail(format!("no sandbox is `{name}`")))?;
-    let id = SandboxId::new(format!("tools-{}-{}", server.name, std::process::id()));
+    // A name that was never used: what another program said must not be heard again.
+    let id = SandboxId::new(format!("tools-{}-{}", server.name, Uuid::new_v4().simple()));
     let id = id.map_err(|error| detail(error.to_string()))?;
-    let listed = match backend.create(&id, &sandbox.spec).await {
+    let mut spec = sandbox.spec.clone();
+    let age_ms_max = spec.lifetime.age_ms_max.unwrap_or(u64::MAX);
+    spec.lifetime.age_ms_max = Some(age_ms_max.min(limits::LIST_SANDBOX_MS_MAX));
+    let listed = match backend.create(&id, &spec).await {
         Ok(made) => port.list(Some(&made)).await,
         Err(error) => Err(detail(error.to_string())),
     };
-    // One that stays is found by nobody: its own age ends it, or the next list of this name.
+    // One that stays is found by nobody: its own age ends it.
     match backend.destroy(&id).await {
         Ok(()) => listed,
         Err(error) => listed.and(Err(detail(error.to_string()))),

@@ -62,6 +62,14 @@ pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<Sess
     if let Some(row) = exact {
         return Ok(row);
     }
+    // Its subagents' names begin with a session's.
+    let whole = |row: &SessionRow| {
+        let below = format!("{}-", row.session);
+        found.iter().all(|it| it == row || it.session.as_str().starts_with(&below))
+    };
+    if let Some(only) = found.iter().position(whole) {
+        found = vec![found.swap_remove(only)];
+    }
     let several = found.len() > 1;
     match found.pop() {
         Some(row) if !several && !beginning.is_empty() => Ok(row),
@@ -72,6 +80,21 @@ pub(crate) async fn find(journal: &dyn Journal, beginning: &str) -> Outcome<Sess
         None => Err(Failure::new(Kind::NotFound, format!("no session begins with `{beginning}`"))
             .hint("`outrigger sessions ls` lists the sessions.")),
     }
+}
+
+/// Whether it is a subagent's, by its name: ours have no hyphen.
+pub(crate) fn is_below(session: &SessionId) -> bool {
+    session.as_str().contains('-')
+}
+
+/// The session that a person goes on with when this one has more to do: of a subagent,
+/// the one that nobody started.
+pub(crate) async fn root(journal: &dyn Journal, session: &SessionId) -> Outcome<SessionId> {
+    let mut root = session.clone();
+    while let Some(parent) = fold(journal, &root).await?.spec().and_then(|spec| spec.parent()) {
+        root = parent.session.clone();
+    }
+    Ok(root)
 }
 
 /// Held while this process drives a session; the kernel lets go when it dies.

@@ -7,9 +7,10 @@ mod timeline;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use outrigger_agent::{Record, Seq};
+use outrigger_agent::{Event, Record, Seq, SessionId};
 use outrigger_engine::{LiveOutput, Trouble};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
@@ -28,7 +29,17 @@ pub(crate) struct Screen {
     /// Lines for people go there.
     stream: Stream,
     timeline: Timeline,
+    /// Of subagents.
+    below: BTreeMap<SessionId, Below>,
     status: Status,
+}
+
+/// What is known of a subagent.
+#[derive(Debug, Default)]
+struct Below {
+    /// Its name, as far as it was told.
+    agent: String,
+    timeline: Timeline,
 }
 
 /// Where lines for people go.
@@ -42,7 +53,7 @@ impl Screen {
     pub(crate) fn new(output: Output) -> Self {
         let wanted = output.json.is_none() && !output.quiet;
         let (timeline, status) = (Timeline::default(), Status::new(wanted));
-        Self { output, stream: Stream::Stderr, timeline, status }
+        Self { output, stream: Stream::Stderr, timeline, below: BTreeMap::new(), status }
     }
 
     /// One whose lines are themselves what was asked for.
@@ -70,6 +81,24 @@ impl Screen {
             None => lines.iter().for_each(|line| self.print(line)),
         }
         self.status.wait_for(self.timeline.waiting());
+    }
+
+    /// An event of a subagent became durable: what it does is shown, and what went wrong.
+    pub(crate) fn event_below(&mut self, session: &SessionId, record: &Record) {
+        if self.output.json.is_some() || self.output.quiet {
+            return;
+        }
+        let below = self.below.entry(session.clone()).or_default();
+        if let Event::Opened(spec) = &record.event {
+            below.agent = spec.role.agent.clone().unwrap_or_default();
+        }
+        let lines = below.timeline.lines(record);
+        let agent = inert(&below.agent);
+        let told = |line: &Line| matches!(line.tone, Tone::Step | Tone::Warning | Tone::Error);
+        for line in lines.into_iter().filter(told) {
+            let text = format!("  ⎿ {agent}: {}", line.text.trim_start());
+            self.print(&Line::new(Tone::Detail, text));
+        }
     }
 
     /// How often [`Self::tick`] is to be called.

@@ -33,6 +33,22 @@ impl Waiting {
         state.asked().map(|(effect, ..)| one(effect)).collect()
     }
 
+    /// All of a session and of its subagents.
+    pub(crate) async fn below(journal: &dyn Journal, session: &SessionId) -> Outcome<Vec<Self>> {
+        let (mut all, mut next) = (Vec::new(), vec![session.clone()]);
+        while let Some(session) = next.pop() {
+            let row = match session::find(journal, session.as_str()).await {
+                // It was begun, and is not opened yet.
+                Err(failure) if failure.kind == Kind::NotFound => continue,
+                found => found?,
+            };
+            let state = Arc::new(session::fold(journal, &session).await?);
+            all.extend(Self::of_session(&row, &state));
+            next.extend(state.subagents(&session));
+        }
+        Ok(all)
+    }
+
     /// All that there are, those of the newest sessions first.
     pub(crate) async fn all(journal: &dyn Journal) -> Outcome<Vec<Self>> {
         let mut rows = Vec::new();

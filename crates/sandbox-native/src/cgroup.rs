@@ -519,8 +519,10 @@ mod tests {
             put(&deep.join("cgroup.procs"), &sleep.id().to_string()).unwrap();
             let _ = fs::write(dir.join("d/freezer.state"), "FROZEN");
             remove(&dir);
-            assert!(!dir.exists(), "{} is there", dir.display());
             assert!(!sleep.wait().unwrap().success());
+            // One that took long to end may have kept its group.
+            remove(&dir);
+            assert!(!dir.exists(), "{} is there", dir.display());
         }
     }
 

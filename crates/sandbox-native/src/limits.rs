@@ -6,6 +6,8 @@ pub const SPAWNER_IDLE_MS: u64 = 60_000;
 pub const SPAWNER_TICK_MS: u64 = 5_000;
 /// From the start of a spawner until it takes connections.
 pub const SPAWNER_START_MS_MAX: u64 = 10_000;
+/// Times that a request is made again because a spawner took longer than that.
+pub const SPAWNER_SLOW_ATTEMPTS_MAX: u32 = 2;
 /// From a request to the spawner until its answer; deleting a large disk takes longest.
 pub const SPAWNER_ANSWER_MS_MAX: u64 = 120_000;
 /// How long the spawner waits for a peer that sends half a request or does not take its answer.
@@ -20,7 +22,7 @@ pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
 /// Between two of them.
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
-pub const GUEST_START_MS_MAX: u64 = 10_000;
+pub const GUEST_START_MS_MAX: u64 = 30_000;
 /// Processes that wait to become a sandbox, whichever is asked for next.
 pub const STOCK_MAX: usize = 4;
 /// Without one being taken for this long, the next one is made.
@@ -80,15 +82,17 @@ pub const KILL_AGAIN_MS: u64 = 50;
 /// From the first of them until the spawner waits no longer.
 pub const KILL_MS_MAX: u64 = 10_000;
 /// The same where the spawner can do nothing else meanwhile.
-pub const BURY_MS_MAX: u64 = 2_000;
+pub const BURY_MS_MAX: u64 = 10_000;
 /// Names that are tried for the directories that are moved up while a tree is removed.
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
 pub const REMOVE_DEPTH_MAX: usize = 64;
 
+/// From a request to a guest until it tells the spawner that there was one, at the latest.
+pub const ACTIVITY_LATE_MS: u64 = 1_000;
 /// From the spawner's request to a guest to hand over until its answer; after it the
 /// guest is killed and its commands are forgotten.
-pub const HANDOVER_MS_MAX: u64 = 5_000;
+pub const HANDOVER_MS_MAX: u64 = 30_000;
 /// One record of the state directory: what a sandbox, layer or snapshot is.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// Entries of a tree whose fingerprint the spawner takes itself; larger trees are for

@@ -1,8 +1,8 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
-    TurnLimits, Workspace,
+    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Role, Seq, SessionId, Spec,
+    State, TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
@@ -305,11 +305,11 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
         tools: outrigger_tools::specs(SANDBOX),
         budget: Limit { steps: Some(10_000), tokens: Some(tokens), ..Limit::NONE },
         soft: Limit::NONE,
-        accounts: None,
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
         approvals: Approvals { expire_ms: expiry(seed) },
         workspace: Some(workspace),
         sandboxes: Vec::new(),
+        role: Role::default(),
     }
 }
 

@@ -16,9 +16,9 @@ use crate::{Charge, Error};
 pub trait Journal: Send + Sync + Debug {
     /// Appends events in one transaction and makes them durable: all or none.
     /// The first takes the place after `after`, which is `Seq(0)` for a new
-    /// session. Gives the place of the last. No events change nothing, also not
-    /// the summary, but are fenced all the same. A charge of the summary is taken in
-    /// with them, or without any, in the same transaction.
+    /// session. Gives the place of the last. What the summary says is taken in with
+    /// them in the same transaction; of a session that there is also without any event,
+    /// which is fenced all the same.
     ///
     /// # Errors
     /// [`Error::Conflict`] where the session is not at `after`; [`Error::Budget`] where
@@ -96,6 +96,13 @@ pub struct Summary {
     pub cover: Cover,
     /// What the session has spent and reserved in all, if the events change that.
     pub charge: Option<Charge>,
+}
+
+impl Summary {
+    /// Whether a listing stays as it was.
+    pub(crate) fn tells_nothing(&self) -> bool {
+        self.title.is_none() && self.status.is_none()
+    }
 }
 
 /// How soon a signed checkpoint covers events, in a journal that has a log.

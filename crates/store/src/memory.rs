@@ -96,7 +96,7 @@ impl Journal for Memory {
         if let Some(charge) = &summary.charge {
             content.book.charge(session, at_ms, charge)?;
         }
-        if entries.is_empty() {
+        if entries.is_empty() && (after == Seq(0) || summary.tells_nothing()) {
             return Ok(after);
         }
         let new = || Session::new(session, at_ms);

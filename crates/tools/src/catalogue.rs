@@ -70,7 +70,7 @@ impl Tool {
     pub(crate) fn spec(&self, sandbox: &str) -> ToolSpec {
         let (concurrency, recovery) = match self.kind {
             ToolKind::ReadFiles => (Concurrency::Shared, Recovery::Repeat),
-            ToolKind::Execute | ToolKind::WriteFiles | ToolKind::Outside => {
+            ToolKind::Execute | ToolKind::WriteFiles | ToolKind::Outside | ToolKind::Subagent => {
                 (Concurrency::Exclusive, Recovery::Reattach)
             }
         };

@@ -23,6 +23,7 @@ mod output;
 pub mod outside;
 mod preview;
 mod search;
+pub mod subagent;
 
 pub use preview::{Preview, preview};
 

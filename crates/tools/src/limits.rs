@@ -27,6 +27,9 @@ pub const MATCHES_MAX: u32 = 1_000;
 /// What `ls`, `glob` and `grep` give, their notes apart.
 pub const LISTING_BYTES_MAX: usize = 30_000;
 
+/// What a model sees of a subagent's answer.
+pub const ANSWER_BYTES_MAX: usize = 60_000;
+
 /// Tools that one server outside may have.
 pub const OUTSIDE_TOOLS_MAX: usize = 128;
 /// Characters of a tool's name as models call it, as providers have it.

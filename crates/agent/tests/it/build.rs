@@ -2,8 +2,8 @@
 
 use outrigger_agent::{
     Amounts, Answer, Approvals, Author, Call, Concurrency, Deadline, Digest, Event, Limit, Loss,
-    Message, ModelSpec, Origin, Outcome, Part, Product, Raw, Recovery, Reply, SandboxReady, Seq,
-    SessionId, Spec, Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
+    Message, ModelSpec, Origin, Outcome, Part, Product, Raw, Recovery, Reply, Role, SandboxReady,
+    Seq, SessionId, Spec, Status, Stop, ToolKind, ToolOutput, ToolSpec, TurnLimits, Usage,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 use std::collections::BTreeSet;
@@ -61,11 +61,11 @@ pub(crate) fn spec() -> Spec {
         ],
         budget: Limit { steps: Some(1_000), tokens: Some(1_000_000), ..Limit::NONE },
         soft: Limit::NONE,
-        accounts: None,
         turn: TurnLimits { steps_max: 100, wall_ms_max: 60_000 },
         approvals: Approvals::default(),
         workspace: None,
         sandboxes: Vec::new(),
+        role: Role::default(),
     }
 }
 

@@ -4,16 +4,17 @@ mod model;
 mod outside;
 mod provision;
 mod stop;
+mod subagent;
 mod tool;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use outrigger_agent::{Amounts, Outcome, Seq, Work};
+use outrigger_agent::{Amounts, Outcome, Seq, ToolKind, Work};
 use outrigger_policy::Granted;
 
-use crate::Engine;
 use crate::live::{Completed, Live};
 use crate::step::Found;
+use crate::{Engine, Error};
 
 impl Engine {
     /// Begins to perform an effect. The future owns all that it needs, so that the
@@ -24,18 +25,25 @@ impl Engine {
         id: Seq,
         granted: Granted<Work>,
         found: Found,
-    ) -> BoxFuture<'static, Completed> {
+    ) -> Performing {
         let reserved = live.state.reserved_for(id);
         match granted.into_effect() {
-            work @ (Work::AskModel | Work::Compact) => self.ask_model(live, id, &work).boxed(),
-            Work::Provision { sandbox } => self.provision(live, id, sandbox).boxed(),
+            work @ (Work::AskModel | Work::Compact) => {
+                self.ask_model(live, id, &work).map(Ok).boxed()
+            }
+            Work::Provision { sandbox } => self.provision(live, id, sandbox).map(Ok).boxed(),
             Work::CallTool(call) => {
-                let outside =
-                    live.state.tool(&call.tool).is_some_and(|tool| tool.outside.is_some());
-                let performing = if outside {
-                    self.call_outside(live, id, &call, found).map(FutureExt::boxed)
-                } else {
-                    self.call_tool(live, id, &call, found).map(FutureExt::boxed)
+                let performing = match live.state.tool(&call.tool).map(|tool| tool.kind) {
+                    Some(ToolKind::Outside) => self
+                        .call_outside(live, id, &call, found)
+                        .map(|calling| calling.map(Ok).boxed()),
+                    Some(ToolKind::Subagent) => {
+                        self.run_subagent(live, id, &call).map(FutureExt::boxed)
+                    }
+                    Some(ToolKind::Execute | ToolKind::ReadFiles | ToolKind::WriteFiles) | None => {
+                        self.call_tool(live, id, &call, found)
+                            .map(|calling| calling.map(Ok).boxed())
+                    }
                 };
                 performing.unwrap_or_else(|| nobodys(id, reserved))
             }
@@ -43,8 +51,11 @@ impl Engine {
     }
 }
 
+/// An effect under way. An error is the driver's: nothing came of it that could be settled.
+pub(crate) type Performing = BoxFuture<'static, Result<Completed, Error>>;
+
 /// Provenance: no reply of the model contains this call.
-fn nobodys(id: Seq, reserved: Amounts) -> BoxFuture<'static, Completed> {
+fn nobodys(id: Seq, reserved: Amounts) -> Performing {
     let evidence = "No reply of the model contains this call.".to_owned();
-    ready(Completed::new(id, Outcome::Unknown { evidence }, reserved)).boxed()
+    ready(Ok(Completed::new(id, Outcome::Unknown { evidence }, reserved))).boxed()
 }

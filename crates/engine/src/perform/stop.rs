@@ -32,21 +32,38 @@ impl Engine {
             }
         });
         let killing: Vec<_> = killing.collect();
-        let killed = futures_util::future::join_all(killing).await;
+        let ending = ids.iter().filter(|id| live.state.is_subagent(**id)).map(|id| {
+            let ending = self.stop_subagent(&live.session, &live.state, *id);
+            async move { (*id, tokio::time::timeout(2 * patience, ending).await) }
+        });
+        let ending: Vec<_> = ending.collect();
+        let (killed, ended) = futures_util::future::join(
+            futures_util::future::join_all(killing),
+            futures_util::future::join_all(ending),
+        )
+        .await;
         self.settle_what_ended(live, killed.len()).await;
         // What is left was a model call, or did not end in time: nobody waits for it any more.
         live.under_way.clear();
         live.running.clear();
         let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
         missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
+        let mut spent_below = BTreeMap::new();
+        for (id, ended) in ended {
+            match ended {
+                Ok(Ok(spent)) => drop(spent_below.insert(id, spent)),
+                Ok(Err(error)) => drop(missed.insert(id, error.to_string())),
+                Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
+            }
+        }
         for id in ids {
-            let spent = live.state.reserved_for(*id);
+            let spent = spent_below.remove(id).unwrap_or_else(|| live.state.reserved_for(*id));
             let outcome = match missed.remove(id) {
                 None => Outcome::Cancelled,
                 // Nobody may be told that it was stopped.
                 Some(reason) => Outcome::Unknown {
                     evidence: format!(
-                        "Outcome unknown: a person stopped the turn, and its sandbox could not be told ({reason}). It may have run fully, partly or not at all, and may still run."
+                        "Outcome unknown: a person stopped the turn, and what ran could not be told ({reason}). It may have run fully, partly or not at all, and may still run."
                     ),
                 },
             };
@@ -78,7 +95,9 @@ impl Engine {
         for _ in 0..commands {
             let patience = Duration::from_millis(limits::STOP_MS_MAX);
             match tokio::time::timeout(patience, live.under_way.next()).await {
-                Ok(Some(done)) => self.settle(live, done),
+                Ok(Some(Ok(done))) => self.settle(live, done),
+                // A driver's error: what it was about is settled as stopped.
+                Ok(Some(Err(_))) => {}
                 Ok(None) | Err(_) => return,
             }
         }

@@ -11,5 +11,6 @@ mod replace;
 mod shared;
 mod spy;
 mod stop;
+mod subagents;
 mod suspend;
 mod world;

@@ -22,6 +22,12 @@ pub(crate) fn call(tool: &str, arguments: serde_json::Value) -> Step {
     Step { calls: vec![(tool.to_owned(), arguments)], think_ms: 0 }
 }
 
+/// A reply that calls all of these.
+pub(crate) fn calls(tool: &str, arguments: &[serde_json::Value]) -> Step {
+    let calls = arguments.iter().map(|arguments| (tool.to_owned(), arguments.clone()));
+    Step { calls: calls.collect(), think_ms: 0 }
+}
+
 /// A last word.
 pub(crate) fn done() -> Step {
     Step { calls: Vec::new(), think_ms: 0 }
@@ -37,6 +43,8 @@ impl Step {
 #[derive(Debug)]
 pub(crate) struct Told {
     steps: Vec<Step>,
+    /// What it says in conversations that begin with this.
+    elsewhere: Vec<(String, Vec<Step>)>,
     description: Description,
 }
 
@@ -50,7 +58,21 @@ impl Told {
             context_tokens: 200_000,
             output_tokens_max: 1_000,
         };
-        Self { steps: steps.to_vec(), description }
+        Self { steps: steps.to_vec(), elsewhere: Vec::new(), description }
+    }
+
+    /// The same, but something else in conversations that begin with one of these texts.
+    pub(crate) fn and(self, elsewhere: &[(String, Vec<Step>)]) -> Self {
+        Self { elsewhere: elsewhere.to_vec(), ..self }
+    }
+
+    fn steps(&self, items: &[Item]) -> &[Step] {
+        let begins = |text: &String| match items.first() {
+            Some(Item::Message(message)) => message.text.starts_with(text.as_str()),
+            _ => false,
+        };
+        let other = self.elsewhere.iter().find(|(text, _)| begins(text));
+        other.map_or(&self.steps, |(_, steps)| steps)
     }
 }
 
@@ -62,7 +84,7 @@ impl Model for Told {
 
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
         let spoken = request.items.iter().filter(|item| matches!(item, Item::Reply(_))).count();
-        let step = self.steps.get(spoken).cloned().unwrap_or_else(done);
+        let step = self.steps(request.items).get(spoken).cloned().unwrap_or_else(done);
         tokio::time::sleep(Duration::from_millis(step.think_ms)).await; // poll: none; the clock is paused, this is the model thinking
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         parts.extend(step.calls.into_iter().enumerate().map(|(index, (name, arguments))| {

@@ -1,8 +1,8 @@
 //! An engine with sessions, and everything around them in memory.
 
 use outrigger_agent::{
-    Approvals, Author, Item, Limit, Message, ModelSpec, Park, SandboxSpec, Scope, SessionId, Spec,
-    State, ToolSpec, TurnLimits, Workspace,
+    Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxSpec, Scope,
+    SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
 use outrigger_policy::RuleSet;
@@ -34,6 +34,11 @@ pub(crate) struct World {
     pub(crate) care: Care,
     pub(crate) sandboxes: Vec<(SandboxSpec, Spy)>,
     pub(crate) rules: RuleSet,
+    /// What subagents say, by the beginning of their task.
+    pub(crate) below: Vec<(String, Vec<Step>)>,
+    pub(crate) role: Role,
+    pub(crate) budget: Limit,
+    pub(crate) price: Option<Price>,
     /// What sessions have beside our own.
     tools: Vec<ToolSpec>,
     clock: Arc<VirtualClock>,
@@ -66,8 +71,22 @@ impl World {
         let sandboxes = vec![(asked("work", scope), spy.clone())];
         let clock = Arc::new(VirtualClock(Instant::now()));
         let rules = RuleSet::local_default();
-        let tools = Vec::new();
-        Self { journal, spy, care: Care::default(), sandboxes, tools, clock, workspace, rules }
+        let (below, role, budget, price) = (Vec::new(), Role::default(), Limit::NONE, None);
+        let (care, tools) = (Care::default(), Vec::new());
+        Self {
+            journal,
+            spy,
+            care,
+            sandboxes,
+            tools,
+            clock,
+            workspace,
+            rules,
+            below,
+            role,
+            budget,
+            price,
+        }
     }
 
     /// The same, with these tools beside our own.
@@ -85,7 +104,7 @@ impl World {
         Engine::new(Parts {
             journal: Arc::new(self.journal.clone()),
             blobs: Arc::new(self.journal.clone()),
-            model: Arc::new(Told::new(steps)),
+            model: Arc::new(Told::new(steps).and(&self.below)),
             sandboxes: self.sandboxes.iter().map(site).collect(),
             outside: BTreeMap::new(),
             rules: Arc::new(self.rules.clone()),
@@ -98,6 +117,9 @@ impl World {
         let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
         let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
         tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+        if !self.role.agents.is_empty() {
+            tools.push(outrigger_tools::subagent::spec(&self.role.agents));
+        }
         tools.extend(self.tools.iter().cloned());
         Spec {
             principal: "person:test".to_owned(),
@@ -108,18 +130,23 @@ impl World {
                 context_tokens: 200_000,
                 output_tokens_max: 1_000,
                 scripted: true,
-                price: None,
+                price: self.price,
             },
             system: String::new(),
             tools,
-            budget: Limit::NONE,
+            budget: self.budget,
             soft: Limit::NONE,
-            accounts: None,
             turn: TurnLimits { steps_max: 100, wall_ms_max: 3_600_000 },
             approvals: Approvals::default(),
             workspace: Some(self.workspace.clone()),
             sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
+            role: self.role.clone(),
         }
+    }
+
+    /// Milliseconds since it began.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     pub(crate) async fn open(&self, engine: &Engine, name: &str) -> SessionId {

@@ -334,6 +334,13 @@ impl Guest {
         }
     }
 
+    /// The next message from the guest, whatever it is about.
+    pub(crate) fn word(&self) -> u8 {
+        let mut byte = [0; 1];
+        assert_eq!(recv(&self.control, &mut byte, RecvFlags::empty()).unwrap().1, 1);
+        byte[0]
+    }
+
     /// Tells it something.
     pub(crate) fn tell(&self, byte: u8, passed: Option<&OwnedFd>) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -32,7 +32,7 @@ pub struct Unmatched {
     pub script: String,
     /// Which reply of the conversation was asked for, from 1.
     pub turn: usize,
-    /// What a person said last, as far as it is shown.
+    /// What a person, or the agent above, said last, as far as it is shown.
     pub message: String,
     /// The results since the last reply, each as far as it is shown.
     pub results: Vec<String>,
@@ -148,9 +148,10 @@ impl<'a> Scene<'a> {
     fn of(items: &'a [Item]) -> Self {
         let replies = items.iter().filter(|item| matches!(item, Item::Reply(_))).count();
         let message = items.iter().rev().find_map(|item| match item {
-            Item::Message(message) if matches!(message.author, Author::Person(_)) => {
-                Some(message.text.as_str())
-            }
+            Item::Message(message) => match message.author {
+                Author::Person(_) | Author::Agent(_) => Some(message.text.as_str()),
+                Author::Untrusted(_) => None,
+            },
             _ => None,
         });
         let since = items.iter().rposition(|item| matches!(item, Item::Reply(_)));

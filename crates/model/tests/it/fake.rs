@@ -157,14 +157,20 @@ impl State {
                 }
                 Answer::Stream { body, piece_bytes, end } => {
                     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n")?;
+                    let mut chunk = Vec::new();
                     for piece in body.as_bytes().chunks(*piece_bytes) {
-                        let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+                        stream.write_all(&chunk)?;
+                        chunk = format!("{:x}\r\n", piece.len()).into_bytes();
                         chunk.extend_from_slice(piece);
                         chunk.extend_from_slice(b"\r\n");
-                        stream.write_all(&chunk)?;
                     }
+                    if *end == End::Clean {
+                        // With the last piece: a client does not wait long for the end.
+                        chunk.extend_from_slice(b"0\r\n\r\n");
+                    }
+                    stream.write_all(&chunk)?;
                     match end {
-                        End::Clean => stream.write_all(b"0\r\n\r\n")?,
+                        End::Clean => {}
                         End::Cut => return Ok(()),
                         End::Reset => {
                             return Ok(rustix::net::sockopt::set_socket_linger(

@@ -113,14 +113,17 @@ async fn a_broken_stream_is_never_an_answer() {
             (Answer::stream(&begun), "the stream ended"),
             (Answer::ending(&begun, End::Cut), "the stream broke off"),
             (Answer::ending(&begun, End::Reset), "the stream broke off"),
-            (Answer::ending(&begun, End::Silence), "the stream was silent for 600 ms"),
+            (Answer::ending(&begun, End::Silence), "the stream was silent for 2000 ms"),
             (Answer::stream(&malformed), "does not parse"),
             (Answer::stream(&giant), "is larger than 10000 bytes"),
             (Answer::stream(&failed), "Overloaded"),
             (Answer::stream(""), "the stream ended"),
             (Answer::status(200, "<html>").with("content-type", "text/html"), "no stream: <html>"),
         ] {
-            let patience = Patience { idle_ms: 600, event_bytes_max: 10_000, ..hasty() };
+            // The next attempt has the same patience.
+            let silent = matches!(broken, Answer::Stream { end: End::Silence, .. });
+            let idle_ms = if silent { 2_000 } else { 60_000 };
+            let patience = Patience { idle_ms, event_bytes_max: 10_000, ..hasty() };
             let answers = vec![broken.clone(), Answer::stream(hard(api).0)];
             let ended = call(api, answers, patience).await;
             let reply = ended.outcome.unwrap();

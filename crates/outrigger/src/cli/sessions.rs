@@ -11,6 +11,9 @@ pub(crate) enum Sessions {
         /// At most so many.
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         limit: usize,
+        /// Also the subagents that sessions started.
+        #[arg(long, short = 'a')]
+        all: bool,
         #[command(flatten)]
         output: Output,
     },

@@ -195,7 +195,7 @@ async fn answered(
         answer,
     };
     engine.answer(&waiting.session, given).await?;
-    let (id, session) = (waiting.id(), &waiting.session);
+    let (id, session) = (waiting.id(), session::root(&*store.journal, &waiting.session).await?);
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {said}: {id}"));
     let driven = session::lock(&paths.lock(session.as_str()))?.is_none();

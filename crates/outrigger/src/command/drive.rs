@@ -72,9 +72,9 @@ pub(crate) async fn drive(
                         catch_up(journal, session, &mut shown, screen).await?;
                     }
                 }
+                Ok((from, Notice::Appended(record))) => screen.event_below(&from, &record),
                 Ok((_, Notice::Live(_, live))) => screen.live(&live),
                 Ok((_, Notice::Trouble(trouble))) => screen.trouble(&trouble),
-                Ok(_) => {}
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
                 Err(RecvError::Closed) => break parked.await,
             },

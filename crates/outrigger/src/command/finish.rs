@@ -7,7 +7,6 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::drive::resume_hint;
 use super::run::Back;
@@ -17,7 +16,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, word};
 use crate::waiting::Waiting;
-use crate::{limits, notify, repository, session};
+use crate::{limits, notify, repository};
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -34,15 +33,14 @@ pub(crate) struct Finish<'a> {
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
-        if let Some(failure) = self.waits(state) {
+        let waiting = Waiting::below(&*self.store.journal, self.session).await?;
+        if let Some(failure) = waits(&waiting) {
             self.tidy(screen).await;
-            let row = session::find(&*self.store.journal, self.session.as_str()).await?;
-            let waiting = Waiting::of_session(&row, &Arc::new(state.clone()));
-            let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
-            let told = json!({ "type": "inbox", "waiting": waiting });
+            let told: Vec<_> = waiting.iter().map(Waiting::object).collect();
+            let told = json!({ "type": "inbox", "waiting": told });
             notify::tell(self.notify, &told, screen).await;
             if screen.is_json() {
-                screen.result("", &self.object(state, None, false))?;
+                screen.result("", &self.object(state, &waiting, None, false))?;
             }
             return Err(failure);
         }
@@ -154,9 +152,15 @@ impl Finish<'_> {
         Ok((!patch.is_empty()).then_some(path))
     }
 
-    fn object(&self, state: &State, patch: Option<&Path>, applied: bool) -> serde_json::Value {
+    fn object(
+        &self,
+        state: &State,
+        waiting: &[Waiting],
+        patch: Option<&Path>,
+        applied: bool,
+    ) -> serde_json::Value {
         let spec = state.spec();
-        let waiting = state.asked().map(|(effect, ..)| self.session.effect(effect));
+        let waiting = waiting.iter().map(Waiting::id);
         json!({
             "type": "result",
             "session": self.session.as_str(),
@@ -173,24 +177,6 @@ impl Finish<'_> {
         })
     }
 
-    /// The end of a drive that stands before a person's answer.
-    fn waits(&self, state: &State) -> Option<Failure> {
-        let mut asked = state.asked().map(|(effect, ..)| self.session.effect(effect));
-        let first = asked.next()?;
-        let more = asked.count();
-        let text = match more {
-            0 => format!("{first} waits for approval"),
-            more => format!("{first} and {more} more wait for approval"),
-        };
-        Some(
-            Failure::new(Kind::WaitsForApproval, text)
-                .hint(format!("`outrigger inbox {first}` shows exactly what it would do."))
-                .hint(format!(
-                    "`outrigger approve {first}` or `outrigger deny {first}` answers and goes on."
-                )),
-        )
-    }
-
     fn report(
         &self,
         state: &State,
@@ -199,7 +185,7 @@ impl Finish<'_> {
         applied: bool,
     ) -> Outcome<u8> {
         let answer = show::answer(state.conversation());
-        let object = self.object(state, patch, applied);
+        let object = self.object(state, &[], patch, applied);
         match ending(state.ended(), self.session) {
             Ok(()) => {
                 screen.note(Tone::Plain, "");
@@ -216,6 +202,23 @@ impl Finish<'_> {
             }
         }
     }
+}
+
+/// The end of a drive that stands before a person's answer.
+fn waits(waiting: &[Waiting]) -> Option<Failure> {
+    let (first, more) = waiting.split_first()?;
+    let first = first.id();
+    let text = match more.len() {
+        0 => format!("{first} waits for approval"),
+        more => format!("{first} and {more} more wait for approval"),
+    };
+    Some(
+        Failure::new(Kind::WaitsForApproval, text)
+            .hint(format!("`outrigger inbox {first}` shows exactly what it would do."))
+            .hint(format!(
+                "`outrigger approve {first}` or `outrigger deny {first}` answers and goes on."
+            )),
+    )
 }
 
 /// The command with which a person applies a patch. In a part of a repository git

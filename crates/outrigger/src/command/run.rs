@@ -1,7 +1,7 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use outrigger_agent::{
-    AccountId, Approvals, Author, Limit, Message, Seq, SessionId, Spec, ToolSpec, TurnLimits,
+    AccountId, Approvals, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits,
     Workspace,
 };
 use outrigger_engine::Engine;
@@ -93,7 +93,7 @@ pub(crate) async fn start(
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    engine.open(&session, spec(config, &opened, workspace, outside), task.messages).await?;
+    engine.open(&session, spec(config, &opened, workspace, outside)?, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
@@ -119,22 +119,53 @@ pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outri
     Ok(engine.state(session).await?)
 }
 
-fn spec(config: &Config, opened: &Opened, workspace: Workspace, outside: Vec<ToolSpec>) -> Spec {
+fn spec(
+    config: &Config,
+    opened: &Opened,
+    workspace: Workspace,
+    outside: Vec<ToolSpec>,
+) -> Outcome<Spec> {
+    let mut tools = tools(config, outside);
+    let role = role(config, &tools)?;
+    if role.deep > 0 {
+        tools.push(outrigger_tools::subagent::spec(&role.agents));
+    }
     let sandboxes = config.sandboxes.iter().enumerate();
     let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
-    Spec {
+    Ok(Spec {
         principal: session::WHO.to_owned(),
         model: opened.spec.clone(),
         system: include_str!("../prompt.md").to_owned(),
-        tools: tools(config, outside),
+        tools,
         budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
         soft: config.budget.soft,
-        accounts: None,
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
         approvals: Approvals { expire_ms: config.approval_ms_max },
         workspace: Some(workspace),
         sandboxes: records.collect(),
+        role,
+    })
+}
+
+/// Whom the session may start. An agent that names a tool of ours that is not there is an
+/// error: it would have fewer than was meant.
+fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
+    let deep = u32::try_from(config.subagents_deep).unwrap_or(u32::MAX);
+    let agents = if deep > 0 { config.agents.specs() } else { Vec::new() };
+    for agent in &agents {
+        let own = |name: &&String| {
+            !tools.iter().any(|tool| tool.name == **name)
+                && !name.starts_with("mcp__")
+                && *name != outrigger_tools::subagent::NAME
+        };
+        if let Some(unknown) = agent.tools.iter().flatten().find(own) {
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            let text = format!("agents.{}.tools names `{unknown}`, which is no tool", agent.name);
+            return Err(Failure::new(Kind::Usage, text)
+                .hint(format!("The tools are {}.", names.join(", "))));
+        }
     }
+    Ok(Role { agents, deep, ..Role::default() })
 }
 
 /// Finds out what the model costs. Where money is limited, not to know is an error.

@@ -4,6 +4,7 @@ use outrigger_agent::{Author, Limit, Message, Seq, SessionId, State, TurnEnd, Tu
 use outrigger_engine::Engine;
 use outrigger_store::{Journal, SessionRow};
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::drive::{Interrupts, catch_up, drive};
@@ -17,6 +18,13 @@ use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
 use crate::{limits, models, outside, session};
 
+/// Whether subagents are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    Shown,
+    Hidden,
+}
+
 /// How long events are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
@@ -26,9 +34,17 @@ pub(crate) enum Until {
     Parked,
 }
 
-pub(crate) async fn ls(paths: &Paths, limit: usize, output: Output) -> Outcome<u8> {
+pub(crate) async fn ls(paths: &Paths, limit: usize, below: Below, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let rows = store.journal.sessions(None, limit).await?;
+    let mut rows = Vec::new();
+    session::walk(&*store.journal, |row| {
+        if below == Below::Shown || !session::is_below(&row.session) {
+            rows.push(row);
+        }
+        if rows.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .await?;
+    rows.truncate(limit);
     if output.json.is_some() {
         let rows: Vec<_> = rows.iter().map(object).collect();
         show::line(&json!({ "type": "sessions", "sessions": rows }))?;
@@ -70,6 +86,9 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     summary["type"] = json!("session");
     summary["answer"] = json!(answer);
     summary["labels"] = json!(state.labels());
+    summary["agent"] = json!(state.spec().map(|spec| spec.role.acting()));
+    summary["parent"] =
+        json!(state.spec().and_then(|spec| spec.parent()).map(|parent| &parent.session));
     summary["steps"] = json!(state.spent().steps);
     summary["tokens"] = json!(state.spent().tokens);
     summary["spent"] = json!(state.spent());
@@ -137,10 +156,11 @@ pub(crate) async fn go_on(
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
-    let session = session::find(&*store.journal, name).await?.session;
+    let named = session::find(&*store.journal, name).await?.session;
+    let session = session::root(&*store.journal, &named).await?;
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
-            More::Said(text) => steer(&config, &store, &session, text, output).await,
+            More::Said(text) => steer(&config, &store, &named, text, output).await,
             More::Limits(_) => Err(session::held(&session)),
         };
     };
@@ -157,7 +177,7 @@ pub(crate) async fn go_on(
     let engine = compose::engine(&config, &store, &opened, &backends, servers)?;
     match more {
         More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
-        More::Said(text) => engine.say(&session, message(text)).await?,
+        More::Said(text) => engine.say(&named, message(text)).await?,
     }
     let mut screen = Screen::new(output);
     let mut interrupts = Interrupts::listen()?;

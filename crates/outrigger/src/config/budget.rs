@@ -26,7 +26,7 @@ pub(crate) struct BudgetFile {
     pub(crate) prices: Option<PathBuf>,
 }
 
-type Count = Whole<1, 1_000_000_000_000_000>;
+pub(super) type Count = Whole<1, 1_000_000_000_000_000>;
 
 /// What may be spent on one level.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -98,7 +98,7 @@ impl LevelFile {
     }
 }
 
-fn limit(
+pub(super) fn limit(
     steps: Option<Count>,
     tokens: Option<Count>,
     dollars: Option<Dollars>,

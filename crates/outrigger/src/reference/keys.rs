@@ -1,5 +1,6 @@
 //! Every key of a configuration file, as people read of it.
 
+mod agents;
 mod asking;
 mod others;
 mod sandboxes;
@@ -58,4 +59,5 @@ pub(super) const TABLES: &[Table] = &[
     asking::POLICY,
     asking::BUDGET,
     others::TOOLS,
+    agents::AGENTS,
 ];

@@ -59,7 +59,9 @@ impl Timeline {
                 line(Tone::Strong, format!("● {}{scripted}", inert(&spec.model.name)))
             }
             Event::Said(message) => match &message.author {
-                Author::Person(_) => line(Tone::Strong, format!("› {}", first_line(&message.text))),
+                Author::Person(_) | Author::Agent(_) => {
+                    line(Tone::Strong, format!("› {}", first_line(&message.text)))
+                }
                 Author::Untrusted(name) => {
                     let bytes = message.text.len();
                     line(Tone::Detail, format!("  with {} ({bytes} bytes, as data)", inert(name)))
@@ -100,6 +102,8 @@ impl Timeline {
             }
             Event::Resumed { by, .. } => line(Tone::Detail, format!("● resumed by {}", inert(by))),
             Event::TurnEnded(end) => vec![ended(end)],
+            // How a subagent begins.
+            Event::Forked { cut, .. } if cut.conversation.is_empty() => Vec::new(),
             Event::Forked { by, cut } => {
                 let text = format!("● forked from {} at {} by {by}", cut.session, cut.at);
                 line(Tone::Detail, inert(&text))
@@ -245,7 +249,7 @@ pub(super) fn cut(line: &str, chars_max: usize) -> String {
 /// The argument that says most, in a few words.
 fn brief(call: &Call) -> String {
     let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let keys = ["command", "file_path", "pattern", "path"];
+    let keys = ["command", "file_path", "pattern", "path", "agent", "task"];
     let found = keys.into_iter().filter_map(|key| arguments.get(key)?.as_str());
     found.map(|text| format!("  {}", first_line(text))).collect()
 }

@@ -2,6 +2,7 @@
 //! what it wrote, in the journal, or in what was printed.
 
 use crate::support::{OUTRIGGER, Ran, Turn, World, parent_of, processes, shell};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
@@ -29,11 +30,23 @@ fn looks(world: &World) -> String {
         "for n in 3 4 5 6 7 8 9 10 11 12 25; do cat <&$n; done > seen-inherited 2>&1".to_owned(),
         "for a in '' /mnt /media /srv /opt /sys /boot /proc/1/root /proc/self/root; do ls $a/root $a/etc/shadow; done > seen-places 2>&1".to_owned(),
         // The host's programs, which are shown as they are, are left out: they are large.
-        format!("timeout 60 grep -rs '{PATTERN}' / --include='*' --exclude=kcore --exclude=pagemap --exclude='seen-*' --exclude-dir=usr > seen-grep; [ $? != 124 ] || echo unfinished >> seen-grep"),
+        format!("timeout 500 grep -rs '{PATTERN}' / --include='*' --exclude=kcore --exclude=pagemap --exclude='seen-*' --exclude-dir=usr > seen-grep; [ $? != 124 ] || echo unfinished >> seen-grep"),
         format!("find / -xdev -name '.netrc' > seen-find 2>&1; find / -newermt '-1 hour' -path '/usr/*' -exec grep -ls '{PATTERN}' {{}} + >> seen-find"),
         "cat seen-*".to_owned(),
     ]
     .join("; ")
+}
+
+/// The guest that runs. Others wait to become one and have no ids yet; those that make
+/// them have the ids of the spawner.
+fn guest_of(spawner: u32) -> Option<u32> {
+    let ids = |pid: u32| fs::read_to_string(format!("/proc/{pid}/uid_map")).unwrap_or_default();
+    let own = ids(spawner);
+    let serves = |pid: &u32| {
+        let ids = ids(*pid);
+        parent_of(*pid) == Some(spawner) && !ids.is_empty() && ids != own
+    };
+    processes().into_iter().find(serves)
 }
 
 /// All that can be read of a process's memory.
@@ -89,7 +102,8 @@ fn looked() -> Looked {
     let config = format!("# {secret}\n[sandbox]\nisolation_min = \"rootless_single\"\n");
     world.dir("config", &[("outrigger/config.toml", config.as_bytes())]);
     fs::write(world.path("inherited"), &line).unwrap();
-    let script = world.script(&[Turn(&[shell(&looks(&world))]), Turn(&[shell("true")])]);
+    let looks = json!({ "command": looks(&world), "timeout": 600_000 });
+    let script = world.script(&[Turn(&[("execute", looks)]), Turn(&[shell("true")])]);
     // Descriptors that a careless parent left open: before, among and after those
     // that the spawner keeps.
     let inherit = "exec 7< inherited 11< inherited 25< inherited; exec \"$@\"";
@@ -219,8 +233,7 @@ fn spawner_and_guest_never_had_the_secret() {
     // Its sandbox went cold with the turn; the guest of its next life is looked at.
     looked.world.beside(&looked.world.session(), &["true"]);
     let spawner = looked.world.spawner().expect("a spawner of this world");
-    let mut processes = processes().into_iter();
-    let guest = processes.find(|pid| parent_of(*pid) == Some(spawner)).expect("a guest");
+    let guest = guest_of(spawner).expect("a guest");
     for pid in [spawner, guest] {
         match fs::read(format!("/proc/{pid}/environ")) {
             Ok(environ) => assert_eq!(environ, b"", "{pid}"),

@@ -1,6 +1,6 @@
 //! The configuration: what is read, what wins, and what an error says.
 
-use crate::provider::nobody;
+use crate::provider::Nobody;
 use crate::support::{Ran, World};
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,8 @@ fn opened(world: &World, env: &[(&str, &str)], flags: &[&str]) -> serde_json::Va
 #[test]
 fn a_flag_wins_over_the_environment_and_that_over_the_file() {
     let world = World::new();
-    let (file, env, flag) = (nobody(), nobody(), nobody());
+    let held = [Nobody::new(), Nobody::new(), Nobody::new()];
+    let [file, env, flag] = held.each_ref().map(|nobody| nobody.url.clone());
     user(
         &world,
         &format!(

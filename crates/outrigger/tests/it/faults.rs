@@ -3,7 +3,7 @@
 
 use crate::bad_input::powerless;
 use crate::canary::hits;
-use crate::provider::{Provider, nobody};
+use crate::provider::{Nobody, Provider};
 use crate::support::{Ran, Turn, World, shell};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -60,14 +60,14 @@ fn a_model_that_answers_garbage_is_told_after_its_attempts() {
 
 #[test]
 fn a_model_that_is_unreachable_is_told_after_its_attempts() {
-    let (world, url) = (World::new(), nobody());
-    let ran = ask(&world, &url, "openai-chat", Some(KEY));
+    let (world, nobody) = (World::new(), Nobody::new());
+    let ran = ask(&world, &nobody.url, "openai-chat", Some(KEY));
     fails(&ran, &world, 14, &["127.0.0.1", "refused", "2 attempts", "check the network"]);
     assert_eq!(world.sessions()[0]["status"], "model failed");
     let stream = "200 OK\r\ncontent-type: text/event-stream";
     let reply = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"Here again.\"}, \
         \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n";
-    let fake = Provider::at(url.strip_prefix("http://").unwrap(), stream, reply);
+    let fake = nobody.becomes(stream, reply);
     let resumed = world.ran(0, &["sessions", "resume", &world.session()]);
     assert_eq!((resumed.stdout.as_str(), fake.asked()), ("Here again.\n", 1));
 }

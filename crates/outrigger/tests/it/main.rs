@@ -30,5 +30,6 @@ mod provider;
 mod run;
 mod sandboxes;
 mod sessions;
+mod subagents;
 mod support;
 mod terminal;

@@ -1,7 +1,9 @@
 //! A provider on loopback that always answers the same.
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,12 +16,10 @@ pub(crate) struct Provider {
 impl Provider {
     /// One that answers with this head (status line and headers) and body.
     pub(crate) fn new(head: &'static str, body: &'static str) -> Self {
-        Self::at("127.0.0.1:0", head, body)
+        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, body)
     }
 
-    /// One at this address, which is free.
-    pub(crate) fn at(address: &str, head: &'static str, body: &'static str) -> Self {
-        let listener = TcpListener::bind(address).unwrap();
+    fn listening(listener: TcpListener, head: &'static str, body: &'static str) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&asked);
@@ -64,8 +64,23 @@ fn answer(mut stream: &TcpStream, head: &str, body: &str) -> std::io::Result<()>
     write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
 
-/// An address on which nobody listens.
-pub(crate) fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+/// An address on which nobody listens, nor can anybody else.
+pub(crate) struct Nobody {
+    pub(crate) url: String,
+    socket: OwnedFd,
+}
+
+impl Nobody {
+    pub(crate) fn new() -> Self {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+        Self { url: format!("http://{address}"), socket }
+    }
+
+    /// From now on a provider does, as [`Provider::new`] makes one.
+    pub(crate) fn becomes(self, head: &'static str, body: &'static str) -> Provider {
+        listen(&self.socket, 128).unwrap();
+        Provider::listening(TcpListener::from(self.socket), head, body)
+    }
 }

@@ -199,6 +199,11 @@ fn nothing_is_written_back_if_a_file_changed_meanwhile() {
     let object = world.ran(0, &["sessions", "resume", &session, "--apply", "--json"]).json();
     assert_eq!(object["applied"], true);
     assert_eq!(fs::read_to_string(dir.join("b")).unwrap(), "new\n");
+    // With the sandbox gone there is nothing more to write back, which is no secret.
+    world.ran(0, &["sandbox", "rm", &format!("{session}.work")]);
+    let late = world.ran(0, &["sessions", "resume", &session, "--apply"]);
+    let why = "nothing was written back: there is no sandbox to take it from";
+    assert!(late.stderr.contains(why), "{}", late.stderr);
 }
 
 #[test]
@@ -210,6 +215,10 @@ fn half_done_work_is_not_written_back() {
     assert_eq!((ran.code, ran.lines()[0]["applied"].clone()), (Some(11), false.into()));
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "a\n");
     let session = world.session();
+    let told = world.ran(11, &["sessions", "resume", &session, "--apply", "--max-steps", "1"]);
+    let why = "nothing was written back: the work is not done";
+    assert!(told.stderr.contains(why), "{}", told.stderr);
+    assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "a\n");
     world.ran(0, &["sessions", "resume", &session, "--apply", "--max-steps", "9"]);
     assert_eq!(fs::read_to_string(dir.join("a")).unwrap(), "whole\n");
 }

@@ -105,7 +105,8 @@ fn files_go_in_and_come_out_as_they_were() {
     let mode = |name: &str| fs::metadata(back.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("run.sh"), mode("large")), (0o755, 0o644));
     // One that is there already is not written into.
-    world.ran(5, &["sandbox", "cp", "work:tree/a", "back"]).stderr.contains("exists");
+    let refused = world.ran(5, &["sandbox", "cp", "work:tree/a", "back"]);
+    assert!(refused.stderr.contains("exists"), "{refused:?}");
     world.ran(0, &["sandbox", "cp", "work:tree/run.sh", "one"]);
     assert_eq!(fs::read(world.path("one")).unwrap(), b"#!/bin/sh\n");
 }

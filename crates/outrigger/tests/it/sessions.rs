@@ -30,6 +30,11 @@ fn busy(flags: &[&str]) -> Busy {
     let session = world.await_command();
     let log = world.upper(&session).join("log");
     until("the command has begun", || log.exists().then_some(()));
+    let is_named_so = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.ends_with(b"\0own-session\0")
+    };
+    until("its child has begun", || world.commands().iter().any(is_named_so).then_some(()));
     Busy { world, running, session }
 }
 
@@ -138,7 +143,10 @@ fn a_running_session_is_followed_until_it_waits() {
     let logs = world.ran(0, &["sessions", "logs", &session, "--json"]);
     // The disk is kept when the session waits already.
     let followed = fs::read_to_string(&path).unwrap();
-    assert!(followed.contains("turn_ended") && logs.stdout.starts_with(&followed), "{followed}");
+    let rest = logs.stdout.strip_prefix(&followed).expect("what was followed comes first");
+    let rest = rest.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kept = |line: Value| line["record"]["event"]["sandbox_kept"].is_object();
+    assert!(followed.contains("turn_ended") && rest.map(kept).all(|it| it), "{followed}");
 }
 
 #[test]

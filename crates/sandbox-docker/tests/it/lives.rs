@@ -120,7 +120,7 @@ async fn an_old_one_is_destroyed_by_whoever_opens_the_backend_next() {
     let begun = std::time::Instant::now();
     // All of it: its record goes first. What stays is the guest program and its record.
     while !other.list().await.unwrap().is_empty() || world.owned("volume").len() > 2 {
-        assert!(begun.elapsed().as_secs() < 20, "it stays");
+        assert!(begun.elapsed().as_secs() < 60, "it stays");
         // poll: lifetimes are seen to in the background.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }

@@ -45,6 +45,8 @@ enum Start {
     Began,
     /// Another one holds the state directory.
     Busy,
+    /// It did not say in time what it does. It may serve a moment later.
+    Slow,
 }
 
 fn backend(what: &str, error: &io::Error) -> Error {
@@ -65,6 +67,11 @@ fn left(error: &io::Error) -> bool {
     )
 }
 
+/// Whether nothing was said in time.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
 impl Spawner {
     /// Asks, starting a spawner if there is none.
     pub(super) fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
@@ -77,7 +84,7 @@ impl Spawner {
         request: &Request,
         fd: Option<&OwnedFd>,
     ) -> Result<(Answer, Option<OwnedFd>), Error> {
-        let (mut began, mut busy) = (0, 0);
+        let (mut began, mut busy, mut slow) = (0, 0, 0);
         loop {
             match self.try_ask(request, fd) {
                 Ok((Answer::Failed(error), _)) => return Err(error),
@@ -95,7 +102,12 @@ impl Spawner {
                     std::thread::sleep(Duration::from_millis(limits::SPAWNER_BUSY_PAUSE_MS));
                     continue;
                 }
+                Start::Slow if slow < limits::SPAWNER_SLOW_ATTEMPTS_MAX => {
+                    slow += 1;
+                    continue;
+                }
                 Start::Began => "the spawner ends as soon as it is started",
+                Start::Slow => "the spawner does not start in time",
                 Start::Busy => "a spawner holds the state directory and does not serve it",
             };
             return Err(Error::Backend(reason.to_owned()));
@@ -166,6 +178,7 @@ impl Spawner {
                 reason: format!("the spawner could not start: {reason}"),
                 advice: crate::probe::advice(),
             }),
+            (Err(error), _) if is_late(&error) => Ok(Start::Slow),
             (Err(error), _) => Err(backend("the spawner does not start", &error)),
         }
     }

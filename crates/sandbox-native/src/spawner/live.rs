@@ -138,9 +138,9 @@ impl Living {
         }
     }
 
-    /// When it was idle for as long as it may be.
+    /// When it was idle for as long as it may be, whatever it has not said yet.
     pub(super) fn idle_at(&self) -> Option<Instant> {
-        let idle_ms = self.spec.lifetime.idle_ms_max?;
+        let idle_ms = self.spec.lifetime.idle_ms_max?.saturating_add(limits::ACTIVITY_LATE_MS);
         self.active.checked_add(Duration::from_millis(idle_ms))
     }
 

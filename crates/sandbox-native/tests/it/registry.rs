@@ -22,15 +22,29 @@ impl Drop for Server {
     }
 }
 
+/// The header in which a registry of the tests says where it keeps its images.
+const STORAGE: &str = "x-storage";
+
 impl Server {
     async fn start() -> Self {
+        for _ in 0..20 {
+            // A port that is free may be somebody else's a moment later.
+            if let Some(server) = Self::begun().await {
+                return server;
+            }
+        }
+        panic!("docker-registry does not serve");
+    }
+
+    /// One that serves. `None`: it did not get its port.
+    async fn begun() -> Option<Self> {
         let storage = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = storage.path().join("config.yml");
-        let root = storage.path().display();
+        let root = storage.path().display().to_string();
         let text = format!(
             "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {root}}}}}\n\
-             http: {{addr: '127.0.0.1:{port}'}}\n"
+             http: {{addr: '127.0.0.1:{port}', headers: {{{STORAGE}: ['{root}']}}}}\n"
         );
         std::fs::write(&config, text).unwrap();
         let process = Command::new("docker-registry")
@@ -41,10 +55,15 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("docker-registry; install the package of that name");
-        let server = Self { process, port, _storage: storage };
+        let mut server = Self { process, port, _storage: storage };
         for _ in 0..1_000 {
-            if reqwest::get(server.url("")).await.is_ok() {
-                return server;
+            let answer = reqwest::get(server.url("")).await;
+            let own = |answer: reqwest::Response| answer.headers().get(STORAGE).cloned();
+            if answer.ok().and_then(own).is_some_and(|at| at.as_bytes() == root.as_bytes()) {
+                return Some(server);
+            }
+            if server.process.try_wait().unwrap().is_some() {
+                return None;
             }
             // poll: until it takes connections, bounded by the loop.
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -30,7 +30,7 @@ async fn named(sandbox: &dyn Sandbox, id: &str, line: &str) -> Vec<u8> {
 
 /// Polls, because what is waited for happens in another process.
 async fn soon(what: &str, mut is: impl AsyncFnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(20);
+    let limit = Instant::now() + Duration::from_secs(60);
     while !is().await {
         assert!(Instant::now() < limit, "it did not happen: {what}");
         // poll: the spawner acts by itself
@@ -226,7 +226,7 @@ async fn a_spawner_that_ends_at_any_moment_leaves_something_to_go_on_from() {
 #[tokio::test]
 async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
     let world = world().await;
-    let lifetime = Lifetime { idle_ms_max: Some(1_500), age_ms_max: None };
+    let lifetime = Lifetime { idle_ms_max: Some(5_000), age_ms_max: None };
     let spec = Spec { lifetime, ..Spec::default() };
     let id = sandbox_id("idle");
     let idle = world.native.create(&id, &spec).await.unwrap();
@@ -247,7 +247,7 @@ async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
 #[tokio::test]
 async fn an_old_sandbox_is_deleted_whatever_it_does_and_whoever_lives() {
     let world = world().await;
-    let lifetime = Lifetime { idle_ms_max: None, age_ms_max: Some(1_000) };
+    let lifetime = Lifetime { idle_ms_max: None, age_ms_max: Some(5_000) };
     let spec = Spec { lifetime, ..Spec::default() };
     for name in ["runs", "cold", "later"] {
         world.native.create(&sandbox_id(name), &spec).await.unwrap();

@@ -64,7 +64,7 @@ async fn deadline_ends_it(context: Context) -> Outcome {
 }
 
 async fn output_before_the_deadline_is_kept(context: Context) -> Outcome {
-    let request = Execute { deadline_ms: 1_000, ..shell("a", "echo before; sleep 50; echo after") };
+    let request = Execute { deadline_ms: 5_000, ..shell("a", "echo before; sleep 50; echo after") };
     let done = context.run(request).await?;
     same("outcome", (done.end, text(&done.stdout)), (End::Deadline, "before\n".to_owned()))
 }

@@ -19,11 +19,11 @@ cases! { "lifetime":
 }
 
 fn soon_idle(spec: Spec) -> Spec {
-    Spec { lifetime: Lifetime { idle_ms_max: Some(1_000), age_ms_max: None }, ..spec }
+    Spec { lifetime: Lifetime { idle_ms_max: Some(5_000), age_ms_max: None }, ..spec }
 }
 
 fn soon_old(spec: Spec) -> Spec {
-    Spec { lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(3_000) }, ..spec }
+    Spec { lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(10_000) }, ..spec }
 }
 
 /// As deep as the backend can.
@@ -60,7 +60,7 @@ async fn idle_after_a_command_left_processes(context: Context) -> Outcome {
 }
 
 async fn running_command_is_not_idle(context: Context) -> Outcome {
-    let done = context.shell("a", "echo begun; sleep 2.5; echo ended").await?;
+    let done = context.shell("a", "echo begun; sleep 8; echo ended").await?;
     same("outcome", (done.end, done.stdout), (End::Exited(0), b"begun\nended\n".to_vec()))
 }
 

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use super::Outcome;
-use super::context::{Context, Listener, shell, soon};
+use super::context::{Context, Listener, id, same, shell, soon, text, within};
 use crate::{
-    Error, FileOp, Listed, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId, Snapshots, Spec,
-    State, Suspend,
+    End, Error, FileOp, Listed, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId, Snapshots,
+    Spec, State, Suspend,
 };
 use crate::{FileReply, limits};
 
 /// Between two looks at what must change soon.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a case looks for what a backend does by itself, once some seconds are over.
+const CHANGE: Duration = Duration::from_secs(60);
 
 /// Time in which something that runs would show, and something that stopped does not.
 pub(super) async fn a_while() {
@@ -33,7 +36,7 @@ where
             tokio::time::sleep(LOOK).await;
         }
     };
-    soon(what, looking).await?
+    within(CHANGE, what, looking).await?
 }
 
 /// Demands a certain kind of error.
@@ -119,6 +122,15 @@ impl Context {
         }
     }
 
+    /// Kills a command that printed `up` and went on: that it ends by this shows that it
+    /// ran until now.
+    pub(super) async fn killed(&self, name: &str) -> Outcome {
+        let killed = self.sandbox.kill(&id(name)).await;
+        killed.map_err(|error| format!("kill: {error}"))?;
+        let done = soon("its end", self.shell(name, "true")).await??;
+        same("outcome", (done.end, text(&done.stdout)), (End::Killed, "up\n".to_owned()))
+    }
+
     /// The backend's snapshots.
     pub(super) fn snapshots(&self) -> Result<&dyn Snapshots, String> {
         self.backend.snapshots().map_err(|error| format!("snapshots: {error}"))
@@ -168,7 +180,7 @@ impl Context {
 
     /// Removes what is at a path.
     pub(super) async fn remove(&self, name: &str, path: &str) -> Outcome {
-        let op = FileOp::Remove { id: super::context::id(name), path: path.to_owned() };
+        let op = FileOp::Remove { id: id(name), path: path.to_owned() };
         self.files(op).await.map(drop)
     }
 

@@ -30,7 +30,7 @@ async fn nothing_lives(context: &Context) -> Outcome {
 }
 
 async fn dies_at_deadline(context: &Context, line: &str) -> Outcome {
-    let request = Execute { deadline_ms: 700, ..shell("a", line) };
+    let request = Execute { deadline_ms: 5_000, ..shell("a", line) };
     let done = soon("the end at the deadline", context.run(request)).await??;
     same("end", done.end, End::Deadline)?;
     nothing_lives(context).await
@@ -86,7 +86,7 @@ async fn kill_spares_the_others(context: Context) -> Outcome {
 
 async fn deadline_ends_a_flood(context: Context) -> Outcome {
     let base = shell("a", "cat /dev/zero");
-    let request = Execute { deadline_ms: 500, spill_after_bytes: Some(1_000), ..base };
+    let request = Execute { deadline_ms: 5_000, spill_after_bytes: Some(1_000), ..base };
     let done = soon("the end at the deadline", context.run(request)).await??;
     same("end", done.end, End::Deadline)?;
     same("kept", done.stdout.len() as u64, limits::OUTPUT_BYTES_DEFAULT)?;

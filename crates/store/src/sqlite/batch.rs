@@ -257,7 +257,7 @@ impl Append {
         if let Some(charge) = &summary.charge {
             book.charge(session, at_ms, charge)?;
         }
-        if entries.is_empty() {
+        if entries.is_empty() && (after == Seq(0) || summary.tells_nothing()) {
             return Ok(after);
         }
         for entry in entries {

@@ -164,6 +164,7 @@ variants! { answer, ANSWERS, Answer,
 }
 variants! { author, AUTHORS, Author,
     Author::Person(_) => "person", Author::Untrusted(_) => "untrusted",
+    Author::Agent(_) => "agent",
 }
 variants! { outcome, OUTCOMES, Outcome,
     Outcome::Done(_) => "done", Outcome::Failed(_) => "failed",
@@ -211,6 +212,7 @@ variants! { turn_end, TURN_ENDS, TurnEnd,
 variants! { kind, KINDS, ToolKind,
     ToolKind::Execute => "execute", ToolKind::ReadFiles => "read files",
     ToolKind::WriteFiles => "write files", ToolKind::Outside => "outside",
+    ToolKind::Subagent => "subagent",
 }
 variants! { concurrency, CONCURRENCIES, Concurrency,
     Concurrency::Shared => "shared", Concurrency::Exclusive => "exclusive",

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use outrigger_agent::{
     AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
-    CutSandbox, Deadline, Digest, Event, Failure, Item, Kept, Limit, Loss, Measure, Message,
-    ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Part, Place, Price, Product, Raw,
-    Recovery, Replacement, Reply, SandboxReady, SandboxSpec, Scope, Seen, Seq, SessionId,
-    Shortfall, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, TurnEnd,
-    TurnLimits, Usage, Work, Workspace, labels_of,
+    CutSandbox, Deadline, Delegate, Digest, Event, Failure, Item, Kept, Limit, Loss, Measure,
+    Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Place, Price,
+    Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady, SandboxSpec, Scope, Seen, Seq,
+    SessionId, Shortfall, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec,
+    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -86,10 +86,10 @@ fn opened() -> Event {
             tool("read", ReadFiles, Shared, Repeat),
             tool("write", WriteFiles, Exclusive, Repeat),
             ToolSpec { outside: Some(outside()), ..tool("edit", Outside, Exclusive, Unknown) },
+            tool("task", Subagent, Shared, Reattach),
         ],
         budget: Limit { money_nanos: Some(7), ..amounts(100, u64::MAX).into() },
         soft: Limit { money_nanos: Some(5), ..Limit::NONE },
-        accounts: Some(vec![AccountId::organisation(), AccountId::user("person:ada")]),
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
         approvals: Approvals { expire_ms: Some(86_400_000) },
         workspace: Some(Workspace {
@@ -102,7 +102,27 @@ fn opened() -> Event {
             sandbox("work", true, Scope::Thread),
             sandbox("notes", false, Scope::Assistant("anna".to_owned())),
         ],
+        role: role(),
     }))
+}
+
+fn role() -> Role {
+    Role {
+        agent: Some("reviewer".to_owned()),
+        parent: Some(Parent {
+            session: SessionId::new("above").expect("a plain name"),
+            effect: Seq(9),
+            above: vec!["default".to_owned()],
+        }),
+        agents: vec![Delegate {
+            name: "reader".to_owned(),
+            description: "Reads.".to_owned(),
+            system: Some("You read.".to_owned()),
+            tools: Some(vec!["read".to_owned()]),
+            limit: Limit { tokens: Some(9), ..Limit::NONE },
+        }],
+        deep: 1,
+    }
 }
 
 fn amounts(steps: u64, tokens: u64) -> Amounts {
@@ -218,6 +238,7 @@ fn turn() -> Vec<Event> {
         opened(),
         said(Author::Untrusted("AGENTS.md".to_owned()), "Use make."),
         said(Author::Person("person:local".to_owned()), "Build it, \"please\"."),
+        said(Author::Agent("default".to_owned()), "Look at it."),
         Event::Proposed(Work::AskModel),
         decided(4, permit()),
         started(4, None),

@@ -117,6 +117,14 @@ pub(super) const LIMITS: Table = Table {
             instead: "",
             example: "72",
         },
+        Key {
+            name: "subagents_deep",
+            kind: "whole number, 0 to 4",
+            default: || value(limits::SUBAGENTS_DEEP_DEFAULT),
+            about: "How many agents deep subagents may start others ([subagents](how-to/subagents.md)). With 0 there are none; with 1 those that the session starts start no others.",
+            instead: "",
+            example: "",
+        },
     ],
 };
 

@@ -5,7 +5,8 @@
 //! product does not take: no journal in memory, no fake sandbox, no scripted model.
 
 use outrigger_agent::{
-    Approvals, Author, Limit, Message, ModelSpec, SessionId, Spec, TurnEnd, TurnLimits, Workspace,
+    Approvals, Author, Limit, Message, ModelSpec, Role, SessionId, Spec, TurnEnd, TurnLimits,
+    Workspace,
 };
 use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, Site, SystemClock, workspace};
 use outrigger_model::{Api, Client, Endpoint, Model, Patience};
@@ -159,10 +160,10 @@ async fn spec(blobs: &dyn Blobs) -> Outcome<Spec> {
         tools: outrigger_tools::specs(SANDBOX),
         budget: Limit::NONE,
         soft: Limit::NONE,
-        accounts: None,
         turn: TurnLimits { steps_max: u64::MAX, wall_ms_max: 3_600_000 },
         approvals: Approvals::default(),
         workspace: Some(Workspace { archive, bytes, files: 1, source: "bench".to_owned() }),
         sandboxes: Vec::new(),
+        role: Role::default(),
     })
 }

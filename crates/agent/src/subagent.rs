@@ -1,0 +1,360 @@
+//! Sessions that a session starts by a tool call: which agent each is, what it may spend,
+//! and how it begins.
+//!
+//! Owns that all of it follows from the journal of the session above, so that a crash
+//! finds the same one again; that what it may spend is reserved there, whole; and that it
+//! has no tool and no label fewer than that one would have it. Must never let a model choose
+//! rights.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::{
+    Amounts, Author, Call, Cut, Digest, Limit, Measure, Message, Seq, SessionId, Spec, State,
+    ToolCall, ToolKind, TurnLimits, limits,
+};
+
+/// Who acts where nobody said so.
+pub const DEFAULT_AGENT: &str = "default";
+
+/// Which agent a session is, who started it, and whom it may start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Role {
+    /// The agent's name; nothing for the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The tool call that started it, if it is a subagent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// The agents that it may start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Delegate>,
+    /// How many agents deep those that it starts may start others: 1 is no deeper.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deep: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The tool call that started a subagent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The session above.
+    pub session: SessionId,
+    /// The effect in it.
+    pub effect: Seq,
+    /// The names of the agents above, the nearest first.
+    pub above: Vec<String>,
+}
+
+impl Role {
+    /// Whether nothing was said of it.
+    pub(crate) fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The agent, as rules name it: `agent:reviewer`.
+    #[must_use]
+    pub fn acting(&self) -> String {
+        rule_name(self.name())
+    }
+
+    /// The agents above it, as rules name them, the nearest first.
+    #[must_use]
+    pub fn above(&self) -> Vec<String> {
+        let parent = self.parent.iter().flat_map(|parent| &parent.above);
+        parent.map(|name| rule_name(name)).collect()
+    }
+
+    fn name(&self) -> &str {
+        self.agent.as_deref().unwrap_or(DEFAULT_AGENT)
+    }
+}
+
+fn rule_name(name: &str) -> String {
+    format!("agent:{name}")
+}
+
+/// An agent that can be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegate {
+    /// Its name, of `[a-z0-9-]`.
+    pub name: String,
+    /// What the model that may start it is told of it.
+    pub description: String,
+    /// Its system prompt; nothing for that of the session that starts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Names of the tools that it has, if not all. One that the session that starts it
+    /// has not, it has not either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The most that one of them may spend.
+    #[serde(default, skip_serializing_if = "Limit::is_none")]
+    pub limit: Limit,
+}
+
+/// What a model asks for when it starts a subagent.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assignment {
+    /// Which agent.
+    #[serde(default = "default_agent")]
+    pub agent: String,
+    /// What it is to do.
+    pub task: String,
+    /// What files it has.
+    #[serde(default)]
+    pub files: Files,
+    /// Tokens that it may spend, if not a part of what is left.
+    #[serde(default)]
+    pub max_tokens: Option<u64>,
+    /// Steps that it may take.
+    #[serde(default)]
+    pub max_steps: Option<u64>,
+    /// US dollars that it may spend.
+    #[serde(default)]
+    pub max_dollars: Option<f64>,
+}
+
+fn default_agent() -> String {
+    DEFAULT_AGENT.to_owned()
+}
+
+/// What files a subagent has in its sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Files {
+    /// A copy of those that the session above has now.
+    #[default]
+    Copy,
+    /// Those that the session above began with.
+    Start,
+}
+
+impl Assignment {
+    fn asked(&self, measure: Measure) -> Option<u64> {
+        match measure {
+            Measure::Steps => self.max_steps,
+            Measure::Tokens => self.max_tokens,
+            Measure::Money => self.max_dollars.map(nanos),
+            Measure::Wall | Measure::Cpu => None,
+        }
+    }
+}
+
+/// What a call asks for, and the agent that it means.
+pub(crate) fn assignment<'a>(
+    call: &Call,
+    agents: &'a [Delegate],
+) -> Result<(Assignment, &'a Delegate), String> {
+    let read: Assignment = serde_json::from_str(call.given()).map_err(|error| error.to_string())?;
+    if read.task.trim().is_empty() {
+        return Err("`task` is empty: say what is to be done".to_owned());
+    }
+    if read.task.len() > limits::MESSAGE_BYTES_MAX {
+        let max = limits::MESSAGE_BYTES_MAX;
+        return Err(format!("`task` has more than {max} bytes: put it into a file"));
+    }
+    match agents.iter().find(|agent| agent.name == read.agent) {
+        Some(agent) => Ok((read, agent)),
+        None => {
+            let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+            Err(format!("there is no agent `{}`, only {}", read.agent, names.join(", ")))
+        }
+    }
+}
+
+/// Rounded down; nothing that is no amount of money is one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest number that there is: below zero 0, above all the largest"
+)]
+fn nanos(dollars: f64) -> u64 {
+    (dollars * 1e9) as u64
+}
+
+/// How a subagent begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    /// Its session: the same for the same tool call.
+    pub session: SessionId,
+    /// What it is opened with.
+    pub spec: Spec,
+    /// How it stands then: it has read nothing, and carries the labels of who wrote its task.
+    /// Its sandboxes are for the engine to say.
+    pub cut: Cut,
+    /// Its task.
+    pub task: Message,
+    /// What files it has.
+    pub files: Files,
+}
+
+impl SessionId {
+    /// The subagent that an effect of this session is.
+    #[must_use]
+    pub fn child(&self, effect: Seq) -> Self {
+        let name = format!("{self}-{effect}");
+        // Deep below, names get long: the rest of it is a digest, so that it stays its own.
+        let digest = || Digest::of(name.as_bytes()).as_str().chars().take(32).collect::<String>();
+        Self::new(name.as_str()).or_else(|| Self::new(digest())).expect("a digest is a plain name")
+    }
+}
+
+impl State {
+    /// Whether an effect is a subagent.
+    #[must_use]
+    pub fn is_subagent(&self, id: Seq) -> bool {
+        let call = self.effect(id).map(|effect| &effect.work);
+        let tool = match call {
+            Some(crate::Work::CallTool(call)) => self.tool(&call.tool),
+            Some(crate::Work::AskModel | crate::Work::Compact | crate::Work::Provision { .. })
+            | None => None,
+        };
+        tool.is_some_and(|tool| tool.kind == ToolKind::Subagent)
+    }
+
+    /// The subagents that were started and gave no result yet. One of them may not be
+    /// opened yet.
+    pub fn subagents(&self, session: &SessionId) -> impl Iterator<Item = SessionId> {
+        let started = |(id, effect): (&Seq, &crate::Effect)| {
+            let started = matches!(effect.phase, crate::Phase::Started { .. });
+            (started && self.is_subagent(*id)).then(|| session.child(*id))
+        };
+        self.effects.iter().filter_map(started)
+    }
+
+    /// What the model asks of a subagent.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the model.
+    pub fn assignment(&self, call: &ToolCall) -> Result<(Assignment, &Delegate), String> {
+        let genuine = self.call(call).ok_or("no reply of the model contains this call")?;
+        assignment(genuine, self.spec().map_or(&[], |spec| &spec.role.agents))
+    }
+
+    /// How the subagent begins that a call which was started is.
+    ///
+    /// # Errors
+    /// What is wrong with the call, for the model.
+    pub fn child(&self, session: &SessionId, id: Seq, call: &ToolCall) -> Result<Child, String> {
+        let (assignment, agent) = self.assignment(call)?;
+        let ours = self.spec().ok_or("the session was never opened")?;
+        let budget = Self::endowment_of(self.reserved_for(id), ours);
+        let name = ours.role.name().to_owned();
+        let above = ours.role.parent.iter().flat_map(|parent| parent.above.iter().cloned());
+        let parent = Parent {
+            session: session.clone(),
+            effect: id,
+            above: std::iter::once(name.clone()).chain(above).collect(),
+        };
+        let deep = ours.role.deep.saturating_sub(1);
+        let has = |tool: &crate::ToolSpec| {
+            let listed = agent.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
+            listed && (deep > 0 || tool.kind != ToolKind::Subagent)
+        };
+        let spec = Spec {
+            system: agent.system.clone().unwrap_or_else(|| ours.system.clone()),
+            tools: ours.tools.iter().filter(|tool| has(tool)).cloned().collect(),
+            budget,
+            soft: Limit::NONE,
+            turn: TurnLimits {
+                steps_max: budget.steps.unwrap_or(u64::MAX),
+                wall_ms_max: self.limits.map_or(u64::MAX, |limits| limits.wall_ms_max),
+            },
+            role: Role {
+                agent: Some(agent.name.clone()),
+                parent: Some(parent),
+                agents: if deep > 0 { ours.role.agents.clone() } else { Vec::new() },
+                deep,
+            },
+            ..(**ours).clone()
+        };
+        let cut = Cut {
+            session: session.clone(),
+            at: id,
+            conversation: Vec::new(),
+            queued: Vec::new(),
+            waiting: None,
+            ended: None,
+            spent: Amounts::default(),
+            labels: self.labels().clone(),
+            counted_tokens: 0,
+            uncounted_bytes: State::fixed_bytes_of(&spec),
+            replies: 0,
+            sandboxes: BTreeMap::new(),
+        };
+        let task = Message { author: Author::Agent(name), text: assignment.task };
+        Ok(Child { session: session.child(id), spec, cut, task, files: assignment.files })
+    }
+
+    /// What is reserved for a subagent: all that it may spend, and the step of starting it.
+    pub(crate) fn worst_subagent(&self, call: &ToolCall, spec: &Spec) -> Amounts {
+        let step = Amounts { steps: 1, ..Amounts::default() };
+        match self.assignment(call) {
+            Ok((assignment, agent)) => self.endowment(&assignment, agent, spec).plus(step),
+            // It is told what is wrong, and nothing is started.
+            Err(_) => step,
+        }
+    }
+
+    /// What a subagent may spend: what was asked for, or else a part of what is left; never
+    /// more than is left, nor than such an agent may. Of what nobody limits it has its
+    /// fill, and no more: accounts above count on the number.
+    fn endowment(&self, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
+        let left = self.budget().left(self.spent().plus(self.reserved()));
+        let of = |measure: Measure, fill: u64| {
+            // Starting it is a step too.
+            let left = left.of(measure).map(|left| match measure {
+                Measure::Steps => left.saturating_sub(1),
+                Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left,
+            });
+            let part = left.map_or(fill, |left| fill.min(left / limits::CHILDREN_AT_ONCE));
+            let wanted = assignment.asked(measure).unwrap_or(part);
+            wanted.min(left.unwrap_or(u64::MAX)).min(agent.limit.of(measure).unwrap_or(u64::MAX))
+        };
+        let tokens = of(Measure::Tokens, limits::CHILD_TOKENS);
+        let price = spec.price_of_input(tokens);
+        Amounts {
+            steps: of(Measure::Steps, limits::CHILD_STEPS),
+            tokens,
+            money_nanos: of(Measure::Money, price),
+            wall_ms: of(Measure::Wall, limits::CHILD_MS),
+            cpu_ms: of(Measure::Cpu, limits::CHILD_MS),
+        }
+    }
+
+    /// The budget of a subagent, by what was reserved for it. Where neither money is limited
+    /// nor a price known, its money is not limited either: there is none.
+    fn endowment_of(reserved: Amounts, spec: &Spec) -> Limit {
+        let step = Amounts { steps: 1, ..Amounts::default() };
+        let all = Limit::from(reserved.minus(step));
+        match spec.model.price {
+            Some(_) => all,
+            None => Limit { money_nanos: None, ..all },
+        }
+    }
+}
+
+impl Spec {
+    /// What so many tokens cost, most of which are input.
+    fn price_of_input(&self, tokens: u64) -> u64 {
+        self.model.price.map_or(0, |price| price.worst_nanos(tokens, 0))
+    }
+
+    /// Whether it is a subagent's: its parent is charged for it, and answers for it.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Parent> {
+        self.role.parent.as_ref()
+    }
+
+    /// The same for a session of its own, that nobody started.
+    #[must_use]
+    pub fn on_its_own(&self) -> Self {
+        Self { role: Role { parent: None, ..self.role.clone() }, ..self.clone() }
+    }
+}

@@ -1,0 +1,50 @@
+//! Which effects under way wait for a person, so that nothing has to be held for them.
+
+use outrigger_agent::Seq;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
+
+/// The effects of one session that are subagents and wait.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lulls(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    waiting: Mutex<BTreeSet<Seq>>,
+    begun: Notify,
+}
+
+const HELD: &str = "nobody panics while they hold the set";
+
+impl Lulls {
+    /// The effect waits until what this gives is dropped.
+    pub(crate) fn begin(&self, effect: Seq) -> Lull {
+        self.0.waiting.lock().expect(HELD).insert(effect);
+        self.0.begun.notify_one();
+        Lull { of: self.clone(), effect }
+    }
+
+    /// Whether all of these wait, and there are any.
+    pub(crate) fn cover(&self, running: &BTreeSet<Seq>) -> bool {
+        !running.is_empty() && running.is_subset(&self.0.waiting.lock().expect(HELD))
+    }
+
+    /// Ends when another effect begins to wait.
+    pub(crate) async fn begun(&self) {
+        self.0.begun.notified().await;
+    }
+}
+
+/// An effect waits.
+#[derive(Debug)]
+pub(crate) struct Lull {
+    of: Lulls,
+    effect: Seq,
+}
+
+impl Drop for Lull {
+    fn drop(&mut self) {
+        self.of.0.waiting.lock().expect(HELD).remove(&self.effect);
+    }
+}

@@ -1,0 +1,309 @@
+//! Runs a subagent: opens its session, drives it to its end, and takes its answer.
+//!
+//! Owns that the same tool call always is the same session, whoever drives the one above
+//! and how often; that its sandboxes are its own before it is opened; and that nothing can
+//! be spent in it any more when what it spent is settled above.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use outrigger_agent::{
+    Amounts, Child, CutSandbox, Event, Files, Outcome, Park, Product, Record, Seq, SessionId,
+    State, Status, ToolCall, ToolOutput, Work,
+};
+use outrigger_sandbox::Error as SandboxError;
+use outrigger_store::Error as StoreError;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+use crate::cut::adopt;
+use crate::keep::{remove, take};
+use crate::live::{Completed, Live};
+use crate::lulls::Lulls;
+use crate::sandboxes::Berth;
+use crate::{Engine, Error, limits};
+
+impl Engine {
+    /// `None` if no reply of the model contains the call.
+    pub(super) fn run_subagent(
+        &self,
+        live: &Live,
+        effect: Seq,
+        call: &ToolCall,
+    ) -> Option<impl Future<Output = Result<Completed, Error>> + Send + use<>> {
+        live.state.call(call)?;
+        let subagent = self.subagent(&live.session, &live.state, effect, call);
+        let lulls = live.lulls.clone();
+        Some(async move {
+            match subagent {
+                Ok(subagent) => subagent.run(&lulls).await,
+                Err(detail) => Ok(not_begun(effect, &detail)),
+            }
+        })
+    }
+
+    fn subagent(
+        &self,
+        session: &SessionId,
+        state: &State,
+        effect: Seq,
+        call: &ToolCall,
+    ) -> Result<Subagent, String> {
+        let child = state.child(session, effect, call)?;
+        let mut disks = Vec::new();
+        if child.files == Files::Copy {
+            for name in child.spec.sandbox_names() {
+                let Some(ready) = state.last_ready(name).cloned() else { continue };
+                let kept = state.kept(name).last().cloned();
+                let lives = state.sandbox(name).is_some();
+                let theirs = self.berth(session, state, name).map_err(|error| error.to_string())?;
+                if !theirs.shared {
+                    let sandbox = CutSandbox { ready, kept };
+                    disks.push(Disk { name: name.to_owned(), sandbox, lives, theirs });
+                }
+            }
+        }
+        let (engine, parent) = (self.clone(), session.clone());
+        Ok(Subagent { engine, parent, effect, child, disks })
+    }
+
+    /// Ends a subagent, whether it was opened or not, and gives what it spent. A driver
+    /// that others believe dead can't begin it any more either.
+    pub(crate) fn stop_subagent(
+        &self,
+        session: &SessionId,
+        state: &State,
+        effect: Seq,
+    ) -> BoxFuture<'static, Result<Amounts, Error>> {
+        let subagent = match state.effect(effect).map(|effect| &effect.work) {
+            Some(Work::CallTool(call)) => self.subagent(session, state, effect, call).ok(),
+            Some(Work::AskModel | Work::Compact | Work::Provision { .. }) | None => None,
+        };
+        async move {
+            match subagent {
+                Some(subagent) => subagent.stop().await,
+                None => Ok(Amounts::default()),
+            }
+        }
+        .boxed()
+    }
+
+    fn drive_below<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Park, Error>> {
+        async move { self.drive(session, &Notify::new()).await }.boxed()
+    }
+
+    /// The session that a person goes on with when something of this one waits: the one
+    /// that nobody started.
+    ///
+    /// # Errors
+    /// No such session, or the journal's.
+    pub async fn root(&self, session: &SessionId) -> Result<SessionId, Error> {
+        let mut root = session.clone();
+        while let Some(parent) = self.state(&root).await?.spec().and_then(|spec| spec.parent()) {
+            root = parent.session.clone();
+        }
+        Ok(root)
+    }
+}
+
+/// A disk of the session above.
+struct Disk {
+    name: String,
+    sandbox: CutSandbox,
+    /// Whether its sandbox lives, so that it is copied as it is now.
+    lives: bool,
+    theirs: Berth,
+}
+
+struct Subagent {
+    engine: Engine,
+    parent: SessionId,
+    effect: Seq,
+    child: Child,
+    disks: Vec<Disk>,
+}
+
+const STEP: Amounts = Amounts { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0 };
+
+impl Subagent {
+    async fn run(mut self, lulls: &Lulls) -> Result<Completed, Error> {
+        if let Some(detail) = self.begin().await? {
+            return Ok(not_begun(self.effect, &detail));
+        }
+        let (engine, session) = (&self.engine, &self.child.session);
+        loop {
+            match engine.drive_below(session).await? {
+                Park::Answers(_) => {
+                    // What can't be suspended now goes on running; listeners are told.
+                    engine.rest(session).await?;
+                    let _lull = lulls.begin(self.effect);
+                    self.wait().await?;
+                }
+                Park::Message | Park::Unopened | Park::Cancelled => {
+                    if let Some(state) = self.close("its answer was taken").await? {
+                        let spent = state.spent().plus(STEP);
+                        let output = outrigger_tools::subagent::shown(&state);
+                        let outcome = Outcome::Done(Product::Output(output));
+                        return Ok(Completed::new(self.effect, outcome, spent));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens it, unless it was opened before. Gives what stands against it, for the model.
+    async fn begin(&mut self) -> Result<Option<String>, Error> {
+        match self.engine.state(&self.child.session).await {
+            Ok(state) => return Ok(self.is_other(&state)),
+            Err(Error::NotFound(_)) => {}
+            Err(error) => return Err(error),
+        }
+        if let Err(error) = self.copy_disks().await {
+            return Ok(Some(format!("its files could not be copied: {error}")));
+        }
+        self.open(Event::Said(Arc::new(self.child.task.clone()))).await?;
+        let state = self.engine.state(&self.child.session).await?;
+        Ok(self.is_other(&state))
+    }
+
+    /// In one append, so that there is none by halves. Another driver may be faster.
+    async fn open(&self, last: Event) -> Result<(), Error> {
+        let Child { session, spec, cut, .. } = &self.child;
+        let by = self.child.spec.parent().and_then(|parent| parent.above.first().cloned());
+        let events = vec![
+            Event::Opened(Arc::new(spec.clone())),
+            Event::Forked { by: by.unwrap_or_default(), cut: Arc::new(cut.clone()) },
+            last,
+        ];
+        let at_ms = self.engine.parts.clock.now_ms();
+        let state = events.iter().fold(State::default(), |state, event| {
+            let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
+            state.apply(&record)
+        });
+        match self.engine.append(session, Seq::default(), at_ms, events, &state).await {
+            Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => Ok(()),
+            opened => opened,
+        }
+    }
+
+    /// A session of that name that is not this call's is left alone.
+    fn is_other(&self, state: &State) -> Option<String> {
+        let ours = self.child.spec.parent();
+        let same = state.spec().is_some_and(|spec| spec.parent() == ours);
+        (!same).then(|| format!("there is another session `{}`", self.child.session))
+    }
+
+    /// Makes copies of the disks above its own. Repeating it after a crash is harmless.
+    async fn copy_disks(&mut self) -> Result<(), SandboxError> {
+        let place = Seq(2);
+        let state = State::default().apply(&Record {
+            seq: Seq(1),
+            at_ms: 0,
+            event: Event::Opened(Arc::new(self.child.spec.clone())),
+        });
+        for disk in &mut self.disks {
+            let Disk { name, sandbox, lives, theirs } = disk;
+            let snapshots = theirs.backend.snapshots()?;
+            let mut taken = None;
+            if *lives {
+                let kept = copied(theirs, &self.parent, self.effect).await?;
+                taken = Some(kept.snapshot.clone());
+                sandbox.kept = Some(kept);
+            }
+            let ours = self.engine.berth(&self.child.session, &state, name);
+            let ours = ours.map_err(|error| SandboxError::Backend(error.to_string()))?;
+            adopt(theirs, &ours, sandbox, place).await?;
+            drop(remove(snapshots, taken.into_iter().collect()).await);
+            self.child.cut.sandboxes.insert(name.clone(), sandbox.clone());
+        }
+        Ok(())
+    }
+
+    /// Until something is appended: a person's answer, for example.
+    async fn wait(&self) -> Result<(), Error> {
+        let session = &self.child.session;
+        let head = || async {
+            let head = self.engine.parts.journal.head(session).await;
+            head.map_err(|error| Engine::journal_error(session, error))
+        };
+        let before = head().await?;
+        while head().await? == before {
+            tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)).await;
+        }
+        Ok(())
+    }
+
+    /// Ends it for good and destroys its sandboxes. Gives how it stands; nothing if
+    /// somebody let it go on meanwhile.
+    async fn close(&self, reason: &str) -> Result<Option<State>, Error> {
+        let session = &self.child.session;
+        let state = self.engine.state(session).await?;
+        if state.in_turn() && !state.is_cancelled() {
+            return Ok(None);
+        }
+        let by = self.child.spec.parent().and_then(|parent| parent.above.first().cloned());
+        let by = by.unwrap_or_default();
+        let closing = self.engine.command(session, |state| {
+            crate::commands::open(session, state)?;
+            if state.in_turn() {
+                return Err(Error::Contended(session.clone()));
+            }
+            Ok(Event::Cancelled { by: by.clone(), reason: reason.to_owned() })
+        });
+        match closing.await {
+            Ok(()) | Err(Error::Ended(_)) => {}
+            Err(Error::Contended(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        self.engine.rest(session).await?;
+        self.engine.state(session).await.map(Some)
+    }
+
+    async fn stop(mut self) -> Result<Amounts, Error> {
+        let (by, reason) = ("engine".to_owned(), "the session above was stopped".to_owned());
+        let cancelled = Event::Cancelled { by: by.clone(), reason: reason.clone() };
+        let session = self.child.session.clone();
+        match self.engine.state(&session).await {
+            Err(Error::NotFound(_)) => self.open(cancelled).await?,
+            found => drop(found?),
+        }
+        self.disks.clear();
+        self.engine.cancel(&session, &by, &reason).await?;
+        self.engine.drive_below(&session).await?;
+        self.engine.rest(&session).await?;
+        let state = self.engine.state(&session).await?;
+        // Another session's spending is not this one's.
+        let ours = self.is_other(&state).is_none();
+        Ok(if ours { state.spent().plus(STEP) } else { STEP })
+    }
+}
+
+/// Keeps the disk of a sandbox above as it is now. What a command left running there
+/// may keep it busy for a moment, and so may another copy.
+async fn copied(
+    theirs: &Berth,
+    parent: &SessionId,
+    effect: Seq,
+) -> Result<outrigger_agent::Kept, SandboxError> {
+    let snapshots = theirs.backend.snapshots()?;
+    let pause = Duration::from_millis(limits::COPY_PAUSE_MS);
+    for _ in 1..limits::COPY_ATTEMPTS_MAX {
+        match take(theirs, snapshots, parent, effect).await {
+            Err(SandboxError::Busy { .. }) => tokio::time::sleep(pause).await,
+            taken => return taken,
+        }
+    }
+    take(theirs, snapshots, parent, effect).await
+}
+
+fn not_begun(effect: Seq, detail: &str) -> Completed {
+    let output = ToolOutput {
+        status: Status::Error,
+        text: format!("No subagent was started: {}.", detail.trim_end_matches('.')),
+        exit_code: None,
+        hidden_bytes: 0,
+        labels: BTreeSet::new(),
+    };
+    Completed::new(effect, Outcome::Done(Product::Output(output)), STEP)
+}

@@ -1,0 +1,125 @@
+//! `[agents.NAME]`: the agents that a session may start, and what each may do and spend.
+//!
+//! A stronger file's table of a name takes the place of the weaker one's whole.
+
+use outrigger_agent::{DEFAULT_AGENT, Delegate, Limit};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Dollars;
+use super::budget::{Count, limit};
+use crate::limits;
+
+/// A name of an agent, as rules write it: `Agent::"reviewer"`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AgentName(String);
+
+impl<'de> Deserialize<'de> for AgentName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let max = limits::AGENT_NAME_CHARS_MAX;
+        if !(1..=max).contains(&name.len()) || !name.bytes().all(plain) || name.starts_with('-') {
+            return Err(D::Error::custom(format!(
+                "invalid name `{}`, expected 1 to {max} characters of a-z 0-9 -",
+                name.escape_debug().take(60).collect::<String>()
+            )));
+        }
+        Ok(Self(name))
+    }
+}
+
+/// One table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentFile {
+    description: Option<String>,
+    instructions: Option<String>,
+    tools: Option<BTreeSet<String>>,
+    steps: Option<Count>,
+    tokens: Option<Count>,
+    dollars: Option<Dollars>,
+    seconds: Option<Count>,
+    cpu_seconds: Option<Count>,
+}
+
+/// The agents of all files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Agents(BTreeMap<String, AgentFile>);
+
+impl Agents {
+    pub(super) fn absorb(&mut self, files: BTreeMap<AgentName, AgentFile>) {
+        self.0.extend(files.into_iter().map(|(AgentName(name), file)| (name, file)));
+    }
+
+    /// As sessions record them; the default one is always among them.
+    pub(crate) fn specs(&self) -> Vec<Delegate> {
+        let usual = AgentFile::default();
+        let others = self.0.iter().filter(|(name, _)| *name != DEFAULT_AGENT);
+        let first = (DEFAULT_AGENT, self.0.get(DEFAULT_AGENT).unwrap_or(&usual));
+        let all = std::iter::once(first).chain(others.map(|(name, file)| (name.as_str(), file)));
+        all.map(|(name, file)| file.spec(name)).collect()
+    }
+}
+
+impl AgentFile {
+    fn spec(&self, name: &str) -> Delegate {
+        let description = self.description.clone().unwrap_or_else(|| match name {
+            DEFAULT_AGENT => "for anything; has the tools that you have".to_owned(),
+            name => name.to_owned(),
+        });
+        let mut system = include_str!("../subagent.md").to_owned();
+        if let Some(instructions) = &self.instructions {
+            system.push('\n');
+            system.push_str(instructions);
+        }
+        Delegate {
+            name: name.to_owned(),
+            description,
+            system: Some(system),
+            tools: self.tools.as_ref().map(|tools| tools.iter().cloned().collect()),
+            limit: self.limit(),
+        }
+    }
+
+    fn limit(&self) -> Limit {
+        limit(self.steps, self.tokens, self.dollars, self.seconds, self.cpu_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Agents, toml::de::Error> {
+        let mut agents = Agents::default();
+        agents.absorb(toml::from_str(text)?);
+        Ok(agents)
+    }
+
+    #[test]
+    fn the_default_one_is_always_there_and_first() {
+        assert_eq!(Agents::default().specs().len(), 1);
+        let agents = read(
+            "[a]\ntools = [\"ls\"]\ntokens = 7\ninstructions = \"Count.\"\n[default]\nsteps = 3",
+        )
+        .unwrap();
+        let [first, second] = &agents.specs()[..] else { panic!("{agents:?}") };
+        assert_eq!((first.name.as_str(), first.limit.steps), ("default", Some(3)));
+        assert_eq!(
+            (second.tools.as_deref(), second.limit.tokens),
+            (Some(&["ls".to_owned()][..]), Some(7))
+        );
+        assert!(second.system.as_ref().is_some_and(|system| system.ends_with("\nCount.")));
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["\"a b\"", "A", "\"-a\"", "\"\"", "\"a\\n\"", &"a".repeat(40)] {
+            let error = read(&format!("[{name}]")).unwrap_err().to_string();
+            assert!(error.contains("expected 1 to 32 characters"), "{error}");
+        }
+        assert!(read("[a-1]\nbudget = 1").is_err());
+    }
+}
