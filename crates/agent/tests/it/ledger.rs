@@ -81,8 +81,8 @@ impl Ledger {
                         self.lifted.insert("session".to_owned());
                     }
                     self.budget = *budget;
-                    // A budget may be set below what was spent already.
-                    self.fitted = self.spent.fits(self.budget);
+                    // A budget may be set below what was spent already, or is under way.
+                    self.fitted = self.open().fits(self.budget);
                 }
                 self.limits = turn.or(self.limits);
                 self.turn_steps = 0;
@@ -135,6 +135,11 @@ impl Ledger {
     fn in_flight(&self) -> impl Iterator<Item = (Seq, &Work, Amounts)> {
         let flies = |(_, (_, standing, _)): &(_, &(_, Standing, _))| *standing == Standing::Started;
         self.effects.iter().filter(flies).map(|(id, (work, _, reserved))| (*id, work, *reserved))
+    }
+
+    /// What was spent, and what is reserved for what is under way.
+    fn open(&self) -> Amounts {
+        self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved))
     }
 
     fn decided(&mut self, effect: Seq, verdict: &Verdict) {
@@ -202,7 +207,7 @@ impl Ledger {
         }
         let entry = self.effects.get_mut(&effect).expect("the effect was proposed");
         (entry.1, entry.2) = (Standing::Started, reserved);
-        let open = self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved));
+        let open = self.open();
         assert!(open.fits(self.budget), "{open:?} is more than {:?}", self.budget);
         let free = reserved == Amounts::default() || attempt > 1;
         let lifted = free || self.lifted.contains("session");
@@ -241,7 +246,7 @@ impl Ledger {
         *standing = Standing::Settled;
         let reserved = self.effects[&effect].2;
         self.spent = self.spent.plus(spent);
-        let open = self.in_flight().fold(self.spent, |sum, (_, _, reserved)| sum.plus(reserved));
+        let open = self.open();
         // Who takes no more than was reserved never brings it above the limit.
         let honest = spent.fits(reserved.into());
         assert!(!honest || !self.fitted || open.fits(self.budget), "{open:?} is too much");
