@@ -79,9 +79,6 @@ struct Head {
 
 type Heads = BTreeMap<SessionId, Head>;
 
-/// Accounts of a session that are written together with its head.
-const LONELY_ACCOUNTS_MAX: usize = 4;
-
 struct Changed {
     created_at_ms: u64,
     last_at_ms: u64,
@@ -264,7 +261,7 @@ impl Batch {
         book: &Book,
     ) -> Result<(), Error> {
         // What a lonely session is charged goes along with its head.
-        let lonely = changed.len() == 1 && book.changed_accounts.len() <= LONELY_ACCOUNTS_MAX;
+        let lonely = changed.len() == 1 && book.changed_accounts.len() <= limits::LONELY_ACCOUNTS_MAX;
         if !lonely {
             accounts::write(connection, &mut self.texts, book).await?;
         }
