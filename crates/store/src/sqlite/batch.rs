@@ -261,7 +261,8 @@ impl Batch {
         book: &Book,
     ) -> Result<(), Error> {
         // What a lonely session is charged goes along with its head.
-        let lonely = changed.len() == 1 && book.changed_accounts.len() <= limits::LONELY_ACCOUNTS_MAX;
+        let lonely =
+            changed.len() == 1 && book.changed_accounts.len() <= limits::LONELY_ACCOUNTS_MAX;
         if !lonely {
             accounts::write(connection, &mut self.texts, book).await?;
         }
