@@ -2,8 +2,8 @@
 //! bookkeeping of its own beside the state's.
 
 use outrigger_agent::{
-    Amounts, Answer, Cause, Concurrency, Event, Item, Limit, Measure, Outcome, Record, Seq, State,
-    TurnEnd, TurnLimits, Work,
+    Amounts, Answer, Cause, Concurrency, Event, Item, Limit, Measure, Outcome, Record, Seq,
+    Shortfall, State, TurnEnd, TurnLimits, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,20 +65,7 @@ impl Ledger {
                 self.started(*effect, *attempt, *reserved);
                 check_conversation(after.conversation());
             }
-            Event::Withheld { effect, shortfall } => {
-                let soft = matches!(shortfall.cause, Cause::Soft(_));
-                let standing = self.standing(*effect);
-                match *standing {
-                    Standing::Permitted => {}
-                    Standing::Started => self.lost(*effect),
-                    other => panic!("withheld when {other:?}"),
-                }
-                let standing = if soft { Standing::Asked } else { Standing::Permitted };
-                *self.standing(*effect) = standing;
-                if soft {
-                    self.soft_asked.insert(*effect, shortfall.level().to_owned());
-                }
-            }
+            Event::Withheld { effect, shortfall } => self.withheld(*effect, shortfall),
             Event::Settled { effect, outcome, spent } => {
                 let call = matches!(self.effects[effect].0, Work::CallTool(_));
                 self.unknown |= !call && matches!(outcome, Outcome::Unknown { .. });
@@ -86,16 +73,7 @@ impl Ledger {
             }
             Event::Resumed { budget, turn, .. } if !self.was_cancelled => {
                 if let Some(budget) = budget {
-                    let more = Measure::ALL.into_iter().any(|measure| {
-                        let limit = |of: &Limit| of.of(measure).unwrap_or(u64::MAX);
-                        limit(budget) > limit(&self.budget)
-                    });
-                    if more {
-                        self.lifted.insert("session".to_owned());
-                    }
-                    self.budget = *budget;
-                    // A budget may be set below what was spent already.
-                    self.fitted = self.spent.fits(self.budget);
+                    self.set_budget(*budget);
                 }
                 self.limits = turn.or(self.limits);
                 self.turn_steps = 0;
@@ -125,6 +103,32 @@ impl Ledger {
         self.was_in_turn = after.in_turn();
         assert_eq!(after.spent(), self.spent, "spent");
         assert_eq!(after.budget(), self.budget, "budget");
+    }
+
+    fn set_budget(&mut self, budget: Limit) {
+        let more = Measure::ALL.into_iter().any(|measure| {
+            let limit = |of: &Limit| of.of(measure).unwrap_or(u64::MAX);
+            limit(&budget) > limit(&self.budget)
+        });
+        if more {
+            self.lifted.insert("session".to_owned());
+        }
+        self.budget = budget;
+        // A budget may be set below what was spent already.
+        self.fitted = self.spent.fits(self.budget);
+    }
+
+    fn withheld(&mut self, effect: Seq, shortfall: &Shortfall) {
+        let soft = matches!(shortfall.cause, Cause::Soft(_));
+        match *self.standing(effect) {
+            Standing::Permitted => {}
+            Standing::Started => self.lost(effect),
+            other => panic!("withheld when {other:?}"),
+        }
+        *self.standing(effect) = if soft { Standing::Asked } else { Standing::Permitted };
+        if soft {
+            self.soft_asked.insert(effect, shortfall.level().to_owned());
+        }
     }
 
     fn standing(&mut self, effect: Seq) -> &mut Standing {
