@@ -42,6 +42,8 @@ pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
 pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 /// Accounts of one listing.
 pub const ACCOUNTS_MAX: u32 = 100_000;
+/// Accounts of one session that are written together with its head.
+pub const LONELY_ACCOUNTS_MAX: usize = 4;
 /// Sessions whose heads one statement reads.
 pub const HEADS_MAX: usize = 64;
 /// Events that no checkpoint covers yet; with one more, those that wait are covered.

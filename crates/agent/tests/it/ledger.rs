@@ -73,16 +73,7 @@ impl Ledger {
             }
             Event::Resumed { budget, turn, .. } if !self.was_cancelled => {
                 if let Some(budget) = budget {
-                    let more = Measure::ALL.into_iter().any(|measure| {
-                        let limit = |of: &Limit| of.of(measure).unwrap_or(u64::MAX);
-                        limit(budget) > limit(&self.budget)
-                    });
-                    if more {
-                        self.lifted.insert("session".to_owned());
-                    }
-                    self.budget = *budget;
-                    // A budget may be set below what was spent already, or is under way.
-                    self.fitted = self.open().fits(self.budget);
+                    self.set_budget(*budget);
                 }
                 self.limits = turn.or(self.limits);
                 self.turn_steps = 0;
@@ -114,6 +105,19 @@ impl Ledger {
         assert_eq!(after.budget(), self.budget, "budget");
     }
 
+    fn set_budget(&mut self, budget: Limit) {
+        let more = Measure::ALL.into_iter().any(|measure| {
+            let limit = |of: &Limit| of.of(measure).unwrap_or(u64::MAX);
+            limit(&budget) > limit(&self.budget)
+        });
+        if more {
+            self.lifted.insert("session".to_owned());
+        }
+        self.budget = budget;
+        // A budget may be set below what was spent already, or is under way.
+        self.fitted = self.open().fits(self.budget);
+    }
+
     fn withheld(&mut self, effect: Seq, shortfall: &Shortfall) {
         let soft = matches!(shortfall.cause, Cause::Soft(_));
         match *self.standing(effect) {
@@ -121,8 +125,7 @@ impl Ledger {
             Standing::Started => self.lost(effect),
             other => panic!("withheld when {other:?}"),
         }
-        let standing = if soft { Standing::Asked } else { Standing::Permitted };
-        *self.standing(effect) = standing;
+        *self.standing(effect) = if soft { Standing::Asked } else { Standing::Permitted };
         if soft {
             self.soft_asked.insert(effect, shortfall.level().to_owned());
         }

@@ -4,7 +4,7 @@ use outrigger_agent::{AccountId, Amounts, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::AssertSqlSafe;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 
 use super::batch::number;
 use super::fault;
@@ -31,7 +31,7 @@ pub(super) async fn read(
     accounts: impl Iterator<Item = &AccountId>,
 ) -> Result<Book, Error> {
     let mut book = Book::default();
-    let mut names: Vec<AccountId> = accounts.cloned().collect();
+    let names: Vec<AccountId> = accounts.cloned().collect();
     for some in sessions.chunks(limits::HEADS_MAX) {
         let (text, places) = texts.charges(some.len());
         let mut query = sqlx::query_as(AssertSqlSafe(text));
@@ -40,11 +40,23 @@ pub(super) async fn read(
         }
         let rows: Vec<(String, String)> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         for (session, charged) in rows {
-            let charged: Charged = parse(&charged)?;
-            names.extend(charged.accounts.iter().cloned());
-            book.sessions.extend(SessionId::new(session).map(|session| (session, charged)));
+            book.sessions.extend(SessionId::new(session).zip(Some(parse::<Charged>(&charged)?)));
         }
     }
+    read_accounts(connection, texts, names, &mut book).await?;
+    Ok(book)
+}
+
+/// Reads accounts into a book, with those that its sessions were charged to before. What
+/// it has of them is not read again.
+pub(super) async fn read_accounts(
+    connection: &mut SqliteConnection,
+    texts: &mut Texts,
+    mut names: Vec<AccountId>,
+    book: &mut Book,
+) -> Result<(), Error> {
+    let before = book.sessions.values().flat_map(|charged| &charged.accounts);
+    names.extend(before.filter(|name| !book.accounts.contains_key(*name)).cloned());
     names.sort();
     names.dedup();
     for some in names.chunks(limits::HEADS_MAX) {
@@ -59,7 +71,7 @@ pub(super) async fn read(
             book.accounts.insert(account.account.clone(), account);
         }
     }
-    Ok(book)
+    Ok(())
 }
 
 /// What a session is charged.
@@ -92,31 +104,56 @@ pub(super) async fn write(
     book: &Book,
 ) -> Result<(), Error> {
     let wrong = |e| fault::of("writing accounts", e);
-    let accounts = book.changed_accounts.iter().filter_map(|name| book.accounts.get(name));
-    let accounts: Vec<&Account> = accounts.collect();
+    let Changed { accounts, charges } = Changed::of(book);
     for some in accounts.chunks(limits::STATEMENT_ROWS_MAX) {
-        let mut query = sqlx::query(AssertSqlSafe(texts.set_accounts(some.len())));
-        for account in some {
-            query = query.bind(account.account.as_str().to_owned()).bind(text(&account.terms));
-            query = query.bind(text(&account.spent)).bind(text(&account.reserved));
-            query = query.bind(text(&account.before)).bind(number(account.since_ms));
-        }
-        query.execute(&mut *connection).await.map_err(wrong)?;
+        let query = sqlx::query(AssertSqlSafe(texts.set_accounts(some.len())));
+        bind_accounts(query, some).execute(&mut *connection).await.map_err(wrong)?;
     }
-    let charges = book.changed_sessions.iter();
-    let charges: Vec<_> =
-        charges.filter_map(|session| Some((session, book.sessions.get(session)?))).collect();
     for some in charges.chunks(limits::STATEMENT_ROWS_MAX) {
-        let mut query = sqlx::query(AssertSqlSafe(texts.set_charges(some.len())));
-        for (session, charged) in some {
-            query = query.bind(session.to_string()).bind(text(charged));
-        }
-        query.execute(&mut *connection).await.map_err(wrong)?;
+        let query = sqlx::query(AssertSqlSafe(texts.set_charges(some.len())));
+        bind_charges(query, some).execute(&mut *connection).await.map_err(wrong)?;
     }
     Ok(())
 }
 
-fn of_row(row: Columns) -> Result<Account, Error> {
+/// What was changed in a book.
+#[derive(Default)]
+pub(super) struct Changed<'a> {
+    pub(super) accounts: Vec<&'a Account>,
+    pub(super) charges: Vec<(&'a SessionId, &'a Charged)>,
+}
+
+impl<'a> Changed<'a> {
+    pub(super) fn of(book: &'a Book) -> Self {
+        let accounts = book.changed_accounts.iter().filter_map(|name| book.accounts.get(name));
+        let charges = book.changed_sessions.iter();
+        let charges = charges.filter_map(|session| Some((session, book.sessions.get(session)?)));
+        Self { accounts: accounts.collect(), charges: charges.collect() }
+    }
+}
+
+type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
+
+pub(super) fn bind_accounts<'q>(mut query: Query<'q>, accounts: &[&Account]) -> Query<'q> {
+    for account in accounts {
+        query = query.bind(account.account.as_str().to_owned()).bind(text(&account.terms));
+        query = query.bind(text(&account.spent)).bind(text(&account.reserved));
+        query = query.bind(text(&account.before)).bind(number(account.since_ms));
+    }
+    query
+}
+
+pub(super) fn bind_charges<'q>(
+    mut query: Query<'q>,
+    charges: &[(&SessionId, &Charged)],
+) -> Query<'q> {
+    for (session, charged) in charges {
+        query = query.bind(session.to_string()).bind(text(*charged));
+    }
+    query
+}
+
+pub(super) fn of_row(row: Columns) -> Result<Account, Error> {
     let (name, terms, spent, reserved, before, since_ms) = row;
     let broken = || Error::damaged(fault::DATABASE, "an account has an impossible name");
     Ok(Account {

@@ -3,12 +3,12 @@
 //! Everything happens inside one transaction that holds the write lock from its
 //! first statement, so that no other process can move a head in between. Each
 //! statement costs a trip to the connection's thread, so there are few of them:
-//! three for an append, and four more if it charges accounts.
+//! three for an append, also if it charges accounts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_agent::{AccountId, Digest, Seq, SessionId};
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use super::{accounts, fault};
 use crate::accounts::Book;
 use crate::audit::Entry;
 use crate::chain::{self, Linked};
-use crate::{Cover, Error, Snapshot, Summary, limits, snapshot};
+use crate::{Charge, Cover, Error, Snapshot, Summary, limits, snapshot};
 
 /// Something to write, and whom to tell.
 pub(super) struct Request {
@@ -51,6 +51,13 @@ pub(super) struct Prepared {
 }
 
 impl Work {
+    fn charge(&self) -> Option<&Charge> {
+        match self {
+            Self::Append(append) => append.summary.charge.as_ref(),
+            Self::Snapshot(_) => None,
+        }
+    }
+
     /// About how much text it brings.
     pub(super) fn bytes(&self) -> usize {
         match self {
@@ -69,6 +76,8 @@ struct Head {
     link: Digest,
     changed: Option<Changed>,
 }
+
+type Heads = BTreeMap<SessionId, Head>;
 
 struct Changed {
     created_at_ms: u64,
@@ -110,8 +119,7 @@ impl Batch {
         connection: &mut SqliteConnection,
         work: &[(SessionId, Work)],
     ) -> Result<Done, Error> {
-        let mut heads = self.begin(connection, work).await?;
-        let mut book = book(connection, &mut self.texts, work).await?;
+        let (mut heads, mut book) = self.begin(connection, work).await?;
         let mut rows = Vec::new();
         let mut snapshots = Vec::new();
         let mut results = Vec::with_capacity(work.len());
@@ -140,8 +148,7 @@ impl Batch {
         let entries: Vec<Entry> = now.into_iter().map(entry).collect();
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
         let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
-        self.write(connection, rows, changed).await?;
-        accounts::write(connection, &mut self.texts, &book).await?;
+        self.write(connection, rows, changed, &book).await?;
         self.cover(connection, entries, &mut done).await?;
         for (index, session, snapshot) in snapshots {
             done.results[index] = keep(connection, session, snapshot).await?;
@@ -174,13 +181,20 @@ impl Batch {
         &mut self,
         connection: &mut SqliteConnection,
         work: &[(SessionId, Work)],
-    ) -> Result<BTreeMap<SessionId, Head>, Error> {
+    ) -> Result<(Heads, Book), Error> {
         let wrong = |e| fault::of("reading where a session stands", e);
         let origin = |session: &SessionId| {
             let head = Head { seq: Seq(0), link: chain::origin(session), changed: None };
             (session.clone(), head)
         };
-        let mut heads: BTreeMap<_, _> = work.iter().map(|(session, _)| origin(session)).collect();
+        let mut heads: Heads = work.iter().map(|(session, _)| origin(session)).collect();
+        let accounts = charged_accounts(work);
+        // The heads of one statement, and with them what they are charged: mostly all.
+        let few = heads.len() <= limits::HEADS_MAX && accounts.len() <= limits::HEADS_MAX;
+        if !accounts.is_empty() && few {
+            let book = self.begin_charged(connection, &mut heads, &accounts).await?;
+            return Ok((heads, book));
+        }
         let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
         for (index, names) in names.chunks(crate::limits::HEADS_MAX).enumerate() {
             let (text, places) = self.texts.heads(names.len(), index == 0);
@@ -191,15 +205,52 @@ impl Batch {
             let found: Vec<(String, i64, String)> =
                 query.fetch_all(&mut *connection).await.map_err(wrong)?;
             for (name, seq, link) in found {
-                let head = SessionId::new(name).and_then(|session| heads.get_mut(&session));
-                let head =
-                    head.ok_or_else(|| fault_in_heads("a session that was not asked for"))?;
-                let seq = seq.try_into().map_err(|_| fault_in_heads("a place below zero"))?;
-                let link = Digest::parse(&link).ok_or_else(|| fault_in_heads("a broken link"))?;
-                (head.seq, head.link) = (Seq(seq), link);
+                stands(&mut heads, name, seq, &link)?;
             }
         }
-        Ok(heads)
+        let sessions: Vec<&SessionId> = charged_sessions(work);
+        let book =
+            accounts::read(connection, &mut self.texts, &sessions, accounts.into_iter()).await?;
+        Ok((heads, book))
+    }
+
+    /// Takes the write lock, and reads everything that charges have to do with at once.
+    async fn begin_charged(
+        &mut self,
+        connection: &mut SqliteConnection,
+        heads: &mut Heads,
+        accounts: &[&AccountId],
+    ) -> Result<Book, Error> {
+        type Row = (i64, String, i64, String, Option<String>, String, String);
+        let names: Vec<String> = heads.keys().map(ToString::to_string).collect();
+        let (text, sessions, levels) = self.texts.charged_heads(names.len(), accounts.len());
+        let mut query = sqlx::query_as(AssertSqlSafe(text));
+        for place in 0..sessions {
+            query = query.bind(names[place.min(names.len() - 1)].clone());
+        }
+        for place in 0..levels {
+            query = query.bind(accounts[place.min(accounts.len() - 1)].as_str().to_owned());
+        }
+        let rows: Vec<Row> = query
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(|e| fault::of("reading where a session stands, and what it is charged", e))?;
+        let mut book = Book::default();
+        for (kind, name, number, first, second, reserved, before) in rows {
+            if kind == 0 {
+                if let (Some(session), Some(charged)) = (SessionId::new(name.clone()), second) {
+                    book.sessions.insert(session, accounts::parse(&charged)?);
+                }
+                stands(heads, name, number, &first)?;
+            } else {
+                let spent = second.unwrap_or_default();
+                let account = accounts::of_row((name, first, spent, reserved, before, number))?;
+                book.accounts.insert(account.account.clone(), account);
+            }
+        }
+        let more = Vec::new();
+        accounts::read_accounts(connection, &mut self.texts, more, &mut book).await?;
+        Ok(book)
     }
 
     async fn write(
@@ -207,7 +258,15 @@ impl Batch {
         connection: &mut SqliteConnection,
         rows: Vec<Row<'_>>,
         mut changed: Vec<(SessionId, Seq, Digest, Changed)>,
+        book: &Book,
     ) -> Result<(), Error> {
+        // What a lonely session is charged goes along with its head.
+        let lonely =
+            changed.len() == 1 && book.changed_accounts.len() <= limits::LONELY_ACCOUNTS_MAX;
+        if !lonely {
+            accounts::write(connection, &mut self.texts, book).await?;
+        }
+        let charged = if lonely { accounts::Changed::of(book) } else { Default::default() };
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() || !changed.is_empty() {
             let events: Vec<Row<'_>> = rows.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
@@ -216,7 +275,13 @@ impl Batch {
             let last = rows.peek().is_none() && (changed.len() == 1 || events.is_empty());
             let count = if last { changed.len().min(limits::STATEMENT_ROWS_MAX) } else { 0 };
             let sessions: Vec<_> = changed.drain(..count).collect();
-            let text = self.texts.insert(Statements { events: events.len(), sessions: count });
+            let along = |rows: usize| if last { rows } else { 0 };
+            let text = self.texts.insert(Statements {
+                events: events.len(),
+                sessions: count,
+                charges: along(charged.charges.len()),
+                accounts: along(charged.accounts.len()),
+            });
             let mut query = sqlx::query(AssertSqlSafe(text));
             for Row { session, seq, at_ms, link, entry } in events {
                 let blob = entry.payload.is_none().then(|| entry.digest.to_string());
@@ -229,6 +294,10 @@ impl Batch {
                 query = query.bind(session.to_string()).bind(number(created_at_ms));
                 query = query.bind(number(last_at_ms)).bind(number(seq.0)).bind(link.to_string());
                 query = query.bind(summary.title).bind(summary.status);
+            }
+            if last {
+                query = accounts::bind_charges(query, &charged.charges);
+                query = accounts::bind_accounts(query, &charged.accounts);
             }
             let written = query.execute(&mut *connection).await;
             written.map_err(|e| match e.as_database_error().map(|e| e.is_unique_violation()) {
@@ -281,26 +350,29 @@ impl Append {
     }
 }
 
-/// The accounts that the charges of a commit have to do with.
-async fn book(
-    connection: &mut SqliteConnection,
-    texts: &mut Texts,
-    work: &[(SessionId, Work)],
-) -> Result<Book, Error> {
-    let charge = |work: &'_ Work| match work {
-        Work::Append(append) => append.summary.charge.is_some(),
-        Work::Snapshot(_) => false,
-    };
-    let charged = work.iter().filter(|(_, work)| charge(work));
-    let mut sessions: Vec<&SessionId> = charged.map(|(session, _)| session).collect();
-    sessions.sort();
-    sessions.dedup();
-    let charges = work.iter().filter_map(|(_, work)| match work {
-        Work::Append(append) => append.summary.charge.as_ref(),
-        Work::Snapshot(_) => None,
-    });
-    let accounts = charges.flat_map(|charge| charge.levels.iter().map(|level| &level.account));
-    accounts::read(connection, texts, &sessions, accounts).await
+/// Sessions of a commit that are charged.
+fn charged_sessions(work: &[(SessionId, Work)]) -> Vec<&SessionId> {
+    let charged = work.iter().filter(|(_, work)| work.charge().is_some());
+    let sessions: BTreeSet<&SessionId> = charged.map(|(session, _)| session).collect();
+    sessions.into_iter().collect()
+}
+
+/// The accounts that they are charged to.
+fn charged_accounts(work: &[(SessionId, Work)]) -> Vec<&AccountId> {
+    let charges = work.iter().filter_map(|(_, work)| work.charge());
+    let levels = charges.flat_map(|charge| charge.levels.iter().map(|level| &level.account));
+    let accounts: BTreeSet<&AccountId> = levels.collect();
+    accounts.into_iter().collect()
+}
+
+/// A session stands where its row says.
+fn stands(heads: &mut Heads, name: String, seq: i64, link: &str) -> Result<(), Error> {
+    let head = SessionId::new(name).and_then(|session| heads.get_mut(&session));
+    let head = head.ok_or_else(|| fault_in_heads("a session that was not asked for"))?;
+    let seq = seq.try_into().map_err(|_| fault_in_heads("a place below zero"))?;
+    let link = Digest::parse(link).ok_or_else(|| fault_in_heads("a broken link"))?;
+    (head.seq, head.link) = (Seq(seq), link);
+    Ok(())
 }
 
 /// Writes a snapshot, sealed to the event that it follows.

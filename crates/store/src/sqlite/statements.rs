@@ -15,12 +15,15 @@ use crate::limits;
 pub(super) struct Statements {
     pub(super) events: usize,
     pub(super) sessions: usize,
+    pub(super) charges: usize,
+    pub(super) accounts: usize,
 }
 
 /// The texts that were needed so far.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     heads: BTreeMap<(usize, bool), Arc<str>>,
+    charged_heads: BTreeMap<(usize, usize), Arc<str>>,
     inserts: BTreeMap<Statements, Arc<str>>,
     log: BTreeMap<usize, Arc<str>>,
     charges: BTreeMap<usize, Arc<str>>,
@@ -40,6 +43,11 @@ const SESSIONS_KNOWN: &str = " ON CONFLICT (session) DO UPDATE SET \
 const COLUMNS: usize = 7;
 const LOG: &str = "INSERT INTO log (entry, session, seq, link) VALUES ";
 const LOG_COLUMNS: usize = 4;
+const CHARGED_HEADS: &str = "BEGIN IMMEDIATE; \
+    SELECT 0, sessions.session, head_seq, head_link, charged, '', '' FROM sessions \
+    LEFT JOIN charges ON charges.session = sessions.session WHERE sessions.session IN ";
+const AND_ACCOUNTS: &str = " UNION ALL \
+    SELECT 1, account, since_ms, terms, spent, reserved, before FROM accounts WHERE account IN ";
 const CHARGES: &str = "SELECT session, charged FROM charges WHERE session IN ";
 const ACCOUNTS: &str =
     "SELECT account, terms, spent, reserved, before, since_ms FROM accounts WHERE account IN ";
@@ -71,7 +79,25 @@ impl Texts {
         (self.heads.entry((places, first)).or_insert_with(make).clone(), places)
     }
 
-    /// Writes events, and then where their sessions stand.
+    /// Takes the write lock, and reads heads with what their sessions are charged, and
+    /// accounts. Gives the numbers of places of both, as of [`Self::heads`].
+    pub(super) fn charged_heads(
+        &mut self,
+        count: usize,
+        accounts: usize,
+    ) -> (Arc<str>, usize, usize) {
+        let (count, accounts) = (places(count), places(accounts));
+        let make = || {
+            let mut text = CHARGED_HEADS.to_owned();
+            let place = tuple(&mut text, 1, count);
+            text.push_str(AND_ACCOUNTS);
+            tuple(&mut text, place, accounts);
+            text.into()
+        };
+        (self.charged_heads.entry((count, accounts)).or_insert_with(make).clone(), count, accounts)
+    }
+
+    /// Writes events, then where their sessions stand, and then what is charged.
     pub(super) fn insert(&mut self, rows: Statements) -> Arc<str> {
         let make = || {
             let mut text = String::new();
@@ -83,8 +109,20 @@ impl Texts {
             if rows.sessions > 0 {
                 text.push_str(if rows.events > 0 { "; " } else { "" });
                 text.push_str(SESSIONS);
-                tuples(&mut text, place, rows.sessions, COLUMNS);
+                place = tuples(&mut text, place, rows.sessions, COLUMNS);
                 text.push_str(SESSIONS_KNOWN);
+            }
+            if rows.charges > 0 {
+                text.push_str("; ");
+                text.push_str(SET_CHARGES[0]);
+                place = tuples(&mut text, place, rows.charges, CHARGES_COLUMNS);
+                text.push_str(SET_CHARGES[1]);
+            }
+            if rows.accounts > 0 {
+                text.push_str("; ");
+                text.push_str(SET_ACCOUNTS[0]);
+                tuples(&mut text, place, rows.accounts, ACCOUNTS_COLUMNS);
+                text.push_str(SET_ACCOUNTS[1]);
             }
             text.into()
         };
@@ -186,11 +224,16 @@ mod tests {
     fn texts() {
         let mut texts = Texts::default();
         let (heads, places) = texts.heads(3, true);
-        let one = texts.insert(Statements { events: 2, sessions: 1 });
+        let rows = Statements { events: 2, sessions: 1, charges: 0, accounts: 0 };
+        let one = texts.insert(rows);
+        let (charged, ..) = texts.charged_heads(1, 2);
+        let all = texts.insert(Statements { events: 1, sessions: 1, charges: 1, accounts: 1 });
         expect![[r#"
             8
             BEGIN IMMEDIATE; SELECT session, head_seq, head_link FROM sessions WHERE session IN ($1, $2, $3, $4, $5, $6, $7, $8)
             INSERT INTO events (session, seq, at_ms, format, payload, blob, link) VALUES ($1, $2, $3, $4, $5, $6, $7), ($8, $9, $10, $11, $12, $13, $14); INSERT INTO sessions (session, created_at_ms, last_at_ms, head_seq, head_link, title, status) VALUES ($15, $16, $17, $18, $19, $20, $21) ON CONFLICT (session) DO UPDATE SET last_at_ms = excluded.last_at_ms, head_seq = excluded.head_seq, head_link = excluded.head_link, title = COALESCE(excluded.title, sessions.title), status = COALESCE(excluded.status, sessions.status)
-        "#]].assert_eq(&format!("{places}\n{heads}\n{one}\n"));
+            BEGIN IMMEDIATE; SELECT 0, sessions.session, head_seq, head_link, charged, '', '' FROM sessions LEFT JOIN charges ON charges.session = sessions.session WHERE sessions.session IN ($1) UNION ALL SELECT 1, account, since_ms, terms, spent, reserved, before FROM accounts WHERE account IN ($2, $3)
+            INSERT INTO events (session, seq, at_ms, format, payload, blob, link) VALUES ($1, $2, $3, $4, $5, $6, $7); INSERT INTO sessions (session, created_at_ms, last_at_ms, head_seq, head_link, title, status) VALUES ($8, $9, $10, $11, $12, $13, $14) ON CONFLICT (session) DO UPDATE SET last_at_ms = excluded.last_at_ms, head_seq = excluded.head_seq, head_link = excluded.head_link, title = COALESCE(excluded.title, sessions.title), status = COALESCE(excluded.status, sessions.status); INSERT INTO charges (session, charged) VALUES ($15, $16) ON CONFLICT (session) DO UPDATE SET charged = excluded.charged; INSERT INTO accounts (account, terms, spent, reserved, before, since_ms) VALUES ($17, $18, $19, $20, $21, $22) ON CONFLICT (account) DO UPDATE SET terms = excluded.terms, spent = excluded.spent, reserved = excluded.reserved, before = excluded.before, since_ms = excluded.since_ms
+        "#]].assert_eq(&format!("{places}\n{heads}\n{one}\n{charged}\n{all}\n"));
     }
 }
