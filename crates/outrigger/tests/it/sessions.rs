@@ -144,9 +144,9 @@ fn a_running_session_is_followed_until_it_waits() {
     // The disk is kept when the session waits already.
     let followed = fs::read_to_string(&path).unwrap();
     let rest = logs.stdout.strip_prefix(&followed).expect("what was followed comes first");
-    let rest = rest.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut rest = rest.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let kept = |line: Value| line["record"]["event"]["sandbox_kept"].is_object();
-    assert!(followed.contains("turn_ended") && rest.map(kept).all(|it| it), "{followed}");
+    assert!(followed.contains("turn_ended") && rest.all(kept), "{followed}");
 }
 
 #[test]
