@@ -150,6 +150,7 @@ impl State {
             let work = &self.effects.get(&id)?.work;
             let place = match work {
                 Work::CallTool(call) if !self.may_run_now(id, call) => continue,
+                Work::CallTool(_) if self.is_subagent(id) && self.is_crowded() => continue,
                 Work::CallTool(call) => match self.place(id, call, session) {
                     Ok(place) => place,
                     Err(missing) => match self.provision(missing) {
@@ -183,6 +184,12 @@ impl State {
             return Some(TurnEnd::TimeExhausted);
         }
         (!self.affords(reserved)).then_some(TurnEnd::BudgetExhausted)
+    }
+
+    /// Whether as many subagents run as may.
+    fn is_crowded(&self) -> bool {
+        let below = self.in_flight().into_iter().filter(|id| self.is_subagent(*id));
+        below.count() >= limits::CHILDREN_AT_ONCE_MAX
     }
 
     /// In call order; shared calls beside each other, an exclusive one alone.

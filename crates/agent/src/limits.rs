@@ -29,11 +29,15 @@ pub const CALL_MS_MAX: u64 = 60_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
 /// Subagents that a budget is for at once, where nobody says what each may spend.
-pub const CHILDREN_AT_ONCE: u64 = 4;
+pub const CHILD_SHARES: u64 = 4;
 /// Tokens of a subagent where nobody limits them.
 pub const CHILD_TOKENS: u64 = 250_000;
 /// Steps of a subagent where nobody limits them.
 pub const CHILD_STEPS: u64 = 100;
+/// How many times as much a model may ask for where nobody limits it.
+pub const CHILD_ASKS_TIMES: u64 = 40;
+/// Subagents of a session that run beside each other; others wait for their turn.
+pub const CHILDREN_AT_ONCE_MAX: usize = 16;
 /// What a subagent's effects may take, and its commands of processors, where nobody limits it.
 pub const CHILD_MS: u64 = 2 * 3_600_000;
 /// Characters of the name of a source in a label.

@@ -304,7 +304,7 @@ impl State {
 
     /// What a subagent may spend: what was asked for, or else a part of what is left; never
     /// more than is left, nor than such an agent may. Of what nobody limits it has its
-    /// fill, and no more: accounts above count on the number.
+    /// fill, or some times that: accounts above count on the number.
     fn endowment(&self, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
         let left = self.budget().left(self.spent().plus(self.reserved()));
         let of = |measure: Measure, fill: u64| {
@@ -313,9 +313,10 @@ impl State {
                 Measure::Steps => left.saturating_sub(1),
                 Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left,
             });
-            let part = left.map_or(fill, |left| fill.min(left / limits::CHILDREN_AT_ONCE));
+            let part = left.map_or(fill, |left| fill.min(left / limits::CHILD_SHARES));
             let wanted = assignment.asked(measure).unwrap_or(part);
-            wanted.min(left.unwrap_or(u64::MAX)).min(agent.limit.of(measure).unwrap_or(u64::MAX))
+            let most = left.unwrap_or(fill.saturating_mul(limits::CHILD_ASKS_TIMES));
+            wanted.min(most).min(agent.limit.of(measure).unwrap_or(most))
         };
         let tokens = of(Measure::Tokens, limits::CHILD_TOKENS);
         let price = spec.price_of_input(tokens);

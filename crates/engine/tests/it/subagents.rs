@@ -123,14 +123,14 @@ async fn it_works_on_a_copy_and_its_answer_returns() {
 #[tokio::test(start_paused = true)]
 async fn many_run_beside_each_other() {
     let world = world(&[("think", vec![done().after(60_000)])]).await;
-    let many: Vec<_> = (10..30).map(|it| task(&format!("think {it}"))).collect();
+    let many: Vec<_> = (10..26).map(|it| task(&format!("think {it}"))).collect();
     let steps =
         [calls("task", &[1, 2, 3].map(|it| task(&format!("think {it}")))), calls("task", &many)];
     let (engine, one) = world.played(&steps).await;
     let took = world.now_ms();
     assert!((120_000..125_000).contains(&took), "{took}");
     let gave = results(&engine.state(&one).await.unwrap());
-    assert_eq!(gave, vec!["reply 0"; 23]);
+    assert_eq!(gave, vec!["reply 0"; 19]);
 }
 
 #[tokio::test(start_paused = true)]
