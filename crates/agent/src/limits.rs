@@ -34,6 +34,9 @@ pub const CHILD_SHARES: u64 = 4;
 pub const CHILD_TOKENS: u64 = 250_000;
 /// Steps of a subagent where nobody limits them.
 pub const CHILD_STEPS: u64 = 100;
+/// Questions to the model that a subagent's part covers at the least, by what the first
+/// one may cost, if there is that much left.
+pub const CHILD_CALLS: u64 = 2;
 /// How many times as much a model may ask for where nobody limits it.
 pub const CHILD_ASKS_TIMES: u64 = 40;
 /// Subagents of a session that run beside each other; others wait for their turn.
