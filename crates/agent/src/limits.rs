@@ -3,7 +3,7 @@
 /// Arguments of one tool call, as the model wrote them.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 /// Tool calls in one model reply; later ones are refused.
-pub const CALLS_PER_REPLY_MAX: usize = 64;
+pub const CALLS_PER_REPLY_MAX: usize = 128;
 /// The same call with the same arguments in a row; the next one is refused.
 pub const SAME_CALL_MAX: u32 = 4;
 /// One message of a person, a file or standard input.
