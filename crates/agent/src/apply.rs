@@ -42,11 +42,9 @@ impl State {
             }
             Event::Started { effect, attempt, reserved, place } => {
                 self.touched(*effect, place.as_ref(), record.seq);
-                let place = place.clone();
-                self.started(
-                    *effect,
-                    Phase::Started { attempt: *attempt, reserved: *reserved, place },
-                );
+                let (place, since_ms) = (place.clone(), record.at_ms);
+                let (attempt, reserved) = (*attempt, *reserved);
+                self.started(*effect, Phase::Started { attempt, reserved, place, since_ms });
             }
             Event::Withheld { effect, shortfall } => {
                 self.withheld(*effect, shortfall, record.at_ms);
@@ -54,6 +52,7 @@ impl State {
             Event::Settled { effect, outcome, spent } => {
                 if let Some(open) = self.effects.remove(effect) {
                     self.spent = self.spent.plus(*spent);
+                    self.awaited(&open, spent.wall_ms, record.at_ms);
                     self.settled(*effect, &open, outcome, record);
                 }
             }
@@ -157,7 +156,8 @@ impl State {
 
     pub(crate) fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
-            self.turn = Some(Turn { since_ms: at_ms, steps: 0, followed: false });
+            let (since_ms, awaited_ms) = (at_ms, at_ms);
+            self.turn = Some(Turn { since_ms, steps: 0, awaited_ms, followed: false });
             self.ended = None;
             self.repeated = None;
         }
@@ -222,6 +222,20 @@ impl State {
             // whatever was said before the model is really asked is heard.
             let queued = std::mem::take(&mut self.queued);
             self.join(queued);
+        }
+    }
+
+    /// What a subagent did not use of the time in which it was waited for, it waited for a
+    /// person, or for its model's provider: that is not the turn's time.
+    fn awaited(&mut self, open: &Effect, used_ms: u64, now_ms: u64) {
+        let Work::CallTool(call) = &open.work else { return };
+        let below = self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::Subagent);
+        let (Phase::Started { since_ms, .. }, true) = (&open.phase, below) else { return };
+        if let Some(turn) = &mut self.turn {
+            let from = turn.awaited_ms.max(*since_ms);
+            let unused = now_ms.saturating_sub(from).saturating_sub(used_ms);
+            turn.since_ms = turn.since_ms.saturating_add(unused).min(now_ms);
+            turn.awaited_ms = now_ms;
         }
     }
 

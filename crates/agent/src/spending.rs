@@ -85,6 +85,7 @@ impl State {
     /// Takes in that an effect was not started. A soft limit asks a person, anything else
     /// ends the turn when what runs has come to its end.
     pub(crate) fn withheld(&mut self, id: Seq, shortfall: &Shortfall, at_ms: u64) {
+        let below = self.is_subagent(id);
         let Some(effect) = self.effects.get_mut(&id) else { return };
         match effect.phase {
             Phase::Permitted => {}
@@ -102,6 +103,11 @@ impl State {
                 let since_ms = at_ms;
                 effect.asked = Some(Asked { rules, approvers, rule_set, since_ms, budget });
                 effect.phase = Phase::Asked;
+            }
+            // The model chose how much, and can choose otherwise.
+            (Cause::Limit(_), _) if below => {
+                let hint = "Ask for less, with `max_tokens` or `max_dollars`.";
+                effect.phase = Phase::Refused { reason: format!("{shortfall}. {hint}") };
             }
             _ => self.stick(TurnEnd::OutOfBudget(shortfall.clone())),
         }

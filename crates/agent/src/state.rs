@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 4;
+pub const FOLD: u32 = 5;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -57,6 +57,8 @@ pub struct State {
 pub struct Turn {
     pub(crate) since_ms: u64,
     pub(crate) steps: u64,
+    /// Until when a subagent was waited for last.
+    pub(crate) awaited_ms: u64,
     /// Something was said when the turn could not go on any more: another follows.
     pub(crate) followed: bool,
 }
@@ -125,6 +127,8 @@ pub enum Phase {
         reserved: Amounts,
         /// Where it runs.
         place: Option<Place>,
+        /// Since when.
+        since_ms: u64,
     },
 }
 
@@ -308,6 +312,13 @@ impl State {
             Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => sum,
         };
         self.effects.values().fold(Amounts::default(), sum)
+    }
+
+    /// The same without what is reserved for this very work.
+    #[must_use]
+    pub fn reserved_beside(&self, work: &Work) -> Amounts {
+        let own = self.effects.iter().find(|(_, effect)| effect.work == *work);
+        self.reserved().minus(own.map_or_else(Amounts::default, |(id, _)| self.reserved_for(*id)))
     }
 
     /// Whether an amount still fits beside what is spent and reserved.

@@ -23,6 +23,10 @@ pub struct Role {
     /// The agent's name; nothing for the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The names of the agents above, the nearest first: those that started it, or what it
+    /// is a fork of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<String>,
     /// The tool call that started it, if it is a subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -46,8 +50,6 @@ pub struct Parent {
     pub session: SessionId,
     /// The effect in it.
     pub effect: Seq,
-    /// The names of the agents above, the nearest first.
-    pub above: Vec<String>,
 }
 
 impl Role {
@@ -65,8 +67,7 @@ impl Role {
     /// The agents above it, as rules name them, the nearest first.
     #[must_use]
     pub fn above(&self) -> Vec<String> {
-        let parent = self.parent.iter().flat_map(|parent| &parent.above);
-        parent.map(|name| rule_name(name)).collect()
+        self.above.iter().map(|name| rule_name(name)).collect()
     }
 
     fn name(&self) -> &str {
@@ -266,12 +267,8 @@ impl State {
             return Err("what it may spend does not cover its first question to the model".into());
         }
         let name = ours.role.name().to_owned();
-        let above = ours.role.parent.iter().flat_map(|parent| parent.above.iter().cloned());
-        let parent = Parent {
-            session: session.clone(),
-            effect: id,
-            above: std::iter::once(name.clone()).chain(above).collect(),
-        };
+        let above = std::iter::once(&name).chain(&ours.role.above).cloned().collect();
+        let parent = Parent { session: session.clone(), effect: id };
         let deep = ours.role.deep.saturating_sub(1);
         let has = |tool: &ToolSpec| {
             let listed = agent.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
@@ -288,6 +285,7 @@ impl State {
             },
             role: Role {
                 agent: Some(agent.name.clone()),
+                above,
                 parent: Some(parent),
                 agents: if deep > 0 { ours.role.agents.clone() } else { Vec::new() },
                 deep,
@@ -338,14 +336,17 @@ impl State {
         let left = self.budget().left(self.spent().plus(self.reserved()));
         let first = first_call(assignment, agent, spec);
         let of = |measure: Measure, fill: u64| {
-            // Starting it is a step too.
-            let left = left.of(measure).map(|left| match measure {
-                Measure::Steps => left.saturating_sub(1),
-                Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left,
-            });
+            let left = match measure {
+                // Starting it is a step too, and it has no more than its parent's turn.
+                Measure::Steps => {
+                    let left = left.of(measure).map(|left| left.saturating_sub(1));
+                    Some(left.unwrap_or(u64::MAX).min(self.steps_of_turn()))
+                }
+                Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left.of(measure),
+            };
             let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
             let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
-            let part = left.map_or(fill, |left| fill.min(share(left)));
+            let part = left.map_or(fill.max(floor), |left| fill.max(floor).min(share(left)));
             let wanted = assignment.asked(measure).unwrap_or(part);
             let most = left.unwrap_or(fill.saturating_mul(limits::CHILD_ASKS_TIMES));
             wanted.min(most).min(agent.limit.of(measure).unwrap_or(most))
@@ -359,6 +360,12 @@ impl State {
             wall_ms: of(Measure::Wall, limits::CHILD_MS),
             cpu_ms: of(Measure::Cpu, limits::CHILD_MS),
         }
+    }
+
+    /// Steps that the running turn has left after starting one more effect.
+    fn steps_of_turn(&self) -> u64 {
+        let most = self.limits.map_or(u64::MAX, |limits| limits.steps_max);
+        most.saturating_sub(self.turn.as_ref().map_or(0, |turn| turn.steps.saturating_add(1)))
     }
 
     /// The budget of a subagent, by what was reserved for it. Where neither money is limited

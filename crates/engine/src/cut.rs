@@ -285,7 +285,7 @@ fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
 
 /// Makes what is kept of one sandbox's disk another one's own: it is made from it, kept
 /// under its own name, and ends again, until a call needs it.
-pub(crate) async fn adopt(
+async fn adopt(
     theirs: &Berth,
     ours: &Berth,
     sandbox: &mut CutSandbox,

@@ -32,7 +32,7 @@ pub(crate) fn with_facts<T>(
         at_ms,
         agent: &agent,
         above: &above,
-        left: left(state),
+        left: left(state, work),
         labels: state.labels(),
         ..Facts::new(principal, Action::AskModel, model)
     };
@@ -86,9 +86,9 @@ fn known(state: &State, tool: &OutsideTool) -> OutsideFacts {
     OutsideFacts { read_only: tool.read_only, changed: tool.changed.is_some(), elsewhere }
 }
 
-fn left(state: &State) -> Left {
-    // What runs may still cost what is reserved for it.
-    let left = state.budget().left(state.spent().plus(state.reserved()));
+fn left(state: &State, work: &Work) -> Left {
+    // What else runs may still cost what is reserved for it.
+    let left = state.budget().left(state.spent().plus(state.reserved_beside(work)));
     Left {
         tokens: left.of(Measure::Tokens),
         steps: left.of(Measure::Steps),

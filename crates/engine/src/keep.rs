@@ -14,12 +14,17 @@ pub(crate) async fn take(
     session: &SessionId,
     seq: Seq,
 ) -> Result<Kept, Error> {
+    let name = name(berth, session, seq)?;
+    let taken = snapshots.take(&berth.id, &name).await?;
+    Ok(Kept { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
+}
+
+/// The name of what is kept of a disk as it is after `seq`.
+pub(crate) fn name(berth: &Berth, session: &SessionId, seq: Seq) -> Result<SnapshotId, Error> {
     let id = &berth.id;
     // Each session that shares it counts for itself.
     let name = if berth.shared { format!("{id}.{session}.{seq}") } else { format!("{id}.{seq}") };
-    let name = SnapshotId::new(name).map_err(|error| Error::Invalid(error.to_string()))?;
-    let taken = snapshots.take(id, &name).await?;
-    Ok(Kept { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
+    SnapshotId::new(name).map_err(|error| Error::Invalid(error.to_string()))
 }
 
 /// Removes snapshots by name.

@@ -10,6 +10,8 @@ pub const FOREIGN_POLL_MS: u64 = 250;
 pub const SNAPSHOT_EVENTS: u64 = 256;
 /// From a cancel until a running command is given up.
 pub const STOP_MS_MAX: u64 = 2_000;
+/// The same for a subagent, for each that may be below another.
+pub const STOP_BELOW_MS_MAX: u64 = 10_000;
 /// From the question to the model until an idle sandbox is frozen.
 pub const FREEZE_AFTER_MS_DEFAULT: u64 = 2_000;
 /// Snapshots of one sandbox that are kept at once.

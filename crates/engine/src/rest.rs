@@ -40,7 +40,7 @@ impl Engine {
         }
         let below = matches!(self.stands(session, &state).await?, Some(Park::Answers(_)));
         if below && state.status() != State::WAITS {
-            self.tell_that_it_waits(session, state.seq()).await?;
+            self.tell_how_it_stands(session, state.seq(), State::WAITS).await?;
         }
         for trouble in &troubles {
             self.feed().tell(session, || Notice::Trouble(trouble.clone()));
@@ -68,7 +68,7 @@ impl Engine {
     }
 
     /// What a session waits for, also if only its subagents wait, and it for them.
-    fn stands<'a>(
+    pub(crate) fn stands<'a>(
         &'a self,
         session: &'a SessionId,
         state: &'a State,

@@ -34,6 +34,10 @@ impl Engine {
     /// What stops a driver; see [`Error`].
     pub async fn drive(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
         let mut live = self.load(session).await?;
+        if live.state.subagents(session).next().is_some() {
+            // It may have stood as waiting, as they did.
+            self.tell_how_it_stands(session, live.state.seq(), live.state.status()).await?;
+        }
         loop {
             if let Step::Parked(park) = self.one_step(&mut live, poke).await? {
                 return Ok(park);
@@ -63,7 +67,8 @@ impl Engine {
                     if self.flush(live).await? == Flushed::Durable {
                         self.perform_all(live, &ids, at_ms).await?;
                         if self.wait(live, poke).await? == Waited::OnPeople {
-                            self.tell_that_it_waits(&live.session, live.state.seq()).await?;
+                            let seq = live.state.seq();
+                            self.tell_how_it_stands(&live.session, seq, State::WAITS).await?;
                             return Ok(Step::Parked(Park::Answers(ids)));
                         }
                     }
@@ -221,12 +226,13 @@ impl Engine {
     }
 
     /// In listings the session stands as its subagents do: its own journal does not say.
-    pub(crate) async fn tell_that_it_waits(
+    pub(crate) async fn tell_how_it_stands(
         &self,
         session: &SessionId,
         seq: Seq,
+        status: &str,
     ) -> Result<(), Error> {
-        let status = Some(State::WAITS.to_owned());
+        let status = Some(status.to_owned());
         let summary = Summary { status, cover: Cover::Now, ..Summary::default() };
         let at_ms = self.parts.clock.now_ms();
         let told = self.parts.journal.append(session, seq, at_ms, Vec::new(), summary).await;

@@ -33,3 +33,21 @@ impl Tasks {
         while set.try_join_next().is_some() {}
     }
 }
+
+/// Does something in a task of its own, which ends when nobody waits for this any more.
+/// Nothing if it panicked.
+pub(crate) async fn attended<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let mut task = JoinSet::new();
+    task.spawn(future);
+    task.join_next().await?.ok()
+}
+
+/// Begins something that goes on to its end, whether anybody waits for it or not.
+pub(crate) fn begun<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> impl Future<Output = Option<T>> + Send {
+    let task = tokio::spawn(future);
+    async move { task.await.ok() }
+}

@@ -37,6 +37,8 @@ pub(crate) const DIFF_MS_MAX: u64 = 2_000;
 pub(crate) const OUTPUT_LINES_MAX: usize = 12;
 /// From a cancel until the sandbox is deleted under a driver that does not stop.
 pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
+/// From an answer until the process that holds its session goes on with it, or lets go.
+pub(crate) const HANDOVER_MS_MAX: u64 = 30_000;
 /// How often a listener looks for new events of another process.
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
 /// Sessions that the beginning of a name is looked for in.

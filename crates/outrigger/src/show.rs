@@ -83,17 +83,22 @@ impl Screen {
         self.status.wait_for(self.timeline.waiting());
     }
 
+    /// Takes note of what a subagent did before.
+    pub(crate) fn learn_below(&mut self, session: &SessionId, record: &Record) -> Vec<Line> {
+        let below = self.below.entry(session.clone()).or_default();
+        if let Event::Opened(spec) = &record.event {
+            below.agent = spec.role.agent.clone().unwrap_or_default();
+        }
+        below.timeline.lines(record)
+    }
+
     /// An event of a subagent became durable: what it does is shown, and what went wrong.
     pub(crate) fn event_below(&mut self, session: &SessionId, record: &Record) {
         if self.output.json.is_some() || self.output.quiet {
             return;
         }
-        let below = self.below.entry(session.clone()).or_default();
-        if let Event::Opened(spec) = &record.event {
-            below.agent = spec.role.agent.clone().unwrap_or_default();
-        }
-        let lines = below.timeline.lines(record);
-        let agent = inert(&below.agent);
+        let lines = self.learn_below(session, record);
+        let agent = self.below.get(session).map_or_else(String::new, |below| inert(&below.agent));
         let told = |line: &Line| matches!(line.tone, Tone::Step | Tone::Warning | Tone::Error);
         for line in lines.into_iter().filter(told) {
             let text = format!("  ⎿ {agent}: {}", line.text.trim_start());

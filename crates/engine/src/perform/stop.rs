@@ -12,6 +12,7 @@ use super::outside::named;
 use crate::live::{Completed, Live};
 use crate::reach::{Missing, reach};
 use crate::sandboxes::Berth;
+use crate::tasks::begun;
 use crate::{Engine, limits};
 
 impl Engine {
@@ -32,9 +33,12 @@ impl Engine {
             }
         });
         let killing: Vec<_> = killing.collect();
+        let deep = live.state.spec().map_or(1, |spec| spec.role.deep.max(1));
+        let patience_below = Duration::from_millis(limits::STOP_BELOW_MS_MAX) * deep;
         let ending = ids.iter().filter(|id| live.state.is_subagent(**id)).map(|id| {
-            let ending = self.stop_subagent(&live.session, &live.state, *id);
-            async move { (*id, tokio::time::timeout(2 * patience, ending).await) }
+            // It goes on to its end also if nobody waits so long.
+            let ending = begun(self.stop_subagent(&live.session, &live.state, *id));
+            async move { (*id, tokio::time::timeout(patience_below, ending).await) }
         });
         let ending: Vec<_> = ending.collect();
         let (killed, ended) = futures_util::future::join(
@@ -51,9 +55,9 @@ impl Engine {
         let mut spent_below = BTreeMap::new();
         for (id, ended) in ended {
             match ended {
-                Ok(Ok(spent)) => drop(spent_below.insert(id, spent)),
-                Ok(Err(error)) => drop(missed.insert(id, error.to_string())),
-                Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
+                Ok(Some(Ok(spent))) => drop(spent_below.insert(id, spent)),
+                Ok(Some(Err(error))) => drop(missed.insert(id, error.to_string())),
+                Ok(None) | Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
             }
         }
         for id in ids {

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::cut::adopt;
-use crate::keep::{remove, take};
+use crate::keep::{name, take};
 use crate::live::{Completed, Live};
 use crate::lulls::Lulls;
 use crate::sandboxes::Berth;
+use crate::tasks::attended;
 use crate::{Engine, Error, limits};
 
 impl Engine {
@@ -34,10 +34,14 @@ impl Engine {
     ) -> Option<impl Future<Output = Result<Completed, Error>> + Send + use<>> {
         live.state.call(call)?;
         let subagent = self.subagent(&live.session, &live.state, effect, call);
-        let lulls = live.lulls.clone();
+        let (lulls, session) = (live.lulls.clone(), live.session.clone());
         Some(async move {
             match subagent {
-                Ok(subagent) => subagent.run(&lulls).await,
+                // It goes on while its parent's driver waits for something else: both use
+                // the same journal, and one that is not polled may be who holds it.
+                Ok(subagent) => attended(async move { subagent.run(&lulls).await })
+                    .await
+                    .unwrap_or(Err(Error::Driver(session))),
                 Err(detail) => Ok(not_begun(effect, &detail)),
             }
         })
@@ -51,21 +55,28 @@ impl Engine {
         call: &ToolCall,
     ) -> Result<Subagent, String> {
         let child = state.child(session, effect, call)?;
-        let mut disks = Vec::new();
-        if child.files == Files::Copy {
-            for name in child.spec.sandbox_names() {
-                let Some(ready) = state.last_ready(name).cloned() else { continue };
-                let kept = state.kept(name).last().cloned();
-                let lives = state.sandbox(name).is_some();
-                let theirs = self.berth(session, state, name).map_err(|error| error.to_string())?;
-                if !theirs.shared {
-                    let sandbox = CutSandbox { ready, kept };
-                    disks.push(Disk { name: name.to_owned(), sandbox, lives, theirs });
-                }
-            }
-        }
+        let disks = match child.files {
+            Files::Copy => self.disks(session, state, &child).map_err(|error| error.to_string()),
+            Files::Start => Ok(Vec::new()),
+        };
         let (engine, parent) = (self.clone(), session.clone());
         Ok(Subagent { engine, parent, effect, child, disks })
+    }
+
+    /// The disks of a session that a subagent's tools act on.
+    fn disks(&self, session: &SessionId, state: &State, child: &Child) -> Result<Vec<Disk>, Error> {
+        let mut disks = Vec::new();
+        let tools = child.spec.tools.iter().filter_map(|tool| tool.sandbox.as_deref());
+        for name in tools.collect::<BTreeSet<_>>() {
+            let Some(ready) = state.last_ready(name).cloned() else { continue };
+            let theirs = self.berth(session, state, name)?;
+            if !theirs.shared {
+                let sandbox = CutSandbox { ready, kept: state.kept(name).last().cloned() };
+                let lives = state.sandbox(name).is_some();
+                disks.push(Disk { name: name.to_owned(), sandbox, lives, theirs });
+            }
+        }
+        Ok(disks)
     }
 
     /// Ends a subagent, whether it was opened or not, and gives what it spent. A driver
@@ -121,7 +132,8 @@ struct Subagent {
     parent: SessionId,
     effect: Seq,
     child: Child,
-    disks: Vec<Disk>,
+    /// What it is to have copies of; or why that can't be told.
+    disks: Result<Vec<Disk>, String>,
 }
 
 const STEP: Amounts = Amounts { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0 };
@@ -159,8 +171,8 @@ impl Subagent {
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
-        if let Err(error) = self.copy_disks().await {
-            return Ok(Some(format!("its files could not be copied: {error}")));
+        if let Err(detail) = self.copy_disks().await {
+            return Ok(Some(format!("its files could not be copied: {detail}")));
         }
         self.open(Event::Said(Arc::new(self.child.task.clone()))).await?;
         let state = self.engine.state(&self.child.session).await?;
@@ -170,7 +182,7 @@ impl Subagent {
     /// In one append, so that there is none by halves. Another driver may be faster.
     async fn open(&self, last: Event) -> Result<(), Error> {
         let Child { session, spec, cut, .. } = &self.child;
-        let by = self.child.spec.parent().and_then(|parent| parent.above.first().cloned());
+        let by = self.child.spec.role.above.first().cloned();
         let events = vec![
             Event::Opened(Arc::new(spec.clone())),
             Event::Forked { by: by.unwrap_or_default(), cut: Arc::new(cut.clone()) },
@@ -194,44 +206,41 @@ impl Subagent {
         (!same).then(|| format!("there is another session `{}`", self.child.session))
     }
 
-    /// Makes copies of the disks above its own. Repeating it after a crash is harmless.
-    async fn copy_disks(&mut self) -> Result<(), SandboxError> {
-        let place = Seq(2);
-        let state = State::default().apply(&Record {
-            seq: Seq(1),
-            at_ms: 0,
-            event: Event::Opened(Arc::new(self.child.spec.clone())),
-        });
-        for disk in &mut self.disks {
-            let Disk { name, sandbox, lives, theirs } = disk;
-            let snapshots = theirs.backend.snapshots()?;
-            let mut taken = None;
+    /// Keeps the disks above as they are now, for its sandboxes to begin from. Repeating it
+    /// after a crash is harmless.
+    async fn copy_disks(&mut self) -> Result<(), String> {
+        for Disk { name, sandbox, lives, theirs } in self.disks.as_ref().map_err(Clone::clone)? {
+            let mut sandbox = sandbox.clone();
             if *lives {
-                let kept = copied(theirs, &self.parent, self.effect).await?;
-                taken = Some(kept.snapshot.clone());
-                sandbox.kept = Some(kept);
+                let kept = copied(theirs, &self.parent, self.effect).await;
+                sandbox.kept = Some(kept.map_err(|error| error.to_string())?);
             }
-            let ours = self.engine.berth(&self.child.session, &state, name);
-            let ours = ours.map_err(|error| SandboxError::Backend(error.to_string()))?;
-            adopt(theirs, &ours, sandbox, place).await?;
-            drop(remove(snapshots, taken.into_iter().collect()).await);
-            self.child.cut.sandboxes.insert(name.clone(), sandbox.clone());
+            self.child.cut.sandboxes.insert(name.clone(), sandbox);
         }
         Ok(())
     }
 
-    /// Until something is appended: a person's answer, for example.
+    /// Until it does not wait for a person any more, it or what is below it.
     async fn wait(&self) -> Result<(), Error> {
-        let session = &self.child.session;
-        let head = || async {
-            let head = self.engine.parts.journal.head(session).await;
-            head.map_err(|error| Engine::journal_error(session, error))
-        };
-        let before = head().await?;
-        while head().await? == before {
+        let (engine, session) = (&self.engine, &self.child.session);
+        loop {
+            let state = engine.state(session).await?;
+            if !matches!(engine.stands(session, &state).await?, Some(Park::Answers(_))) {
+                return Ok(());
+            }
             tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)).await;
         }
-        Ok(())
+    }
+
+    /// Removes what was kept for it. What can't be removed now is collected.
+    async fn drop_copies(&self) {
+        for Disk { theirs, .. } in self.disks.iter().flatten() {
+            if let (Ok(snapshots), Ok(name)) =
+                (theirs.backend.snapshots(), name(theirs, &self.parent, self.effect))
+            {
+                drop(snapshots.remove(&name).await);
+            }
+        }
     }
 
     /// Ends it for good and destroys its sandboxes. Gives how it stands; nothing if
@@ -242,8 +251,7 @@ impl Subagent {
         if state.in_turn() && !state.is_cancelled() {
             return Ok(None);
         }
-        let by = self.child.spec.parent().and_then(|parent| parent.above.first().cloned());
-        let by = by.unwrap_or_default();
+        let by = self.child.spec.role.above.first().cloned().unwrap_or_default();
         let closing = self.engine.command(session, |state| {
             crate::commands::open(session, state)?;
             if state.in_turn() {
@@ -257,25 +265,29 @@ impl Subagent {
             Err(error) => return Err(error),
         }
         self.engine.rest(session).await?;
+        self.drop_copies().await;
         self.engine.state(session).await.map(Some)
     }
 
-    async fn stop(mut self) -> Result<Amounts, Error> {
+    async fn stop(self) -> Result<Amounts, Error> {
         let (by, reason) = ("engine".to_owned(), "the session above was stopped".to_owned());
-        let cancelled = Event::Cancelled { by: by.clone(), reason: reason.clone() };
         let session = self.child.session.clone();
-        match self.engine.state(&session).await {
-            Err(Error::NotFound(_)) => self.open(cancelled).await?,
-            found => drop(found?),
+        let found = match self.engine.state(&session).await {
+            Err(Error::NotFound(_)) => {
+                let cancelled = Event::Cancelled { by: by.clone(), reason: reason.clone() };
+                self.open(cancelled).await?;
+                self.engine.state(&session).await?
+            }
+            found => found?,
+        };
+        if self.is_other(&found).is_some() {
+            return Ok(STEP);
         }
-        self.disks.clear();
         self.engine.cancel(&session, &by, &reason).await?;
         self.engine.drive_below(&session).await?;
         self.engine.rest(&session).await?;
-        let state = self.engine.state(&session).await?;
-        // Another session's spending is not this one's.
-        let ours = self.is_other(&state).is_none();
-        Ok(if ours { state.spent().plus(STEP) } else { STEP })
+        self.drop_copies().await;
+        Ok(self.engine.state(&session).await?.spent().plus(STEP))
     }
 }
 

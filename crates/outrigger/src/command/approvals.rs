@@ -1,10 +1,11 @@
 //! `outrigger inbox`, `approve` and `deny`: what waits for a person, exactly as it would
 //! be done, and the person's answer.
 
-use outrigger_agent::{Answer, Seen, ToolKind};
+use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
 use outrigger_engine::Answering;
 use serde_json::json;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use super::run::Back;
 use super::sessions;
@@ -199,7 +200,7 @@ async fn answered(
     let (id, session) = (waiting.id(), session::root(&*store.journal, &waiting.session).await?);
     let screen = Screen::new(output);
     screen.note(Tone::Good, format!("● {said}: {id}"));
-    let driven = session::lock(&paths.lock(session.as_str()))?.is_none();
+    let driven = !later && goes_on(paths, store, &session, &waiting.session).await?;
     if later || driven {
         if output.json.is_some() {
             show::line(&json!({ "type": "answered", "id": id, "answer": said }))?;
@@ -212,4 +213,26 @@ async fn answered(
     }
     let more = sessions::More::Limits(cli::Limits::default());
     sessions::go_on(paths, session.as_str(), Back::Patch, more, output).await
+}
+
+/// Whether another process goes on with the session. One that holds it may be about to end,
+/// because it saw no answer: then it is ours to go on.
+async fn goes_on(
+    paths: &Paths,
+    store: &Store,
+    session: &SessionId,
+    answered: &SessionId,
+) -> Outcome<bool> {
+    let journal = &store.journal;
+    let head = journal.head(answered).await?;
+    for _ in 0..limits::HANDOVER_MS_MAX / limits::FOLLOW_POLL_MS {
+        if session::lock(&paths.lock(session.as_str()))?.is_some() {
+            return Ok(false);
+        }
+        if journal.head(answered).await? != head {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
+    }
+    Ok(true)
 }

@@ -55,6 +55,7 @@ pub(crate) async fn drive(
         load_all(journal, session, Seq::default(), learn).await?;
     }
     catch_up(journal, session, &mut shown, screen).await?;
+    learn_below(journal, session, screen).await?;
     host.poke(session)?;
     let mut interrupted = 0;
     let mut ticks = screen.ticks();
@@ -94,6 +95,27 @@ pub(crate) async fn drive(
     let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
     catch_up(journal, session, &mut shown, screen).await?;
     Ok(park)
+}
+
+/// Takes note of what subagents did that go on now.
+async fn learn_below(journal: &dyn Journal, session: &SessionId, screen: &mut Screen) -> Outcome {
+    let mut next = vec![session.clone()];
+    while let Some(above) = next.pop() {
+        for below in session::fold(journal, &above).await?.subagents(&above) {
+            let learnt = load_all(journal, &below, Seq::default(), |record| {
+                screen.learn_below(&below, &record);
+            });
+            match learnt.await {
+                // It is not opened yet.
+                Err(outrigger_store::Error::NotFound { .. }) => {}
+                learnt => {
+                    learnt?;
+                    next.push(below);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Shows what the journal has beyond what was shown.

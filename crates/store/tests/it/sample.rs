@@ -112,8 +112,8 @@ fn role() -> Role {
         parent: Some(Parent {
             session: SessionId::new("above").expect("a plain name"),
             effect: Seq(9),
-            above: vec!["default".to_owned()],
         }),
+        above: vec!["default".to_owned()],
         agents: vec![Delegate {
             name: "reader".to_owned(),
             description: "Reads.".to_owned(),
