@@ -31,6 +31,7 @@ const BELOW_US_MAX: u64 = 400_000;
 /// From a start to its kill, at most, where no event is waited for: the session may not
 /// even be opened.
 const EARLY_US_MAX: u64 = 60_000;
+
 /// Splitmix64, by Sebastiano Vigna (public domain).
 struct Random(u64);
 
@@ -71,10 +72,21 @@ impl Told {
 
     /// Waits for so many lines, or the last.
     fn wait_for(&mut self, lines: usize) {
-        while self.lines.len() < lines {
-            let Ok(line) = self.more.recv() else { return };
-            self.lines.push(line);
-        }
+        while self.lines.len() < lines && self.hears() {}
+    }
+
+    /// The same, but no longer than until a subagent is asked for. Says whether one is.
+    fn wait_for_below(&mut self, lines: usize) -> bool {
+        let asked = |told: &Self| told.lines.last().is_some_and(|line| deeds::asks_below(line));
+        while self.lines.len() < lines && !asked(self) && self.hears() {}
+        asked(self)
+    }
+
+    /// Waits for a line. There may be none any more.
+    fn hears(&mut self) -> bool {
+        let line = self.more.recv().ok();
+        self.lines.extend(line.clone());
+        line.is_some()
     }
 
     /// The last thing it tells: what it came to.
@@ -142,19 +154,7 @@ impl Killing<'_> {
                 return told.end();
             }
             let events: Vec<_> = events.iter().map(|record| record["event"].clone()).collect();
-            let (events, most) = match random.next() % 4 {
-                0 => (0, EARLY_US_MAX),
-                _ if under_way(&events) == Struck::Subagent => {
-                    until("the subagents are opened", || {
-                        let session = session.as_deref().unwrap();
-                        let opened = deeds::have_begun(self.world, session);
-                        (opened || told.running.has_ended()).then_some(())
-                    });
-                    (0, BELOW_US_MAX)
-                }
-                _ => (random.next() % EVENTS_MAX, DELAY_US_MAX),
-            };
-            told.wait_for(usize::try_from(events).unwrap());
+            let most = self.wait(title, &mut told, &events, random);
             let delay = Duration::from_micros(random.next() % most);
             std::thread::sleep(delay); // poll: not a wait for anything, the random moment itself
             if told.running.has_ended() {
@@ -164,6 +164,29 @@ impl Killing<'_> {
             self.kills.fetch_add(1, Ordering::Relaxed);
             self.note(title);
         }
+    }
+
+    /// Waits for what precedes a kill. Gives the time in µs after which it comes, at most.
+    fn wait(&self, title: &str, told: &mut Told, events: &[Value], random: &mut Random) -> u64 {
+        let most = usize::try_from(random.next() % EVENTS_MAX).unwrap();
+        let below = match random.next() % 4 {
+            0 => return EARLY_US_MAX,
+            _ if under_way(events) == Struck::Subagent => true,
+            1 => {
+                told.wait_for(most);
+                false
+            }
+            _ => told.wait_for_below(most),
+        };
+        if !below {
+            return DELAY_US_MAX;
+        }
+        let session = self.named(title).unwrap();
+        until("the subagents are opened", || {
+            let opened = deeds::have_begun(self.world, &session);
+            (opened || told.running.has_ended()).then_some(())
+        });
+        BELOW_US_MAX
     }
 
     /// Notes what a kill hit.
@@ -236,7 +259,8 @@ fn killed_at(seed: u64, most: usize) {
     let sessions = world.sessions().len();
     assert_eq!(sandboxes, 2 * sessions, "two for each session, and none of subagents");
     let audit = world.ran(0, &["audit", "verify", "--json"]).json();
-    assert_eq!(audit["sessions"], 3 * sessions, "each has two subagents: {audit}");
+    let all = sessions * (1 + deeds::BEFORE.len());
+    assert_eq!(audit["sessions"], all, "with each session its subagents: {audit}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ use crate::support::{Turn, World, shell};
 
 /// How long the model thinks before each reply, so that some kills come meanwhile.
 const THINKS_MS: u32 = 30;
+/// The same of a subagent's: long enough that there are kills after it was seen to begin.
+const BELOW_THINKS_MS: u32 = 150;
 
 /// A server of tools. It leaves a line for each call that it begins: the tool, the
 /// argument and the key under which the call was asked for.
@@ -44,15 +46,19 @@ for line in sys.stdin:
 /// Permits everything, so that nobody has to be asked about tools outside.
 const RULES: &str = "@id(\"all\")\npermit (principal, action, resource);\n";
 
+/// For each subagent, in the order in which they are asked for: how many commands the
+/// session had run before, whose lines it finds.
+pub(super) const BEFORE: [u32; 3] = [3, 3, 7];
+
 /// What a subagent does. It answers only if its log holds what it began with and its own
 /// two lines, once.
 const BELOW: &str = r#"
 [[turn]]
 when = { turn = 1, message_contains = "below" }
 delay_ms = THINKS
-calls = [{ name = "execute", arguments = { command = "echo begin below >> log; sleep 0.03; echo end below >> log; cat log" } }]
+calls = [{ name = "execute", arguments = { command = "echo begin below >> log; sleep 0.15; echo end below >> log; cat log" } }]
 [[turn]]
-when = { turn = 2, message_contains = "below", result_matches = '\ABEFOREbegin below\nend below\n\[exit' }
+when = { turn = 2, message_contains = "below", result_matches = '\A(begin \d\nend \d\n)+begin below\nend below\n\[exit' }
 delay_ms = THINKS
 text = "Counted once."
 [[turn]]
@@ -105,6 +111,7 @@ pub(super) fn configure(world: &World) -> String {
         Turn(&[count(5), count(6)]),
         Turn(&[("grep", json!({ "pattern": "end", "path": "/workspace/log" }))]),
         Turn(&[outside("mcp__ours__note", "e"), count(7)]),
+        Turn(&[below("third")]),
         Turn(&[count(8), count(9)]),
     ]);
     let text = fs::read_to_string(&path).unwrap();
@@ -112,8 +119,7 @@ pub(super) fn configure(world: &World) -> String {
         // By number: those of subagents stand before them.
         format!("[[turn]]\nwhen = {{ turn = {} }}\ndelay_ms = {THINKS_MS}\n{turn}", at + 1)
     });
-    let before = counted(1..=3).replace('\n', "\\n");
-    let below = BELOW.replace("THINKS", &THINKS_MS.to_string()).replace("BEFORE", &before);
+    let below = BELOW.replace("THINKS", &BELOW_THINKS_MS.to_string());
     fs::write(&path, below + &turns.collect::<String>()).unwrap();
     path
 }
@@ -124,20 +130,20 @@ pub(super) fn check(world: &World, session: &str, title: &str) {
     let effects = effects(&events);
     check_outside(world, session, &effects, title);
     let below: Vec<_> = effects.iter().filter(|effect| effect.tool == "task").collect();
-    assert_eq!(below.len(), 2, "{title}");
+    assert_eq!(below.len(), BEFORE.len(), "{title}");
     for effect in &below {
         let output = &effect.outcome["done"]["output"];
         assert_eq!(output["text"], "[scripted] Counted once.", "{title}: {output}");
     }
-    let wanted: BTreeSet<_> =
-        below.iter().map(|effect| format!("{session}-{}", effect.seq)).collect();
-    assert_eq!(subagents(world, session), wanted, "{title}: one session for each call");
-    for child in &wanted {
+    let wanted: Vec<_> = below.iter().map(|effect| format!("{session}-{}", effect.seq)).collect();
+    let there = subagents(world, session);
+    assert_eq!(there, wanted.iter().cloned().collect(), "{title}: one session for each call");
+    for (child, before) in wanted.iter().zip(BEFORE) {
         let done = self::effects(&world.events(child));
         let commands: Vec<_> = done.iter().filter(|effect| effect.tool == "execute").collect();
         assert_eq!(commands.len(), 1, "{child}");
         let shown = commands[0].outcome["done"]["output"]["text"].as_str().unwrap();
-        let once = counted(1..=3) + "begin below\nend below\n";
+        let once = counted(1..=before) + "begin below\nend below\n";
         assert!(shown.starts_with(&format!("{once}[exit")), "{child}: {shown}");
     }
 }
@@ -191,9 +197,16 @@ fn subagents(world: &World, session: &str) -> BTreeSet<String> {
     rows.iter().map(name).collect()
 }
 
-/// Whether no subagent of a session is yet to be opened.
+/// Whether this line of what is told asks for a subagent.
+pub(super) fn asks_below(line: &str) -> bool {
+    line.contains(r#""tool":"task""#)
+}
+
+/// Whether all subagents that a session asked for are opened.
 pub(super) fn have_begun(world: &World, session: &str) -> bool {
-    below(world, session).iter().all(|struck| *struck != Struck::Opening)
+    let asked = effects(&world.events(session)).into_iter().filter(|effect| effect.tool == "task");
+    let started = asked.map(|effect| effect.attempts > 0).all(|started| started);
+    started && below(world, session).iter().all(|struck| *struck != Struck::Opening)
 }
 
 /// What is under way in the subagents of a session that are under way.
