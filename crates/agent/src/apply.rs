@@ -45,7 +45,13 @@ impl State {
                 let place = place.clone();
                 self.started(
                     *effect,
-                    Phase::Started { attempt: *attempt, reserved: *reserved, place },
+                    Phase::Started {
+                        attempt: *attempt,
+                        reserved: *reserved,
+                        place,
+                        since_ms: record.at_ms,
+                    },
+                    record.at_ms,
                 );
             }
             Event::Withheld { effect, shortfall } => {
@@ -202,11 +208,13 @@ impl State {
         }
     }
 
-    fn started(&mut self, id: Seq, phase: Phase) {
+    fn started(&mut self, id: Seq, phase: Phase, at_ms: u64) {
         let Some(effect) = self.effects.get_mut(&id) else { return };
         match &effect.phase {
             // The attempt before was lost in a crash; it stays charged as an estimate.
-            Phase::Started { reserved, .. } => self.spent = self.spent.plus(*reserved),
+            Phase::Started { reserved, since_ms, .. } => {
+                self.spent = self.spent.plus(reserved.lost(*since_ms, at_ms));
+            }
             Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
                 if let (Some(turn), false) =
                     (&mut self.turn, matches!(effect.work, Work::Provision { .. }))

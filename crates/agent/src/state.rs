@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 4;
+pub const FOLD: u32 = 5;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -125,6 +125,8 @@ pub enum Phase {
         reserved: Amounts,
         /// Where it runs.
         place: Option<Place>,
+        /// Since when, in milliseconds.
+        since_ms: u64,
     },
 }
 
