@@ -204,8 +204,9 @@ pub(super) fn asks_below(line: &str) -> bool {
 
 /// Whether all subagents that a session asked for are opened.
 pub(super) fn have_begun(world: &World, session: &str) -> bool {
-    let asked = effects(&world.events(session)).into_iter().filter(|effect| effect.tool == "task");
-    let started = asked.map(|effect| effect.attempts > 0).all(|started| started);
+    let mut asked =
+        effects(&world.events(session)).into_iter().filter(|effect| effect.tool == "task");
+    let started = asked.all(|effect| effect.attempts > 0);
     started && below(world, session).iter().all(|struck| *struck != Struck::Opening)
 }
 
