@@ -44,7 +44,8 @@ impl State {
                 self.touched(*effect, place.as_ref(), record.seq);
                 let (place, since_ms) = (place.clone(), record.at_ms);
                 let (attempt, reserved) = (*attempt, *reserved);
-                self.started(*effect, Phase::Started { attempt, reserved, place, since_ms });
+                let phase = Phase::Started { attempt, reserved, place, since_ms };
+                self.started(*effect, phase, record.at_ms);
             }
             Event::Withheld { effect, shortfall } => {
                 self.withheld(*effect, shortfall, record.at_ms);
@@ -202,11 +203,13 @@ impl State {
         }
     }
 
-    fn started(&mut self, id: Seq, phase: Phase) {
+    fn started(&mut self, id: Seq, phase: Phase, at_ms: u64) {
         let Some(effect) = self.effects.get_mut(&id) else { return };
         match &effect.phase {
             // The attempt before was lost in a crash; it stays charged as an estimate.
-            Phase::Started { reserved, .. } => self.spent = self.spent.plus(*reserved),
+            Phase::Started { reserved, since_ms, .. } => {
+                self.spent = self.spent.plus(reserved.lost(*since_ms, at_ms));
+            }
             Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
                 if let (Some(turn), false) =
                     (&mut self.turn, matches!(effect.work, Work::Provision { .. }))

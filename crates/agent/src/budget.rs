@@ -73,6 +73,13 @@ impl Amounts {
         self.with(other, u64::saturating_sub)
     }
 
+    /// What an attempt that was lost in a crash is charged with: all that was reserved for
+    /// it, of which nobody knows what was used; but of time no more than went by.
+    #[must_use]
+    pub(crate) fn lost(self, since_ms: u64, until_ms: u64) -> Self {
+        Self { wall_ms: self.wall_ms.min(until_ms.saturating_sub(since_ms)), ..self }
+    }
+
     fn with(self, other: Self, each: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             steps: each(self.steps, other.steps),

@@ -90,8 +90,8 @@ impl State {
         match effect.phase {
             Phase::Permitted => {}
             // The attempt before was lost in a crash; it stays charged as an estimate.
-            Phase::Started { reserved, .. } => {
-                self.spent = self.spent.plus(reserved);
+            Phase::Started { reserved, since_ms, .. } => {
+                self.spent = self.spent.plus(reserved.lost(since_ms, at_ms));
                 effect.phase = Phase::Permitted;
             }
             Phase::Proposed | Phase::Asked | Phase::Refused { .. } => return,

@@ -127,7 +127,7 @@ pub enum Phase {
         reserved: Amounts,
         /// Where it runs.
         place: Option<Place>,
-        /// Since when.
+        /// Since when, in milliseconds.
         since_ms: u64,
     },
 }

@@ -45,6 +45,7 @@ pub(crate) async fn attended<T: Send + 'static>(
 }
 
 /// Begins something that goes on to its end, whether anybody waits for it or not.
+#[expect(clippy::disallowed_methods, reason = "it outlives whoever holds a registry of tasks")]
 pub(crate) fn begun<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> impl Future<Output = Option<T>> + Send {

@@ -185,6 +185,7 @@ fn an_account_without_room_ends_the_turn_when_what_runs_is_over() {
     };
     // Said of what had started, it was lost in a crash: it stays charged, and the cause is told.
     let reserved = bench.state.reserved_for(id);
+    bench.now_ms += reserved.wall_ms;
     bench.append(Event::Withheld { effect: id, shortfall: shortfall() });
     assert_eq!((bench.state.spent(), bench.state.reserved()), (reserved, Amounts::default()));
     assert_eq!(bench.park(), Park::Message);

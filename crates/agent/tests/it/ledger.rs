@@ -22,6 +22,8 @@ enum Standing {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     effects: BTreeMap<Seq, (Work, Standing, Amounts)>,
+    /// When what is under way was started.
+    since_ms: BTreeMap<Seq, u64>,
     budget: Limit,
     spent: Amounts,
     soft: Limit,
@@ -62,10 +64,12 @@ impl Ledger {
             Event::Decided { effect, verdict, .. } => self.decided(*effect, verdict),
             Event::Answered { effect, answer, .. } => self.answered(*effect, answer),
             Event::Started { effect, attempt, reserved, .. } => {
-                self.started(*effect, *attempt, *reserved);
+                self.started(*effect, *attempt, *reserved, record.at_ms);
                 check_conversation(after.conversation());
             }
-            Event::Withheld { effect, shortfall } => self.withheld(*effect, shortfall),
+            Event::Withheld { effect, shortfall } => {
+                self.withheld(*effect, shortfall, record.at_ms);
+            }
             Event::Settled { effect, outcome, spent } => {
                 let call = matches!(self.effects[effect].0, Work::CallTool(_));
                 self.unknown |= !call && matches!(outcome, Outcome::Unknown { .. });
@@ -118,11 +122,11 @@ impl Ledger {
         self.fitted = self.open().fits(self.budget);
     }
 
-    fn withheld(&mut self, effect: Seq, shortfall: &Shortfall) {
+    fn withheld(&mut self, effect: Seq, shortfall: &Shortfall, at_ms: u64) {
         let soft = matches!(shortfall.cause, Cause::Soft(_));
         match *self.standing(effect) {
             Standing::Permitted => {}
-            Standing::Started => self.lost(effect),
+            Standing::Started => self.lost(effect, at_ms),
             other => panic!("withheld when {other:?}"),
         }
         *self.standing(effect) = if soft { Standing::Asked } else { Standing::Permitted };
@@ -196,7 +200,7 @@ impl Ledger {
         *self.standing(effect) = standing;
     }
 
-    fn started(&mut self, effect: Seq, attempt: u32, reserved: Amounts) {
+    fn started(&mut self, effect: Seq, attempt: u32, reserved: Amounts, at_ms: u64) {
         assert!(!self.was_cancelled, "started after the end of the session");
         let before = *self.standing(effect);
         if attempt == 1 {
@@ -205,9 +209,9 @@ impl Ledger {
             self.count(effect);
         } else {
             assert_eq!(before, Standing::Started, "a further attempt at what was not started");
-            // The lost attempt stays charged at what was reserved for it.
-            self.spent = self.spent.plus(self.effects[&effect].2);
+            self.charge_lost(effect, at_ms);
         }
+        self.since_ms.insert(effect, at_ms);
         let entry = self.effects.get_mut(&effect).expect("the effect was proposed");
         (entry.1, entry.2) = (Standing::Started, reserved);
         let open = self.open();
@@ -217,11 +221,18 @@ impl Ledger {
         assert!(lifted || open.fits(self.soft), "{open:?} is beyond {:?} unasked", self.soft);
     }
 
+    /// A lost attempt stays charged at what was reserved for it, but for time that it can't
+    /// have taken.
+    fn charge_lost(&mut self, effect: Seq, at_ms: u64) {
+        let mut charged = self.effects[&effect].2;
+        charged.wall_ms = charged.wall_ms.min(at_ms - self.since_ms[&effect]);
+        self.spent = self.spent.plus(charged);
+    }
+
     /// An attempt was lost, and the effect may begin anew: it stays charged.
-    fn lost(&mut self, effect: Seq) {
-        let (work, _, reserved) = &self.effects[&effect];
-        self.spent = self.spent.plus(*reserved);
-        if let Work::CallTool(call) = work {
+    fn lost(&mut self, effect: Seq, at_ms: u64) {
+        self.charge_lost(effect, at_ms);
+        if let Work::CallTool(call) = &self.effects[&effect].0 {
             self.performed_calls.remove(&(call.reply, call.index));
         }
     }

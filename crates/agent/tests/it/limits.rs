@@ -150,6 +150,7 @@ fn a_lost_attempt_stays_charged_and_a_further_one_must_fit_beside_it() {
     assert_eq!(bench.state.spent(), Amounts::default());
     let again = bench.crash().remove(0);
     let Recover::Again(started) = again else { panic!("{again:?}") };
+    bench.now_ms += worst.wall_ms;
     bench.append(started);
     assert_eq!(bench.state.spent(), worst);
     assert_eq!(bench.state.reserved_for(id), worst);
@@ -167,6 +168,23 @@ fn a_lost_attempt_stays_charged_and_a_further_one_must_fit_beside_it() {
     "#]]
     .assert_eq(&bench.log());
     assert_eq!(bench.state.spent(), worst.plus(worst));
+}
+
+/// What may take two hours may be cut off more than twice: of each lost attempt the time is
+/// charged that went by, not the hour that a model call may take.
+#[test]
+fn lost_attempts_take_no_more_time_than_went_by() {
+    let budget = Limit { wall_ms: Some(7_200_000), ..Limit::NONE };
+    let mut bench = Bench::with_task(Spec { budget, ..spec() });
+    let id = bench.flying()[0];
+    for _ in 0..9 {
+        let again = bench.crash().remove(0);
+        let Recover::Again(started) = again else { panic!("{again:?}") };
+        bench.now_ms += 250;
+        bench.append(started);
+    }
+    assert_eq!((bench.state.spent().wall_ms, bench.state.spent().steps), (9 * 250, 9));
+    assert!(bench.state.reserved_for(id).wall_ms <= 3_600_000);
 }
 
 /// Numbers of a provider are not to be trusted to add up.

@@ -1,7 +1,12 @@
 //! SIGKILL at random moments: a session goes on as if nothing had been.
 
+mod deeds;
+mod record;
+
 use crate::support::{Running, Turn, World, shell, until};
-use serde_json::{Value, json};
+use deeds::expected;
+use record::{Struck, shape, under_way};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,11 +25,12 @@ const EVENTS_MAX: u64 = 24;
 /// From the last of them to the kill, at most: about as long as the model thinks, or a
 /// command runs.
 const DELAY_US_MAX: u64 = 40_000;
+/// From when its subagents are opened to the kill, at most: about as long as they work, of
+/// which the session tells nothing.
+const BELOW_US_MAX: u64 = 400_000;
 /// From a start to its kill, at most, where no event is waited for: the session may not
 /// even be opened.
 const EARLY_US_MAX: u64 = 60_000;
-/// How long the model thinks before each reply, so that some kills come meanwhile.
-const THINKS_MS: u32 = 30;
 
 /// Splitmix64, by Sebastiano Vigna (public domain).
 struct Random(u64);
@@ -39,77 +45,11 @@ impl Random {
     }
 }
 
-/// Leaves a line when it begins and one when it ends: twice is seen, half is seen.
-fn count(number: u32) -> (&'static str, Value) {
-    shell(&format!("echo begin {number} >> log; sleep 0.03; echo end {number} >> log"))
-}
-
-const COUNTED: u32 = 9;
-
-fn script(world: &World) -> String {
-    let file = |name: &'static str, rest: Value| {
-        let mut arguments = rest;
-        arguments["file_path"] = json!("/workspace/notes");
-        (name, arguments)
-    };
-    let path = world.script(&[
-        Turn(&[count(1)]),
-        Turn(&[file("write_file", json!({ "content": "one\n" }))]),
-        Turn(&[count(2), count(3)]),
-        Turn(&[file("edit_file", json!({ "old_string": "one", "new_string": "one two" }))]),
-        Turn(&[count(4)]),
-        Turn(&[file("read_file", json!({}))]),
-        Turn(&[count(5), count(6)]),
-        Turn(&[("grep", json!({ "pattern": "end", "path": "/workspace/log" }))]),
-        Turn(&[count(7)]),
-        Turn(&[count(8), count(9)]),
-    ]);
-    let text = fs::read_to_string(&path).unwrap();
-    let slow = format!("[[turn]]\ndelay_ms = {THINKS_MS}\n");
-    fs::write(&path, text.replace("[[turn]]\n", &slow)).unwrap();
-    path
-}
-
-/// What happened, without the times, the costs, the names of this very run, and
-/// further attempts at what a crash cut off.
-fn shape(events: &[Value]) -> Vec<String> {
-    let text = |event: &Value| {
-        let (kind, body) = event.as_object()?.iter().next()?;
-        let detail = match kind.as_str() {
-            "proposed" => match body.get("call_tool") {
-                Some(call) => format!("{} {}", call["tool"], call["call"]),
-                None => body.to_string(),
-            },
-            "decided" => body["verdict"].to_string(),
-            "started" if body["attempt"] != 1 => return None,
-            "started" => format!("in {}", body["place"]["sandbox"]),
-            "settled" => match &body["outcome"]["done"] {
-                Value::Null => body["outcome"].to_string(),
-                done if !done["sandbox"].is_null() => {
-                    format!("sandbox {}", done["sandbox"]["replaces"])
-                }
-                done if !done["reply"].is_null() => done["reply"]["parts"].to_string(),
-                done => done.to_string(),
-            },
-            "sandbox_kept" => body["sandbox"].to_string(),
-            "opened" | "said" => String::new(),
-            _ => body.to_string(),
-        };
-        Some(format!("{kind} {detail}"))
-    };
-    events.iter().filter_map(text).collect()
-}
-
 /// What a patch adds.
 fn added(patch: &str) -> String {
     let patch = fs::read_to_string(patch).unwrap();
     let lines = patch.lines().filter(|line| !line.starts_with("+++"));
     lines.filter_map(|line| line.strip_prefix('+')).map(|line| format!("{line}\n")).collect()
-}
-
-fn expected() -> String {
-    let counted: String = (1..=COUNTED).map(|n| format!("begin {n}\nend {n}\n")).collect();
-    counted + "one two\n"
 }
 
 /// A process that tells what happens, and what it has told.
@@ -132,10 +72,21 @@ impl Told {
 
     /// Waits for so many lines, or the last.
     fn wait_for(&mut self, lines: usize) {
-        while self.lines.len() < lines {
-            let Ok(line) = self.more.recv() else { return };
-            self.lines.push(line);
-        }
+        while self.lines.len() < lines && self.hears() {}
+    }
+
+    /// The same, but no longer than until a subagent is asked for. Says whether one is.
+    fn wait_for_below(&mut self, lines: usize) -> bool {
+        let asked = |told: &Self| told.lines.last().is_some_and(|line| deeds::asks_below(line));
+        while self.lines.len() < lines && !asked(self) && self.hears() {}
+        asked(self)
+    }
+
+    /// Waits for a line. There may be none any more.
+    fn hears(&mut self) -> bool {
+        let line = self.more.recv().ok();
+        self.lines.extend(line.clone());
+        line.is_some()
     }
 
     /// The last thing it tells: what it came to.
@@ -157,44 +108,12 @@ impl Told {
     }
 }
 
-/// What was under way when a session's driver was killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Struck {
-    /// The session was not there yet.
-    Opening,
-    Model,
-    Provision,
-    Command,
-    /// A file operation.
-    Files,
-    /// Nothing was.
-    Between,
-}
-
-/// What the journal has begun and not ended.
-fn under_way(events: &[Value]) -> Struck {
-    // An effect is named by its place, from 1.
-    let work = |effect: &Value| {
-        let place = usize::try_from(effect.as_u64().unwrap()).unwrap();
-        &events[place - 1]["proposed"]
-    };
-    let settled = |effect: &Value| events.iter().any(|event| event["settled"]["effect"] == *effect);
-    let begun = events.iter().filter_map(|event| event["started"].get("effect"));
-    match begun.rev().find(|effect| !settled(effect)).map(work) {
-        None => Struck::Between,
-        Some(work) if work == "ask_model" => Struck::Model,
-        Some(work) if !work["provision"].is_null() => Struck::Provision,
-        Some(work) if work["call_tool"]["tool"] == "execute" => Struck::Command,
-        Some(_) => Struck::Files,
-    }
-}
-
 struct Killing<'a> {
     world: &'a World,
     script: &'a str,
     most: usize,
     kills: &'a AtomicUsize,
-    struck: &'a Mutex<BTreeMap<Struck, usize>>,
+    struck: &'a Mutex<BTreeMap<(Struck, Vec<Struck>), usize>>,
 }
 
 impl Killing<'_> {
@@ -234,10 +153,8 @@ impl Killing<'_> {
             if self.kills.load(Ordering::Relaxed) >= self.most {
                 return told.end();
             }
-            let events =
-                if random.next().is_multiple_of(4) { 0 } else { random.next() % EVENTS_MAX };
-            told.wait_for(usize::try_from(events).unwrap());
-            let most = if events == 0 { EARLY_US_MAX } else { DELAY_US_MAX };
+            let events: Vec<_> = events.iter().map(|record| record["event"].clone()).collect();
+            let most = self.wait(title, &mut told, &events, random);
             let delay = Duration::from_micros(random.next() % most);
             std::thread::sleep(delay); // poll: not a wait for anything, the random moment itself
             if told.running.has_ended() {
@@ -249,11 +166,37 @@ impl Killing<'_> {
         }
     }
 
+    /// Waits for what precedes a kill. Gives the time in µs after which it comes, at most.
+    fn wait(&self, title: &str, told: &mut Told, events: &[Value], random: &mut Random) -> u64 {
+        let most = usize::try_from(random.next() % EVENTS_MAX).unwrap();
+        let below = match random.next() % 4 {
+            0 => return EARLY_US_MAX,
+            _ if under_way(events) == Struck::Subagent => true,
+            1 => {
+                told.wait_for(most);
+                false
+            }
+            _ => told.wait_for_below(most),
+        };
+        if !below {
+            return DELAY_US_MAX;
+        }
+        let session = self.named(title).unwrap();
+        until("the subagents are opened", || {
+            let opened = deeds::have_begun(self.world, &session);
+            (opened || told.running.has_ended()).then_some(())
+        });
+        BELOW_US_MAX
+    }
+
     /// Notes what a kill hit.
     fn note(&self, title: &str) {
         let struck = match self.named(title) {
-            None => Struck::Opening,
-            Some(session) => under_way(&self.world.events(&session)),
+            None => (Struck::Opening, Vec::new()),
+            Some(session) => match under_way(&self.world.events(&session)) {
+                Struck::Subagent => (Struck::Subagent, deeds::below(self.world, &session)),
+                struck => (struck, Vec::new()),
+            },
         };
         *self.struck.lock().unwrap().entry(struck).or_default() += 1;
     }
@@ -267,6 +210,7 @@ impl Killing<'_> {
         let written = written.map(|path| fs::read_to_string(path).unwrap()).concat();
         assert_eq!(written, expected(), "{title}");
         assert_eq!(shape(&self.world.events(&session)), wanted, "{title}");
+        deeds::check(self.world, &session, title);
         let shown = self.world.ran(0, &["sessions", "show", &session, "--json"]);
         assert_eq!(shown.json()["status"], "answered");
     }
@@ -274,12 +218,14 @@ impl Killing<'_> {
 
 fn killed_at(seed: u64, most: usize) {
     let world = World::new();
-    let script = script(&world);
+    let script = deeds::configure(&world);
     let dir = world.dir("repo", &[("file", b"file\n")]);
     let target = dir.to_str().unwrap();
     let whole = world.ran(0, &["run", "whole", "--dir", target, "--script", &script, "--json"]);
     assert_eq!(added(whole.json()["patch"].as_str().unwrap()), expected());
-    let wanted = shape(&world.events(&world.session()));
+    let session = world.session();
+    let wanted = shape(&world.events(&session));
+    deeds::check(&world, &session, "whole");
     let kills = AtomicUsize::new(0);
     let struck = Mutex::default();
     let killing = Killing { world: &world, script: &script, most, kills: &kills, struck: &struck };
@@ -301,12 +247,20 @@ fn killed_at(seed: u64, most: usize) {
     });
     assert!(kills.load(Ordering::Relaxed) >= most);
     let struck = struck.into_inner().unwrap();
-    println!("{} kills: {struck:?}", kills.load(Ordering::Relaxed));
-    for wanted in [Struck::Model, Struck::Command] {
-        assert!(struck.contains_key(&wanted), "no kill came while one was under way: {wanted:?}");
+    println!("{} kills of {} sessions:", kills.load(Ordering::Relaxed), world.sessions().len());
+    for ((at, below), times) in &struck {
+        println!("{times:5} {at:?} {below:?}");
+    }
+    for wanted in [Struck::Model, Struck::Command, Struck::Outside, Struck::Subagent] {
+        let struck = struck.keys().any(|(at, _)| *at == wanted);
+        assert!(struck, "no kill came while one was under way: {wanted:?}");
     }
     let sandboxes = fs::read_dir(world.data().join("native/sandboxes")).unwrap().count();
-    assert_eq!(sandboxes, world.sessions().len(), "one for each session and none beside");
+    let sessions = world.sessions().len();
+    assert_eq!(sandboxes, 2 * sessions, "two for each session, and none of subagents");
+    let audit = world.ran(0, &["audit", "verify", "--json"]).json();
+    let all = sessions * (1 + deeds::BEFORE.len());
+    assert_eq!(audit["sessions"], all, "with each session its subagents: {audit}");
 }
 
 #[test]
