@@ -150,6 +150,7 @@ impl State {
             let work = &self.effects.get(&id)?.work;
             let place = match work {
                 Work::CallTool(call) if !self.may_run_now(id, call) => continue,
+                Work::CallTool(call) if self.subagent_waits(id, call, spec) => continue,
                 Work::CallTool(call) => match self.place(id, call, session) {
                     Ok(place) => place,
                     Err(missing) => match self.provision(missing) {
@@ -183,6 +184,18 @@ impl State {
             return Some(TurnEnd::TimeExhausted);
         }
         (!self.affords(reserved)).then_some(TurnEnd::BudgetExhausted)
+    }
+
+    /// Whether as many subagents run as may, or those that run have to give back what is
+    /// left of their budgets before there is enough for another one.
+    fn subagent_waits(&self, id: Seq, call: &ToolCall, spec: &Spec) -> bool {
+        let below = || self.in_flight().into_iter().filter(|id| self.is_subagent(*id)).count();
+        self.is_subagent(id)
+            && match below() {
+                0 => false,
+                limits::CHILDREN_AT_ONCE_MAX.. => true,
+                _ => self.is_starved(call, spec),
+            }
     }
 
     /// In call order; shared calls beside each other, an exclusive one alone.

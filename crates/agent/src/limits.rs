@@ -3,7 +3,7 @@
 /// Arguments of one tool call, as the model wrote them.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 /// Tool calls in one model reply; later ones are refused.
-pub const CALLS_PER_REPLY_MAX: usize = 64;
+pub const CALLS_PER_REPLY_MAX: usize = 128;
 /// The same call with the same arguments in a row; the next one is refused.
 pub const SAME_CALL_MAX: u32 = 4;
 /// One message of a person, a file or standard input.
@@ -29,11 +29,18 @@ pub const CALL_MS_MAX: u64 = 60_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
 /// Subagents that a budget is for at once, where nobody says what each may spend.
-pub const CHILDREN_AT_ONCE: u64 = 4;
+pub const CHILD_SHARES: u64 = 4;
 /// Tokens of a subagent where nobody limits them.
 pub const CHILD_TOKENS: u64 = 250_000;
 /// Steps of a subagent where nobody limits them.
 pub const CHILD_STEPS: u64 = 100;
+/// Questions to the model that a subagent's part covers at the least, by what the first
+/// one may cost, if there is that much left.
+pub const CHILD_CALLS: u64 = 2;
+/// How many times as much a model may ask for where nobody limits it.
+pub const CHILD_ASKS_TIMES: u64 = 40;
+/// Subagents of a session that run beside each other; others wait for their turn.
+pub const CHILDREN_AT_ONCE_MAX: usize = 16;
 /// What a subagent's effects may take, and its commands of processors, where nobody limits it.
 pub const CHILD_MS: u64 = 2 * 3_600_000;
 /// Characters of the name of a source in a label.

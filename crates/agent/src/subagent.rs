@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Amounts, Author, Call, Cut, Digest, Limit, Measure, Message, Seq, SessionId, Spec, State,
-    ToolCall, ToolKind, TurnLimits, limits,
+    ToolCall, ToolKind, ToolSpec, TurnLimits, limits,
 };
 
 /// Who acts where nobody said so.
@@ -168,6 +168,23 @@ pub(crate) fn assignment<'a>(
     }
 }
 
+/// What the first question of a subagent to the model may cost.
+fn first_call(assignment: &Assignment, agent: &Delegate, ours: &Spec) -> Amounts {
+    let system = agent.system.as_ref().map_or(ours.system.len(), String::len);
+    let has = |tool: &&ToolSpec| agent.tools.as_ref().is_none_or(|all| all.contains(&tool.name));
+    let tools = ours.tools.iter().filter(has);
+    let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
+    let bytes = (system + tools.sum::<usize>() + assignment.task.len()) as u64;
+    let (input, output) = (bytes.div_ceil(limits::BYTES_PER_TOKEN), ours.model.output_tokens_max);
+    let price = ours.model.price.unwrap_or_default();
+    Amounts {
+        steps: 1,
+        tokens: input.saturating_add(output),
+        money_nanos: price.worst_nanos(input, output),
+        ..Amounts::default()
+    }
+}
+
 /// Rounded down; nothing that is no amount of money is one.
 #[expect(
     clippy::cast_possible_truncation,
@@ -245,6 +262,9 @@ impl State {
         let (assignment, agent) = self.assignment(call)?;
         let ours = self.spec().ok_or("the session was never opened")?;
         let budget = Self::endowment_of(self.reserved_for(id), ours);
+        if !first_call(&assignment, agent, ours).fits(budget) {
+            return Err("what it may spend does not cover its first question to the model".into());
+        }
         let name = ours.role.name().to_owned();
         let above = ours.role.parent.iter().flat_map(|parent| parent.above.iter().cloned());
         let parent = Parent {
@@ -253,7 +273,7 @@ impl State {
             above: std::iter::once(name.clone()).chain(above).collect(),
         };
         let deep = ours.role.deep.saturating_sub(1);
-        let has = |tool: &crate::ToolSpec| {
+        let has = |tool: &ToolSpec| {
             let listed = agent.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
             listed && (deep > 0 || tool.kind != ToolKind::Subagent)
         };
@@ -302,20 +322,33 @@ impl State {
         }
     }
 
-    /// What a subagent may spend: what was asked for, or else a part of what is left; never
+    /// Whether a subagent could not ask the model once if it were started now.
+    pub(crate) fn is_starved(&self, call: &ToolCall, spec: &Spec) -> bool {
+        self.assignment(call).is_ok_and(|(assignment, agent)| {
+            let budget = self.endowment(&assignment, agent, spec);
+            !first_call(&assignment, agent, spec).fits(Limit::from(budget))
+        })
+    }
+
+    /// What a subagent may spend: what was asked for, or else a part of what is left, but
+    /// what a few questions to the model may cost if there is that much; never
     /// more than is left, nor than such an agent may. Of what nobody limits it has its
-    /// fill, and no more: accounts above count on the number.
+    /// fill, or some times that: accounts above count on the number.
     fn endowment(&self, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
         let left = self.budget().left(self.spent().plus(self.reserved()));
+        let first = first_call(assignment, agent, spec);
         let of = |measure: Measure, fill: u64| {
             // Starting it is a step too.
             let left = left.of(measure).map(|left| match measure {
                 Measure::Steps => left.saturating_sub(1),
                 Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left,
             });
-            let part = left.map_or(fill, |left| fill.min(left / limits::CHILDREN_AT_ONCE));
+            let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
+            let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
+            let part = left.map_or(fill, |left| fill.min(share(left)));
             let wanted = assignment.asked(measure).unwrap_or(part);
-            wanted.min(left.unwrap_or(u64::MAX)).min(agent.limit.of(measure).unwrap_or(u64::MAX))
+            let most = left.unwrap_or(fill.saturating_mul(limits::CHILD_ASKS_TIMES));
+            wanted.min(most).min(agent.limit.of(measure).unwrap_or(most))
         };
         let tokens = of(Measure::Tokens, limits::CHILD_TOKENS);
         let price = spec.price_of_input(tokens);

@@ -1,7 +1,7 @@
 //! Unsound calls become results that say what was wrong; sound ones run in order.
 
 use expect_test::{Expect, expect};
-use outrigger_agent::{Answer, Park, Part, Stop, Work, limits};
+use outrigger_agent::{Answer, Park, Part, Spec, Stop, TurnLimits, Work, limits};
 use outrigger_policy::Verdict;
 
 use crate::bench::Bench;
@@ -82,7 +82,8 @@ fn oversized_arguments() {
 fn too_many_calls() {
     let parts = 0..limits::CALLS_PER_REPLY_MAX + 2;
     let parts = parts.map(|n| call(&format!("c{n}"), "recall", &format!(r#"{{"n":{n}}}"#)));
-    let mut bench = Bench::with_task(spec());
+    let turn = TurnLimits { steps_max: 1_000, ..spec().turn };
+    let mut bench = Bench::with_task(Spec { turn, ..spec() });
     bench.reply(reply(parts.collect()));
     let ids = bench.flying();
     assert_eq!(ids.len(), limits::CALLS_PER_REPLY_MAX);
@@ -92,9 +93,9 @@ fn too_many_calls() {
     let results = bench.results();
     let last: Vec<&str> = results.lines().skip(limits::CALLS_PER_REPLY_MAX - 1).collect();
     expect![[r#"
-        result c63 Ok "fine"
-        result c64 Error "A reply may contain at most 64 tool calls; this one came after them and was not performed."
-        result c65 Error "A reply may contain at most 64 tool calls; this one came after them and was not performed.""#]].assert_eq(&last.join("\n"));
+        result c127 Ok "fine"
+        result c128 Error "A reply may contain at most 128 tool calls; this one came after them and was not performed."
+        result c129 Error "A reply may contain at most 128 tool calls; this one came after them and was not performed.""#]].assert_eq(&last.join("\n"));
 }
 
 #[test]

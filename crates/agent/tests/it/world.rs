@@ -214,7 +214,7 @@ impl World {
         let calls = match self.tape.byte() {
             0..60 => 0,
             60..250 => self.tape.below(4) + 1,
-            250.. => 66,
+            250.. => 130,
         };
         for index in 0..calls {
             let id = if self.tape.rarely(20) { "again".to_owned() } else { format!("c{index}") };

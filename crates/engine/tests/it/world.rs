@@ -138,7 +138,7 @@ impl World {
             tools,
             budget: self.budget,
             soft: Limit::NONE,
-            turn: TurnLimits { steps_max: 100, wall_ms_max: 3_600_000 },
+            turn: TurnLimits { steps_max: 1_000, wall_ms_max: 3_600_000 },
             approvals: self.approvals,
             workspace: Some(self.workspace.clone()),
             sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
