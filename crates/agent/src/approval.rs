@@ -17,6 +17,10 @@ pub struct Approvals {
     /// What nobody answered for so long is denied, in milliseconds. `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire_ms: Option<u64>,
+    /// What nobody answered for so long may be approved also by those to whom the rules
+    /// escalate, in milliseconds. `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate_ms: Option<u64>,
 }
 
 impl Approvals {
@@ -33,6 +37,9 @@ pub struct Asked {
     pub rules: Vec<String>,
     /// Who may approve; empty: whoever may speak in the session.
     pub approvers: Vec<String>,
+    /// Who may too once it escalates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escalates: Vec<String>,
     /// Which rules were in force.
     pub rule_set: RuleSetHash,
     /// Since when.
@@ -87,14 +94,30 @@ impl Effect {
         Some(asked.since_ms.saturating_add(approvals.expire_ms?))
     }
 
+    /// When those may approve too to whom the rules escalate.
+    #[must_use]
+    pub fn escalates_ms(&self, approvals: Approvals) -> Option<u64> {
+        let asked = self.asked.as_ref().filter(|_| self.phase == Phase::Asked)?;
+        let since_ms = Some(asked.since_ms).filter(|_| !asked.escalates.is_empty())?;
+        Some(since_ms.saturating_add(approvals.escalate_ms?))
+    }
+
+    /// Whether they may at this time, by what exactly these rules asked.
+    #[must_use]
+    pub fn is_escalated(&self, approvals: Approvals, rules: RuleSetHash, now_ms: u64) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.rule_set == rules)
+            && self.escalates_ms(approvals).is_some_and(|at| at <= now_ms)
+    }
+
     /// Takes in what the rules ask. What was approved under other rules is void.
     pub(crate) fn ask(&mut self, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
         self.approved.retain(|approved| approved.rule_set == rule_set);
-        let Verdict::Ask { rules, approvers } = verdict else { return };
+        let Verdict::Ask { rules, approvers, escalates } = verdict else { return };
         let before = self.asked.as_ref().filter(|asked| asked.rule_set == rule_set);
         let since_ms = before.map_or(at_ms, |asked| asked.since_ms);
         let (rules, approvers) = (rules.clone(), approvers.clone());
-        self.asked = Some(Asked { rules, approvers, rule_set, since_ms, budget: None });
+        let (escalates, budget) = (escalates.clone(), None);
+        self.asked = Some(Asked { rules, approvers, escalates, rule_set, since_ms, budget });
         self.phase = Phase::Asked;
     }
 }
@@ -164,6 +187,7 @@ impl State {
         if self.answerable(id, arguments, answer, at_ms).is_err() {
             return;
         }
+        let approvals = self.approvals();
         let Some(effect) = self.effects.get_mut(&id) else { return };
         let budget = effect.asked.as_ref().and_then(|asked| asked.budget.clone());
         match answer {
@@ -177,7 +201,9 @@ impl State {
                 self.keep_soft(id, shortfall);
             }
             Answer::Approved { rule_set, seen } => {
-                effect.approved.push(Approved { by: by.to_owned(), rule_set: *rule_set });
+                let escalated = effect.is_escalated(approvals, *rule_set, at_ms);
+                let by = by.to_owned();
+                effect.approved.push(Approved { by, rule_set: *rule_set, escalated });
                 effect.seen.clone_from(seen);
                 effect.phase = Phase::Permitted;
             }

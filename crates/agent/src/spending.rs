@@ -98,10 +98,14 @@ impl State {
         }
         match (&shortfall.cause, effect.judged) {
             (Cause::Soft(_), Some(rule_set)) => {
-                let (rules, approvers) = (vec![Shortfall::RULE.to_owned()], Vec::new());
-                let budget = Some(shortfall.clone());
-                let since_ms = at_ms;
-                effect.asked = Some(Asked { rules, approvers, rule_set, since_ms, budget });
+                effect.asked = Some(Asked {
+                    rules: vec![Shortfall::RULE.to_owned()],
+                    approvers: Vec::new(),
+                    escalates: Vec::new(),
+                    rule_set,
+                    since_ms: at_ms,
+                    budget: Some(shortfall.clone()),
+                });
                 effect.phase = Phase::Asked;
             }
             // The model chose how much, and can choose otherwise.

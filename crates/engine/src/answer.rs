@@ -4,7 +4,7 @@
 //! told that it came too late. It performs nothing: a driver decides everything again.
 
 use outrigger_agent::{Answer, Asked, Digest, Phase, Seq, SessionId, State, Unanswerable, Work};
-use outrigger_policy::Verdict;
+use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
@@ -64,15 +64,23 @@ impl Engine {
     ) -> Result<(), Error> {
         let Some(effect) = state.effect(id) else { return Ok(()) };
         let rules = &self.parts.rules;
+        let (by, rule_set) = (by.to_owned(), rules.hash());
+        let escalated = effect.is_escalated(state.approvals(), rule_set, now_ms);
+        let approval = Approved { by, rule_set, escalated };
         // Where they do not ask any more, the answer is void anyway.
         let may = with_facts(state, &effect.work, now_ms, |facts| {
-            !matches!(rules.judge(facts), Verdict::Ask { .. }) || rules.may_approve(facts, by)
+            !matches!(rules.judge(facts), Verdict::Ask { .. })
+                || rules.may_approve(facts, &approval)
         });
         if may || !matches!(answer, Answer::Approved { .. }) {
             return Ok(());
         }
-        let approvers = effect.asked.as_ref().map(|asked| asked.approvers.join(", "));
-        Err(Error::NotEntitled { by: by.to_owned(), approvers: approvers.unwrap_or_default() })
+        let asked = effect.asked.iter();
+        let named = asked.flat_map(|asked| {
+            asked.approvers.iter().chain(asked.escalates.iter().filter(|_| escalated))
+        });
+        let approvers = named.map(String::as_str).collect::<Vec<_>>().join(", ");
+        Err(Error::NotEntitled { by: approval.by, approvers })
     }
 
     /// What an effect that waits would make of a file. Nothing for one that changes none,

@@ -199,6 +199,10 @@ pub(crate) struct Inbox {
     /// Only this one, and what it would make of a file.
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    /// Tell those whom `[notify]` names of everything that waits, but for what has yet
+    /// to escalate.
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) remind: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -9,6 +9,7 @@ mod doctor;
 mod drive;
 mod finish;
 mod policy;
+mod remind;
 mod run;
 mod sandbox;
 mod sessions;
@@ -27,7 +28,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
-        Command::Inbox(asked) => approvals::inbox(&paths, asked.id.as_deref(), asked.output).await,
+        Command::Inbox(asked) => approvals::inbox(&paths, asked).await,
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
         Command::Policy(asked) => policy::execute(&paths, asked).await,

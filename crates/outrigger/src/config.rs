@@ -11,6 +11,7 @@ mod range;
 mod sandbox;
 mod tools;
 
+use outrigger_agent::Approvals;
 use outrigger_engine::Usual;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -65,6 +66,7 @@ pub(crate) struct LimitsFile {
     pub(crate) tokens_max: Option<Tokens>,
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
     pub(crate) approval_hours_max: Option<Whole<1, 8_760>>,
+    pub(crate) approval_escalate_hours: Option<Whole<1, 8_760>>,
     pub(crate) subagents_deep: Option<Whole<0, 4>>,
 }
 
@@ -95,8 +97,7 @@ pub(crate) struct Config {
     pub(crate) steps_max: u64,
     pub(crate) tokens_max: u64,
     pub(crate) turn_ms_max: u64,
-    /// `None`: what waits for an answer waits for ever.
-    pub(crate) approval_ms_max: Option<u64>,
+    pub(crate) approvals: Approvals,
     /// The sandboxes of a session. The first one is where its tools act; there is
     /// always one.
     pub(crate) sandboxes: Vec<Sandbox>,
@@ -156,6 +157,7 @@ impl Config {
             config.absorb(file)?;
         }
         self::tools::check(&config.tools, &config.sandboxes)?;
+        config.escalates_in_time()?;
         config.model.overlay(ModelFile::flags(flags));
         config.notify.keys = config.key_variables();
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
@@ -187,8 +189,10 @@ impl Config {
         set(&mut self.turn_ms_max, limits.turn_seconds_max.map(Whole::get), 1_000);
         set(&mut self.subagents_deep, limits.subagents_deep.map(Whole::get), 1);
         self.agents.absorb(agents);
-        let hours = limits.approval_hours_max.map(|hours| hours.get() * 3_600_000);
-        self.approval_ms_max = hours.or(self.approval_ms_max);
+        let ms = |hours: Option<Whole<1, 8_760>>| hours.map(|hours| hours.get() * 3_600_000);
+        let asking = &mut self.approvals;
+        asking.expire_ms = ms(limits.approval_hours_max).or(asking.expire_ms);
+        asking.escalate_ms = ms(limits.approval_escalate_hours).or(asking.escalate_ms);
         set(&mut self.workspace_bytes_max, workspace.mib_max.map(Whole::get), 1 << 20);
         set(&mut self.workspace_files_max, workspace.files_max.map(Whole::get), 1);
         if !notify.command.is_empty() {
@@ -201,6 +205,20 @@ impl Config {
         own.image = docker.image.or(own.image.take());
         self::tools::absorb(&mut self.tools, tools)?;
         self::sandbox::absorb(&mut self.sandboxes, sandbox)
+    }
+
+    /// What expires first never escalates.
+    fn escalates_in_time(&self) -> Outcome {
+        match (self.approvals.escalate_ms, self.approvals.expire_ms) {
+            (Some(escalate), Some(expire)) if escalate >= expire => {
+                let (escalate, expire) = (escalate / 3_600_000, expire / 3_600_000);
+                Err(Failure::new(Kind::Usage, format!(
+                    "limits.approval_escalate_hours is {escalate}, and must be below limits.approval_hours_max, which is {expire}"
+                ))
+                .hint("What nobody answered until the latter is denied, and asks nobody further."))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The variables in which keys are looked for.
@@ -239,7 +257,7 @@ impl Default for Config {
             steps_max: limits::STEPS_DEFAULT,
             tokens_max: limits::TOKENS_DEFAULT,
             turn_ms_max: limits::TURN_MS_DEFAULT,
-            approval_ms_max: None,
+            approvals: Approvals::default(),
             sandboxes: vec![Sandbox::default()],
             docker: DockerFile::default(),
             notify: Notify::default(),

@@ -15,16 +15,18 @@ use crate::config::Notify;
 use crate::limits;
 use crate::show::{Screen, Tone};
 
-/// Tells all that are configured.
-pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) {
+/// Tells all that are configured; whether all of them were told.
+pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) -> bool {
     let limit = Duration::from_millis(limits::NOTIFY_MS_MAX);
-    let said = |way: &str, result: Result<Result<(), String>, tokio::time::error::Elapsed>| {
+    let mut all = true;
+    let mut said = |way: &str, result: Result<Result<(), String>, tokio::time::error::Elapsed>| {
         let seconds = limit.as_secs();
         let why = match result {
             Ok(Ok(())) => return,
             Ok(Err(why)) => why,
             Err(_) => format!("it took more than {seconds} s"),
         };
+        all = false;
         screen.note(Tone::Warning, format!("! nobody was told by {way}: {why}"));
     };
     if let Some((program, args)) = notify.command.split_first() {
@@ -34,6 +36,7 @@ pub(crate) async fn tell(notify: &Notify, what: &Value, screen: &Screen) {
     if let Some(url) = &notify.webhook {
         said("the webhook", tokio::time::timeout(limit, post(url, what)).await);
     }
+    all
 }
 
 /// Gives a program the object on its standard input, and none of our keys.

@@ -140,6 +140,17 @@ impl Waiting {
         self.state.effect(self.effect)?.expires_ms(self.state.approvals())
     }
 
+    fn escalates_ms(&self) -> Option<u64> {
+        self.state.effect(self.effect)?.escalates_ms(self.state.approvals())
+    }
+
+    /// Whether somebody is to be reminded of it: an answer still counts, and it is not
+    /// left to those who were asked first.
+    pub(crate) fn is_pressing(&self, now_ms: u64) -> bool {
+        self.escalates_ms().is_none_or(|at| at <= now_ms)
+            && self.expires_ms().is_none_or(|at| now_ms < at)
+    }
+
     /// For programs.
     pub(crate) fn object(&self) -> Value {
         let (tool, arguments) = self.words();
@@ -161,6 +172,8 @@ impl Waiting {
             "approvers": asked.map(|asked| &asked.approvers),
             "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
             "since_ms": asked.map(|asked| asked.since_ms),
+            "escalates_to": asked.map(|asked| &asked.escalates),
+            "escalates_ms": self.escalates_ms(),
             "expires_ms": self.expires_ms(),
         })
     }
@@ -174,6 +187,10 @@ impl Waiting {
             first.push_str(&format!("  for {}", asked.approvers.join(", ")));
         }
         first.push_str(&format!("  since {}", show::when(asked.since_ms)));
+        if let Some(at) = self.escalates_ms() {
+            let (to, at) = (asked.escalates.join(", "), show::when(at));
+            first.push_str(&format!("  escalates to {to} {at}"));
+        }
         if let Some(at) = self.expires_ms() {
             first.push_str(&format!("  until {}", show::when(at)));
         }

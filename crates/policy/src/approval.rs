@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::RuleSetHash;
 use crate::directory::{Membership, Principal};
 
+/// How a rule names all people who may speak in the session.
+const ANYONE: &str = "anyone";
+
 /// Somebody approved one effect, under the rules that were in force then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approved {
@@ -12,6 +15,9 @@ pub struct Approved {
     pub by: String,
     /// The rules that asked. Under others it is worth nothing.
     pub rule_set: RuleSetHash,
+    /// Nobody had answered for so long that those may, too, to whom the rules escalate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
 }
 
 /// Whom a rule asks.
@@ -24,9 +30,9 @@ pub enum Approvers {
 }
 
 impl Approvers {
-    /// From `@approvable("group:ops,person:ada")`.
+    /// From the text of an annotation, as in `@approvable("group:ops,person:ada")`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        if text.trim() == "anyone" {
+        if text.trim() == ANYONE {
             return Ok(Self::Anyone);
         }
         let one = |name: &str| match name.trim().parse::<Principal>() {
@@ -51,12 +57,26 @@ impl Approvers {
         }
     }
 
-    /// Their names; none if it is anyone.
-    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+    /// Those who are named; none if it is anyone.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Principal> {
         let named: &[Principal] = match self {
             Self::Anyone => &[],
             Self::Named(named) => named,
         };
-        named.iter().map(ToString::to_string)
+        named.iter()
+    }
+
+    /// Their names, or that it is anyone.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Anyone => vec![ANYONE.to_owned()],
+            Self::Named(_) => self.names().collect(),
+        }
+    }
+
+    /// Their names; none if it is anyone.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        self.named().map(ToString::to_string)
     }
 }

@@ -24,6 +24,9 @@ pub struct Case {
     /// Who approved, under the rules of now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approved_by: Vec<String>,
+    /// They did so once it had escalated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
     /// What the rules are to say then.
     pub expect: Outcome,
     /// Exactly which rules are to decide, if that matters.
@@ -85,7 +88,7 @@ impl Case {
         let facts = self.when.facts();
         let approved = self.approved_by.iter().map(|by| {
             let (by, rule_set) = (by.clone(), rules.hash());
-            Approved { by, rule_set }
+            Approved { by, rule_set, escalated: self.escalated }
         });
         let approved: Vec<_> = approved.collect();
         let verdict = rules.judge(&facts);

@@ -108,14 +108,21 @@ fn misspelled(rule: &Rule) -> Vec<Problem> {
 
 fn unlikely(rule: &Rule, directory: &Directory, ceiling: bool) -> Option<Problem> {
     let warning = |said: String| Some(Problem::warning(&rule.source, rule.line, said));
-    if let Says::Ask(Approvers::Named(named)) = &rule.says {
+    if let Says::Ask { approvers, escalates } = &rule.says {
+        if *approvers == Approvers::Anyone && escalates.is_some() {
+            return warning(format!(
+                "`{}` asks anyone, so that it escalates to nobody else",
+                rule.id
+            ));
+        }
         let nobody = |name: &Principal| match name {
             Principal::Group(group) => {
                 directory.groups.get(group).is_none_or(std::collections::BTreeSet::is_empty)
             }
             Principal::Person(_) | Principal::Agent(_) | Principal::Organisation(_) => false,
         };
-        if let Some(name) = named.iter().find(|name| nobody(name)) {
+        let mut named = approvers.named().chain(escalates.iter().flat_map(Approvers::named));
+        if let Some(name) = named.find(|name| nobody(name)) {
             return warning(format!("`{}` asks `{name}`, and nobody is in it", rule.id));
         }
     }

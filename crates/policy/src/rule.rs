@@ -39,7 +39,12 @@ pub enum Says {
     /// It may not.
     Forbid,
     /// Not before one of these approves.
-    Ask(Approvers),
+    Ask {
+        /// These.
+        approvers: Approvers,
+        /// Those who may too once the first did not answer for a time.
+        escalates: Option<Approvers>,
+    },
 }
 
 /// One rule.
@@ -131,7 +136,7 @@ impl Rule {
     }
 }
 
-const ANNOTATIONS: &str = "the annotations are @id, @approvable and @reason";
+const ANNOTATIONS: &str = "the annotations are @id, @approvable, @escalates and @reason";
 
 /// Takes a source apart.
 pub(crate) fn parse(source: &Source) -> (Vec<Rule>, Vec<Problem>) {
@@ -170,8 +175,8 @@ fn rule(policy: &Policy, source: &str, whole: &str, part: Part) -> Result<Rule, 
     let text = policy.to_cedar().unwrap_or_else(|| policy.to_string());
     let line = line_of(whole, &text);
     let wrong = |message: String| Problem::error(source, line, message);
-    let unknown =
-        policy.annotations().find(|(name, _)| !matches!(*name, "id" | "approvable" | "reason"));
+    let known = ["id", "approvable", "escalates", "reason"];
+    let unknown = policy.annotations().find(|(name, _)| !known.contains(name));
     if let Some((unknown, _)) = unknown {
         return Err(wrong(format!("`@{unknown}` is unknown: {ANNOTATIONS}")));
     }
@@ -184,21 +189,8 @@ fn rule(policy: &Policy, source: &str, whole: &str, part: Part) -> Result<Rule, 
         ))
         .help("Decisions name the rules that made them."));
     }
-    let says = match (policy.effect(), policy.annotation("approvable")) {
-        (Effect::Permit, None) => Says::Permit,
-        (Effect::Permit, Some(_)) => {
-            return Err(wrong(format!("`{id}` permits, and what is permitted needs no approval"))
-                .help("Write a `forbid` that is approvable, beside a `permit`."));
-        }
-        (Effect::Forbid, None) => Says::Forbid,
-        (Effect::Forbid, Some(who)) => Says::Ask(Approvers::parse(who).map_err(|said| {
-            wrong(format!("`{id}` names nobody who may approve: {said}")).help(
-                "For example `@approvable(\"group:ops,person:ada\")` or `@approvable(\"anyone\")`.",
-            )
-        })?),
-    };
     Ok(Rule {
-        says,
+        says: says(policy, id).map_err(|(said, help)| wrong(said).help(help))?,
         reason: policy.annotation("reason").unwrap_or_default().to_owned(),
         text: text.trim().to_owned(),
         source: source.to_owned(),
@@ -207,6 +199,32 @@ fn rule(policy: &Policy, source: &str, whole: &str, part: Part) -> Result<Rule, 
         policy: policy.new_id(PolicyId::new(id)),
         id: id.to_owned(),
     })
+}
+
+/// What a rule says; or what is wrong with that, and what to do.
+fn says(policy: &Policy, id: &str) -> Result<Says, (String, &'static str)> {
+    let named = |annotation: &str, example| {
+        let who = policy.annotation(annotation).map(Approvers::parse).transpose();
+        who.map_err(|said| (format!("`{id}` names nobody who may approve: {said}"), example))
+    };
+    let approvers = named(
+        "approvable",
+        "For example `@approvable(\"group:ops,person:ada\")` or `@approvable(\"anyone\")`.",
+    )?;
+    let escalates = named("escalates", "For example `@escalates(\"group:leads,person:ada\")`.")?;
+    match (policy.effect(), approvers, escalates) {
+        (Effect::Permit, None, None) => Ok(Says::Permit),
+        (Effect::Permit, _, _) => Err((
+            format!("`{id}` permits, and what is permitted needs no approval"),
+            "Write a `forbid` that is approvable, beside a `permit`.",
+        )),
+        (Effect::Forbid, None, None) => Ok(Says::Forbid),
+        (Effect::Forbid, None, Some(_)) => Err((
+            format!("`{id}` escalates, and asks nobody before"),
+            "Add `@approvable(\"...\")` with whom it asks first.",
+        )),
+        (Effect::Forbid, Some(approvers), escalates) => Ok(Says::Ask { approvers, escalates }),
+    }
 }
 
 /// The line at which a part of a text begins.

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::approval::Approved;
+use crate::approval::{Approved, Approvers};
 use crate::check;
 use crate::directory::{Directory, Membership, Principal};
 use crate::problem::{Problem, Problems};
@@ -153,22 +153,19 @@ impl RuleSet {
             Verdict::Permit { .. } => true,
             Verdict::Forbid { .. } => false,
             Verdict::Ask { .. } => {
-                let now = approved.iter().filter(|approved| approved.rule_set == self.hash());
-                let by: BTreeSet<&str> = now.map(|approved| approved.by.as_str()).collect();
-                !asking.is_empty()
-                    && asking
-                        .iter()
-                        .all(|rule| by.iter().any(|by| self.inner.entitles(rule, facts, by)))
+                let counts =
+                    |rule: &String| approved.iter().any(|it| self.inner.takes(rule, facts, it));
+                !asking.is_empty() && asking.iter().all(counts)
             }
         };
         if permitted { Ok(Granted::mint(effect)) } else { Err(Refused { verdict }) }
     }
 
-    /// Whether somebody may now answer for at least one of the rules that ask.
+    /// Whether an approval would count now for at least one of the rules that ask.
     #[must_use]
-    pub fn may_approve(&self, facts: &Facts<'_>, by: &str) -> bool {
+    pub fn may_approve(&self, facts: &Facts<'_>, approval: &Approved) -> bool {
         let Weighed { asking, .. } = self.inner.weigh(facts);
-        asking.iter().any(|rule| self.inner.entitles(rule, facts, by))
+        asking.iter().any(|rule| self.inner.takes(rule, facts, approval))
     }
 }
 
@@ -236,7 +233,7 @@ impl Inner {
 
     fn combine(&self, said: Said, subjects: Vec<Subject>) -> Weighed {
         let Said { permits, forbids, failed } = said;
-        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask(_)));
+        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask { .. }));
         let hard: BTreeSet<String> =
             forbids.iter().filter(|id| !asks(id)).chain(&failed).cloned().collect();
         let all_permitted = subjects.iter().all(|subject| !subject.permitting.is_empty());
@@ -251,27 +248,35 @@ impl Inner {
                 BTreeSet::new(),
             );
         }
-        let named = forbids.iter().filter_map(|id| match self.says(id) {
-            Some(Says::Ask(approvers)) => Some(approvers.names()),
-            Some(Says::Permit | Says::Forbid) | None => None,
-        });
-        let approvers: BTreeSet<String> = named.flatten().collect();
+        let (mut approvers, mut escalates) = (BTreeSet::new(), BTreeSet::new());
+        for id in &forbids {
+            if let Some(Says::Ask { approvers: first, escalates: then }) = self.says(id) {
+                approvers.extend(first.names());
+                escalates.extend(then.iter().flat_map(Approvers::words));
+            }
+        }
         let rules = forbids.iter().cloned().collect();
-        decided(Verdict::Ask { rules, approvers: approvers.into_iter().collect() }, forbids)
+        let (approvers, escalates) =
+            (approvers.into_iter().collect(), escalates.into_iter().collect());
+        decided(Verdict::Ask { rules, approvers, escalates }, forbids)
     }
 
     fn says(&self, id: &str) -> Option<&Says> {
         self.rules.get(id).map(|rule| &rule.says)
     }
 
-    /// Whether a rule takes somebody's approval now: it names them, and no rule forbids
-    /// them to approve.
-    fn entitles(&self, rule: &str, facts: &Facts<'_>, by: &str) -> bool {
-        let (Some(Says::Ask(approvers)), Ok(by)) = (self.says(rule), by.parse::<Principal>())
+    /// Whether a rule takes an approval now: it was given under these rules, by somebody
+    /// whom the rule names, and no rule forbids them to approve.
+    fn takes(&self, rule: &str, facts: &Facts<'_>, approval: &Approved) -> bool {
+        let (Some(Says::Ask { approvers, escalates }), Ok(by)) =
+            (self.says(rule), approval.by.parse::<Principal>())
         else {
             return false;
         };
-        approvers.include(&by, &self.membership) && self.lets_approve(facts, &by).unwrap_or(false)
+        let escalates = escalates.iter().filter(|_| approval.escalated);
+        approval.rule_set == self.hash
+            && escalates.chain([approvers]).any(|named| named.include(&by, &self.membership))
+            && self.lets_approve(facts, &by).unwrap_or(false)
     }
 
     fn lets_approve(&self, facts: &Facts<'_>, by: &Principal) -> Result<bool, Malformed> {
@@ -281,7 +286,7 @@ impl Inner {
         said.join(self.ask(&asking, Whose::Person, by)?);
         said.join(self.ask(&asking, Whose::Organisation, &asking.organisation)?);
         // A rule that asks of everything does not ask of its own approvals.
-        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask(_)));
+        let asks = |id: &String| matches!(self.says(id), Some(Says::Ask { .. }));
         Ok(said.forbids.iter().all(asks) && said.failed.is_empty())
     }
 }

@@ -64,6 +64,9 @@ pub enum Verdict {
         /// speak in the session.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
+        /// Those who may approve too once nobody answered for a time, or `anyone`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        escalates: Vec<String>,
     },
 }
 

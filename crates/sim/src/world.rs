@@ -306,7 +306,7 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
         budget: Limit { steps: Some(10_000), tokens: Some(tokens), ..Limit::NONE },
         soft: Limit::NONE,
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
-        approvals: Approvals { expire_ms: expiry(seed) },
+        approvals: Approvals { expire_ms: expiry(seed), escalate_ms: None },
         workspace: Some(workspace),
         sandboxes: Vec::new(),
         role: Role::default(),

@@ -90,7 +90,7 @@ fn an_approval_is_void_under_other_rules() {
     let (mut bench, effect) = asked();
     bench.append(answered(effect, approved()));
     // As the engine does when the rules ask again right before it starts.
-    let verdict = Verdict::Ask { rules: vec!["new".to_owned()], approvers: vec![] };
+    let verdict = build::ask("new");
     bench.append(Event::Decided { effect, verdict, rule_set: other_rules() });
     assert_eq!(standing(&mut bench), "waits");
     let waiting = bench.state.effect(effect).unwrap();
@@ -112,7 +112,8 @@ fn a_second_approver_is_waited_for_and_the_first_is_not_forgotten() {
 
 #[test]
 fn what_nobody_answers_is_denied_in_time() {
-    let spec = Spec { approvals: Approvals { expire_ms: Some(10_000) }, ..spec() };
+    let spec =
+        Spec { approvals: Approvals { expire_ms: Some(10_000), escalate_ms: None }, ..spec() };
     let (mut bench, effect) = asked_in(spec.clone());
     let since = bench.now_ms;
     assert_eq!(bench.state.next_expiry_ms(), Some(since + 10_000));
@@ -129,6 +130,38 @@ fn what_nobody_answers_is_denied_in_time() {
     bench.append(answered(effect, approved()));
     bench.now_ms += 20_000;
     assert_eq!(bench.flying(), [effect]);
+}
+
+/// Whether an approval counts as one of those to whom it escalates is the journal's to
+/// say: from the moment of the answer, and not from when it is looked at.
+#[test]
+fn an_approval_is_escalated_if_it_was_given_late_enough() {
+    for (setting, names, waited, expected) in [
+        (Some(10_000), &["group:leads"][..], 9_999, false),
+        (Some(10_000), &["group:leads"], 10_000, true),
+        (Some(10_000), &[], 10_000, false),
+        (None, &["group:leads"], 10_000, false),
+    ] {
+        let approvals = Approvals { escalate_ms: setting, ..Approvals::default() };
+        let (mut bench, effect) = asked_in(Spec { approvals, ..spec() });
+        let rules = vec!["late".to_owned()];
+        let escalates = names.iter().map(|&name| name.to_owned()).collect();
+        let verdict = Verdict::Ask { rules, approvers: vec![], escalates };
+        let rule_set = other_rules();
+        bench.append(Event::Decided { effect, verdict, rule_set });
+        let waiting = bench.state.effect(effect).unwrap();
+        let since_ms = waiting.asked.as_ref().unwrap().since_ms;
+        let at = setting.filter(|_| !names.is_empty()).map(|ms| since_ms + ms);
+        assert_eq!(waiting.escalates_ms(approvals), at, "{setting:?} {names:?}");
+        bench.now_ms = since_ms + waited;
+        assert_eq!(waiting.is_escalated(approvals, rule_set, bench.now_ms), expected);
+        assert!(!waiting.is_escalated(approvals, build::rule_set(), bench.now_ms), "not by others");
+        bench.append(answered(effect, Answer::Approved { rule_set, seen: None }));
+        bench.now_ms += 100_000;
+        let approved = &bench.state.effect(effect).unwrap().approved;
+        let found: Vec<_> = approved.iter().map(|approved| approved.escalated).collect();
+        assert_eq!(found, [expected], "{setting:?} {names:?} {waited}");
+    }
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub(crate) fn digest(text: &str) -> Digest {
 
 /// A verdict that anybody may turn.
 pub(crate) fn ask(rule: &str) -> Verdict {
-    Verdict::Ask { rules: vec![rule.to_owned()], approvers: Vec::new() }
+    Verdict::Ask { rules: vec![rule.to_owned()], approvers: Vec::new(), escalates: Vec::new() }
 }
 
 pub(crate) fn approved() -> Answer {

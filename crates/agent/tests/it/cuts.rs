@@ -132,6 +132,7 @@ fn what_waits_for_a_person_waits_again_and_what_was_done_is_not_done_again() {
             Work::CallTool(call) if call.tool == "write" => Some(Verdict::Ask {
                 rules: vec!["careful".to_owned()],
                 approvers: vec!["group:ops".to_owned()],
+                escalates: Vec::new(),
             }),
             _ => None,
         };

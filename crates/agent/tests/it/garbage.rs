@@ -165,7 +165,9 @@ fn event(tape: &mut Tape) -> Event {
             let rules = vec![text(tape)];
             let verdict = match tape.below(3) {
                 0 => Verdict::Permit { rules },
-                1 => Verdict::Ask { rules, approvers: vec![text(tape)] },
+                1 => {
+                    Verdict::Ask { rules, approvers: vec![text(tape)], escalates: vec![text(tape)] }
+                }
                 _ => Verdict::Forbid { rules },
             };
             Event::Decided { effect, verdict, rule_set: rule_set() }

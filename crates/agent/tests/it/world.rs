@@ -102,7 +102,7 @@ impl World {
         let rules = vec!["r".to_owned()];
         match self.tape.byte() {
             0..200 => Verdict::Permit { rules },
-            200..240 => Verdict::Ask { rules, approvers: Vec::new() },
+            200..240 => Verdict::Ask { rules, approvers: Vec::new(), escalates: Vec::new() },
             240.. => Verdict::Forbid { rules },
         }
     }
@@ -112,9 +112,11 @@ impl World {
         if self.tape.rarely(10) {
             let rules = vec!["changed".to_owned()];
             let ask = self.tape.rarely(128);
-            let approvers = Vec::new();
-            let verdict =
-                if ask { Verdict::Ask { rules, approvers } } else { Verdict::Forbid { rules } };
+            let (approvers, escalates) = (Vec::new(), Vec::new());
+            let verdict = match ask {
+                true => Verdict::Ask { rules, approvers, escalates },
+                false => Verdict::Forbid { rules },
+            };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }
         // An account above the session may have no room.

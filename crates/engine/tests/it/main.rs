@@ -6,6 +6,7 @@ mod apart;
 mod budgets;
 mod collect;
 mod cuts;
+mod escalate;
 mod model;
 mod refused;
 mod replace;

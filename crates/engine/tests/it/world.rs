@@ -38,6 +38,7 @@ pub(crate) struct World {
     pub(crate) below: Vec<(String, Vec<Step>)>,
     pub(crate) role: Role,
     pub(crate) budget: Limit,
+    pub(crate) approvals: Approvals,
     pub(crate) price: Option<Price>,
     /// What sessions have beside our own.
     tools: Vec<ToolSpec>,
@@ -85,6 +86,7 @@ impl World {
             below,
             role,
             budget,
+            approvals: Approvals::default(),
             price,
         }
     }
@@ -137,7 +139,7 @@ impl World {
             budget: self.budget,
             soft: Limit::NONE,
             turn: TurnLimits { steps_max: 1_000, wall_ms_max: 3_600_000 },
-            approvals: Approvals::default(),
+            approvals: self.approvals,
             workspace: Some(self.workspace.clone()),
             sandboxes: self.sandboxes.iter().map(|(asked, _)| asked.clone()).collect(),
             role: self.role.clone(),

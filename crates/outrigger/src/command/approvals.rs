@@ -3,12 +3,12 @@
 
 use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
 use outrigger_engine::Answering;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::run::Back;
-use super::sessions;
+use super::{remind, sessions};
 use crate::cli::{self, Output};
 use crate::compose::{self, Store};
 use crate::config::Config;
@@ -18,19 +18,25 @@ use crate::show::{self, Screen, Tone};
 use crate::waiting::Waiting;
 use crate::{limits, repository, session};
 
-pub(crate) async fn inbox(paths: &Paths, id: Option<&str>, output: Output) -> Outcome<u8> {
+pub(crate) async fn inbox(paths: &Paths, asked: cli::Inbox) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    match id {
-        Some(id) => one(paths, &store, id, output).await,
-        None => all(&store, output).await,
+    match asked.id {
+        Some(id) => one(paths, &store, &id, asked.output).await,
+        None if asked.remind => remind::execute(paths, &store, asked.output).await,
+        None => all(&store, asked.output).await,
     }
+}
+
+/// What waits, for programs.
+pub(crate) fn list(waiting: &[Waiting]) -> Value {
+    let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
+    json!({ "type": "inbox", "waiting": waiting })
 }
 
 async fn all(store: &Store, output: Output) -> Outcome<u8> {
     let waiting = Waiting::all(&*store.journal).await?;
     if output.json.is_some() {
-        let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
-        show::line(&json!({ "type": "inbox", "waiting": waiting }))?;
+        show::line(&list(&waiting))?;
         return Ok(0);
     }
     waiting.iter().flat_map(Waiting::lines).try_for_each(|line| show::counted_row(&line))?;

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::approvals;
 use super::drive::resume_hint;
 use super::run::Back;
 use crate::compose::Store;
@@ -36,9 +37,7 @@ impl Finish<'_> {
         let waiting = Waiting::below(&*self.store.journal, self.session).await?;
         if let Some(failure) = waits(&waiting) {
             self.tidy(screen).await;
-            let told: Vec<_> = waiting.iter().map(Waiting::object).collect();
-            let told = json!({ "type": "inbox", "waiting": told });
-            notify::tell(self.notify, &told, screen).await;
+            notify::tell(self.notify, &approvals::list(&waiting), screen).await;
             if screen.is_json() {
                 screen.result("", &self.object(state, &waiting, None, false))?;
             }

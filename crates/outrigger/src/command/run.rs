@@ -1,8 +1,7 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use outrigger_agent::{
-    AccountId, Approvals, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits,
-    Workspace,
+    AccountId, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::Engine;
 use std::io::{IsTerminal, Read};
@@ -140,7 +139,7 @@ fn spec(
         budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
         soft: config.budget.soft,
         turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
-        approvals: Approvals { expire_ms: config.approval_ms_max },
+        approvals: config.approvals,
         workspace: Some(workspace),
         sandboxes: records.collect(),
         role,

@@ -172,6 +172,60 @@ fn a_command_and_a_webhook_are_told_that_something_waits() {
     assert_eq!(piped["waiting"], json!(world.inbox()));
 }
 
+/// Whom a rule escalates to is told when; before that their answer is refused, and nobody
+/// is reminded.
+#[test]
+fn who_comes_second_waits_for_the_first_and_reminders_do_too() {
+    let (world, id) = waiting(&[Turn(&[shell("echo ran")]), Turn(&[shell("echo more")])]);
+    let (told, rules) = (world.path("told"), world.path("careful.cedar"));
+    let file = world.path("config/outrigger/config.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    let none = world.ran(2, &["inbox", "--remind"]);
+    assert!(none.stderr.contains("names nobody who could be told"), "{}", none.stderr);
+    let more = |program: &str| {
+        format!(
+            "{config}[notify]\ncommand = [\"sh\", \"-c\", {program:?}]\n[limits]\napproval_escalate_hours = 1\n"
+        )
+    };
+    fs::write(&file, more("exit 3")).unwrap();
+    let failed = world.ran(2, &["inbox", "--remind"]);
+    assert!(
+        failed.stderr.contains(&format!("not everybody was told of {id}")),
+        "{}",
+        failed.stderr
+    );
+    fs::write(&file, more(&format!("cat > {}", told.display()))).unwrap();
+    // It was asked where nothing escalates: whoever is asked is reminded.
+    let reminded = world.ran(0, &["inbox", "--remind", "--json"]).json();
+    assert_eq!(reminded, json!({ "type": "reminded", "of": [id] }));
+    let heard: Value = serde_json::from_str(&fs::read_to_string(&told).unwrap()).unwrap();
+    assert_eq!(heard, json!({ "type": "inbox", "waiting": world.inbox() }));
+    world.ran(0, &["deny", &id, "--later"]);
+
+    fs::remove_file(&told).unwrap();
+    let text = RULES.replace("(\"anyone\")", "(\"person:ada\")\n@escalates(\"person:local\")");
+    fs::write(&rules, text).unwrap();
+    let (script, dir) = (world.script(&[Turn(&[shell("echo ran")])]), world.path("repo"));
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];
+    let id = world.stops(&args)["waiting"][0].as_str().unwrap().to_owned();
+    let one = world.ran(0, &["inbox", &id, "--json"]).json();
+    assert_eq!(one["escalates_to"], json!(["person:local"]));
+    let after = one["escalates_ms"].as_u64().unwrap() - one["since_ms"].as_u64().unwrap();
+    assert_eq!(after, 3_600_000);
+    let shown = world.ran(0, &["inbox", &id]).stdout;
+    assert!(
+        shown.contains("for person:ada") && shown.contains("escalates to person:local"),
+        "{shown}"
+    );
+    let early = world.ran(12, &["approve", &id]);
+    let said = "person:local may not approve this; the rules ask person:ada";
+    assert!(early.stderr.contains(said), "{}", early.stderr);
+    fs::remove_file(&told).unwrap();
+    let reminded = world.ran(0, &["inbox", "--remind"]);
+    assert!(reminded.stderr.contains("nothing waits that anybody"), "{}", reminded.stderr);
+    assert!(!told.exists());
+}
+
 /// What is approved is what was shown: a terminal cuts nothing of it, and no question is
 /// asked that nobody is shown.
 #[test]

@@ -54,6 +54,20 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
 }
 
 #[test]
+fn what_expires_first_never_escalates() {
+    for (escalate, expire, fits) in [(24, 72, true), (72, 72, false), (73, 72, false)] {
+        let world = World::new();
+        let hours =
+            format!("approval_escalate_hours = {escalate}\napproval_hours_max = {expire}\n");
+        user(&world, &format!("[limits]\n{hours}"));
+        let ran = world.run(&["inbox", "--remind"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        let found = ran.stderr.contains("must be below limits.approval_hours_max, which is 72");
+        assert_eq!(found, !fits, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_named_file_is_read_instead_of_the_users() {
     let world = World::new();
     user(&world, "[broken\n");

@@ -11,6 +11,7 @@ unless { resource in Host::"github.com" };
 
 @id("deploys")
 @approvable("group:ops")
+@escalates("person:eve")
 @reason("Operations decide.")
 forbid (principal, action == Action::"execute", resource == Sandbox::"prod");
 "#;
@@ -136,11 +137,17 @@ fn tests_of_rules_say_which_differ() {
         approved_by = ["person:local"]
         expect = "ask"
         rules = ["deploys"]
+        [[case]]
+        name = "whom it escalates to does"
+        when = { action = "execute", resource = "prod" }
+        approved_by = ["person:eve"]
+        escalated = true
+        expect = "permit"
     "#;
     fs::write(&file, cases).unwrap();
     let file_name = file.to_str().unwrap();
     let ran = world.ran(0, &["policy", "test", file_name]);
-    assert!(ran.stdout.contains("2 situations, 0 not as expected"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("3 situations, 0 not as expected"), "{}", ran.stdout);
     fs::write(&file, cases.replace("\"ask\"", "\"forbid\"")).unwrap();
     let ran = world.ran(1, &["policy", "test", file_name]);
     assert!(ran.stdout.contains("ask by deploys, expected forbid by deploys"), "{}", ran.stdout);

@@ -25,8 +25,8 @@ fn forbid_wins_over_ask_and_ask_over_permit() {
     let approvers = vec!["group:ops".to_owned(), "person:eve".to_owned()];
     for (resource, expected) in [
         ("test", Verdict::Permit { rules: id("all") }),
-        ("deploy", Verdict::Ask { rules: id("careful"), approvers: vec![] }),
-        ("billing", Verdict::Ask { rules: id("ops-look"), approvers }),
+        ("deploy", Verdict::Ask { rules: id("careful"), approvers: vec![], escalates: vec![] }),
+        ("billing", Verdict::Ask { rules: id("ops-look"), approvers, escalates: vec![] }),
         ("wipe", Verdict::Forbid { rules: id("never") }),
     ] {
         assert_eq!(set(RULES).judge(&facts(resource)), expected, "{resource}");
@@ -174,7 +174,10 @@ fn verdicts_of_old_journals_are_read() {
     let verdict = |text: &str| serde_json::from_str::<Verdict>(text).unwrap();
     let rules = vec!["a".to_owned()];
     let old = r#"{"ask":{"rules":["a"]}}"#;
-    assert_eq!(verdict(old), Verdict::Ask { rules: rules.clone(), approvers: vec![] });
+    assert_eq!(
+        verdict(old),
+        Verdict::Ask { rules: rules.clone(), approvers: vec![], escalates: vec![] }
+    );
     assert_eq!(serde_json::to_string(&verdict(old)).unwrap(), old);
     assert_eq!(verdict(r#"{"forbid":{"rules":[]}}"#), Verdict::Forbid { rules: vec![] });
 }

@@ -112,7 +112,7 @@ fn names_and_annotations() {
     check(
         "@id(\"a\") @approveable(\"x\") forbid (principal, action, resource);",
         expect![[r#"
-        Error: rules.cedar, line 1: `@approveable` is unknown: the annotations are @id, @approvable and @reason []
+        Error: rules.cedar, line 1: `@approveable` is unknown: the annotations are @id, @approvable, @escalates and @reason []
     "#]],
     );
     check(
@@ -134,6 +134,24 @@ fn names_and_annotations() {
     "#]],
     );
     check(
+        "@id(\"a\") @escalates(\"anyone\") permit (principal, action, resource);",
+        expect![[r#"
+        Error: rules.cedar, line 1: `a` permits, and what is permitted needs no approval [Write a `forbid` that is approvable, beside a `permit`.]
+    "#]],
+    );
+    check(
+        "@id(\"a\") @escalates(\"anyone\") forbid (principal, action, resource);",
+        expect![[r#"
+        Error: rules.cedar, line 1: `a` escalates, and asks nobody before [Add `@approvable("...")` with whom it asks first.]
+    "#]],
+    );
+    check(
+        "@id(\"a\") @approvable(\"anyone\") @escalates(\"ops\") forbid (principal, action, resource);",
+        expect![[r#"
+            Error: rules.cedar, line 1: `a` names nobody who may approve: `ops` is not person:NAME, agent:NAME, group:NAME or org:NAME [For example `@escalates("group:leads,person:ada")`.]
+        "#]],
+    );
+    check(
         "@id(\"a\") permit (principal, action, resource);\n@id(\"a\") forbid (principal, action, resource);",
         expect![[r#"
             Error: rules.cedar, line 2: `a` is a name of two rules [The other is in rules.cedar, line 1.]
@@ -149,6 +167,18 @@ fn names_and_annotations() {
 
 #[test]
 fn what_will_hardly_be_meant() {
+    check(
+        "@id(\"a\") @approvable(\"person:ada\") @escalates(\"group:legal\") forbid (principal, action, resource);",
+        expect![[r#"
+            Warning: rules.cedar, line 1: `a` asks `group:legal`, and nobody is in it []
+        "#]],
+    );
+    check(
+        "@id(\"a\") @approvable(\"anyone\") @escalates(\"person:ada\") forbid (principal, action, resource);",
+        expect![[r#"
+            Warning: rules.cedar, line 1: `a` asks anyone, so that it escalates to nobody else []
+        "#]],
+    );
     check(
         "@id(\"a\") @approvable(\"group:legal\") forbid (principal, action, resource);",
         expect![[r#"

@@ -72,7 +72,8 @@ fn set(all: &[Made], without: &str) -> RuleSet {
 }
 
 fn everybody(set: &RuleSet) -> Vec<Approved> {
-    let one = |by: &str| Approved { by: by.to_owned(), rule_set: set.hash() };
+    let (rule_set, escalated) = (set.hash(), false);
+    let one = |by: &str| Approved { by: by.to_owned(), rule_set, escalated };
     ["person:ada", "person:bob", "person:eve"].map(one).to_vec()
 }
 

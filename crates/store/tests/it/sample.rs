@@ -91,7 +91,7 @@ fn opened() -> Event {
         budget: Limit { money_nanos: Some(7), ..amounts(100, u64::MAX).into() },
         soft: Limit { money_nanos: Some(5), ..Limit::NONE },
         turn: TurnLimits { steps_max: 50, wall_ms_max: 600_000 },
-        approvals: Approvals { expire_ms: Some(86_400_000) },
+        approvals: Approvals { expire_ms: Some(86_400_000), escalate_ms: Some(3_600_000) },
         workspace: Some(Workspace {
             archive: Digest::of(b"archive"),
             bytes: 10_240,
@@ -104,6 +104,14 @@ fn opened() -> Event {
         ],
         role: role(),
     }))
+}
+
+fn asks() -> Verdict {
+    Verdict::Ask {
+        rules: vec!["commands".to_owned()],
+        approvers: Vec::new(),
+        escalates: vec!["group:leads".to_owned()],
+    }
 }
 
 fn role() -> Role {
@@ -244,7 +252,7 @@ fn turn() -> Vec<Event> {
         started(4, None),
         settled(4, Outcome::Done(Product::Reply(reply(wish, Stop::End, usage)))),
         Event::Proposed(call_tool(4, 0, "bash")),
-        decided(8, Verdict::Ask { rules: vec!["commands".to_owned()], approvers: Vec::new() }),
+        decided(8, asks()),
         Event::Answered { effect: Seq(8), by: "person:local".to_owned(), arguments: None, answer },
         Event::Proposed(Work::Provision { sandbox: "work".to_owned() }),
         decided(11, permit()),

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Event, Record, Seq, State};
 use outrigger_engine::{Clock, SystemClock};
-use outrigger_policy::{Explanation, Left, Rule, RuleSet, Says, Situation, Verdict};
+use outrigger_policy::{Approvers, Explanation, Left, Rule, RuleSet, Says, Situation, Verdict};
 use outrigger_store::load_all;
 use serde_json::{Value, json};
 
@@ -92,9 +92,12 @@ fn told(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Vec<String> 
     let (action, resource) = (situation.action.as_str(), &situation.resource);
     let mut lines = vec![format!("{}: {action} `{resource}`", verdict.outcome().as_str())];
     lines.push(format!("because {}", why(explanation)));
-    if let Verdict::Ask { approvers, .. } = verdict {
+    if let Verdict::Ask { approvers, escalates, .. } = verdict {
         let who = if approvers.is_empty() { "anyone".to_owned() } else { approvers.join(", ") };
         lines.push(format!("may approve: {who}"));
+        if !escalates.is_empty() {
+            lines.push(format!("once it escalates, too: {}", escalates.join(", ")));
+        }
     }
     for subject in &explanation.subjects {
         let rules = |rules: &[String]| match rules {
@@ -164,18 +167,20 @@ pub(crate) fn says(rule: &Rule) -> &'static str {
     match rule.says {
         Says::Permit => "permit",
         Says::Forbid => "forbid",
-        Says::Ask(_) => "ask",
+        Says::Ask { .. } => "ask",
     }
 }
 
 /// A rule for programs.
 pub(crate) fn object(rule: &Rule) -> Value {
-    let approvers: Vec<String> = match &rule.says {
-        Says::Ask(approvers) => approvers.names().collect(),
-        Says::Permit | Says::Forbid => Vec::new(),
+    let (approvers, escalates): (Vec<String>, _) = match &rule.says {
+        Says::Ask { approvers, escalates } => {
+            (approvers.names().collect(), escalates.iter().flat_map(Approvers::words).collect())
+        }
+        Says::Permit | Says::Forbid => (Vec::new(), Vec::new()),
     };
     json!({
-        "id": rule.id, "says": says(rule), "approvers": approvers, "reason": rule.reason,
-        "file": rule.source, "line": rule.line, "text": rule.text,
+        "id": rule.id, "says": says(rule), "approvers": approvers, "escalates": escalates,
+        "reason": rule.reason, "file": rule.source, "line": rule.line, "text": rule.text,
     })
 }

@@ -118,6 +118,14 @@ pub(super) const LIMITS: Table = Table {
             example: "72",
         },
         Key {
+            name: "approval_escalate_hours",
+            kind: "whole number, 1 to 8760",
+            default: || "it never escalates".to_owned(),
+            about: "Hours after which those whom `@escalates` of a rule names may approve what it asks about, too ([rules](how-to/write-policies.md)). Below `approval_hours_max`, if that is set.",
+            instead: "",
+            example: "24",
+        },
+        Key {
             name: "subagents_deep",
             kind: "whole number, 0 to 4",
             default: || value(limits::SUBAGENTS_DEEP_DEFAULT),
