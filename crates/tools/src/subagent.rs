@@ -112,12 +112,14 @@ fn why(state: &State) -> Option<String> {
             let (spent, may) = (state.spent(), state.budget());
             let of = |limit: Option<u64>| limit.map_or("any".to_owned(), |limit| limit.to_string());
             format!(
-                "what comes next does not fit into what it may spend: it spent {} of {} tokens \
-                 and {} of {} steps",
+                "what comes next does not fit into what it may spend: it spent {} of {} tokens, \
+                 {} of {} steps, and {} of {} ms",
                 spent.tokens,
                 of(may.tokens),
                 spent.steps,
                 of(may.steps),
+                spent.wall_ms,
+                of(may.wall_ms),
             )
         }
         Some(TurnEnd::OutOfBudget(shortfall)) => shortfall.to_string(),

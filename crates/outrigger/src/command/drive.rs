@@ -10,6 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session;
 use crate::show::{Screen, Tone};
+use crate::waiting::Waiting;
 
 /// Ctrl-C, listened to from before the first step to after the last.
 #[derive(Debug)]
@@ -34,8 +35,28 @@ impl Interrupts {
     }
 }
 
-/// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed.
+/// Drives. Ctrl-C interrupts the turn; a second one leaves it to be resumed. An answer that
+/// comes just when it stops to wait for one is acted on.
 pub(crate) async fn drive(
+    engine: &Engine,
+    journal: &dyn Journal,
+    session: &SessionId,
+    after: Seq,
+    screen: &mut Screen,
+    interrupts: &mut Interrupts,
+) -> Outcome<Park> {
+    let mut after = after;
+    loop {
+        let park = drive_once(engine, journal, session, after, screen, interrupts).await?;
+        let asked = matches!(park, Park::Answers(_));
+        if !asked || !Waiting::below(journal, session).await?.is_empty() {
+            return Ok(park);
+        }
+        after = journal.head(session).await?;
+    }
+}
+
+async fn drive_once(
     engine: &Engine,
     journal: &dyn Journal,
     session: &SessionId,
