@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::round::{Round, explain};
 use crate::sandboxes::Known;
+use crate::spending::fixed_bytes;
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
     Event, Failure, Item, Limit, Loss, ModelFault, Outcome, Place, Product, Record, Reply,
@@ -89,15 +90,8 @@ impl State {
         }
     }
 
-    /// What every request carries beside the conversation: system prompt and tools.
     fn fixed_bytes(&self) -> u64 {
-        self.spec.as_deref().map_or(0, Self::fixed_bytes_of)
-    }
-
-    pub(crate) fn fixed_bytes_of(spec: &Spec) -> u64 {
-        let tools = spec.tools.iter();
-        let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
-        (spec.system.len() + tools.sum::<usize>()) as u64
+        self.spec.as_deref().map_or(0, |spec| fixed_bytes(&spec.system, spec.tools.iter()))
     }
 
     /// A life that is not the current one was mourned before, and its successor lives.
@@ -231,8 +225,7 @@ impl State {
     /// What a subagent did not use of the time in which it was waited for, it waited for a
     /// person, or for its model's provider: that is not the turn's time.
     fn awaited(&mut self, open: &Effect, used_ms: u64, now_ms: u64) {
-        let Work::CallTool(call) = &open.work else { return };
-        let below = self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::Subagent);
+        let below = self.starts_subagent(&open.work);
         let (Phase::Started { since_ms, .. }, true) = (&open.phase, below) else { return };
         if let Some(turn) = &mut self.turn {
             let from = turn.awaited_ms.max(*since_ms);

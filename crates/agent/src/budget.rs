@@ -61,6 +61,9 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Amounts {
+    /// A step, and nothing else.
+    pub const STEP: Self = Self { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0 };
+
     /// The sum; stops at the largest number.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

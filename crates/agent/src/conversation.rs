@@ -197,6 +197,16 @@ impl Call {
     }
 }
 
+/// The last words of the model. Nothing if it said none.
+#[must_use]
+pub fn answer(conversation: &[Item]) -> String {
+    let reply = conversation.iter().rev().find_map(|item| match item {
+        Item::Reply(reply) => Some(reply.text()).filter(|text| !text.trim().is_empty()),
+        Item::Message(_) | Item::Result(_) | Item::Summary(_) | Item::Notice(_) => None,
+    });
+    reply.unwrap_or_default()
+}
+
 /// Why a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

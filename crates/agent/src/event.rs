@@ -268,6 +268,15 @@ pub struct ToolOutput {
     pub labels: BTreeSet<String>,
 }
 
+impl ToolOutput {
+    /// Text of ours, all of which the model sees.
+    #[must_use]
+    pub fn new(status: Status, text: impl Into<String>) -> Self {
+        let (text, labels) = (text.into(), BTreeSet::new());
+        Self { status, text, exit_code: None, hidden_bytes: 0, labels }
+    }
+}
+
 /// Why an effect did not come about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -38,7 +38,7 @@ pub use account::{AccountId, Cause, Shortfall};
 pub use approval::{Approvals, Asked, Seen, Unanswerable};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
-    Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage,
+    Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage, answer,
 };
 pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};

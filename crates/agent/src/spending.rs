@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::state::Phase;
 use crate::{
     AccountId, Amounts, Asked, Cause, Limit, Measure, Next, Seq, Shortfall, Spec, State, ToolCall,
-    ToolKind, TurnEnd, Work, limits,
+    ToolSpec, TurnEnd, Work, limits,
 };
 
 impl State {
@@ -17,16 +17,8 @@ impl State {
     pub(crate) fn reservation(&self, work: &Work, spec: &Spec) -> Amounts {
         match work {
             Work::AskModel | Work::Compact => self.worst_model_call(spec),
-            Work::CallTool(call) => match self.tool(&call.tool).map(|tool| tool.kind) {
-                Some(ToolKind::Subagent) => self.worst_subagent(call, spec),
-                Some(
-                    ToolKind::Execute
-                    | ToolKind::ReadFiles
-                    | ToolKind::WriteFiles
-                    | ToolKind::Outside,
-                )
-                | None => self.worst_tool_call(call),
-            },
+            Work::CallTool(call) if self.starts_subagent(work) => self.worst_subagent(call, spec),
+            Work::CallTool(call) => self.worst_tool_call(call),
             Work::Provision { .. } => Amounts::default(),
         }
     }
@@ -48,7 +40,7 @@ impl State {
 
     /// A command has the deadline that its arguments or its tool say, until it is dead.
     fn worst_tool_call(&self, call: &ToolCall) -> Amounts {
-        let step = Amounts { steps: 1, ..Amounts::default() };
+        let step = Amounts::STEP;
         let Some(deadline) = self.tool(&call.tool).and_then(|tool| tool.deadline.as_ref()) else {
             return Amounts { wall_ms: limits::CALL_MS_MAX, ..step };
         };
@@ -167,6 +159,12 @@ impl State {
             _ => None,
         }
     }
+}
+
+/// What every request carries beside the conversation: system prompt and tools.
+pub(crate) fn fixed_bytes<'a>(system: &str, tools: impl Iterator<Item = &'a ToolSpec>) -> u64 {
+    let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
+    (system.len() + tools.sum::<usize>()) as u64
 }
 
 /// One of a call's arguments as it is written, without reading the others. Nothing if it

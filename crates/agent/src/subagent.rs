@@ -9,9 +9,10 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::spending::fixed_bytes;
 use crate::{
-    Amounts, Author, Call, Cut, Digest, Limit, Measure, Message, Seq, SessionId, Spec, State,
-    ToolCall, ToolKind, ToolSpec, TurnLimits, limits,
+    Amounts, Author, Call, Cut, Digest, Effect, Limit, Measure, Message, Phase, Seq, SessionId,
+    Spec, State, ToolCall, ToolKind, ToolSpec, TurnLimits, Work, limits,
 };
 
 /// Who acts where nobody said so.
@@ -98,6 +99,22 @@ pub struct Delegate {
     pub limit: Limit,
 }
 
+impl Delegate {
+    /// Its system prompt.
+    fn system<'a>(&'a self, ours: &'a Spec) -> &'a str {
+        self.system.as_deref().unwrap_or(&ours.system)
+    }
+
+    /// Its tools, of those of the session that starts it. Without the one that starts
+    /// others where it is to start none.
+    fn tools<'a>(&'a self, ours: &'a Spec) -> impl Iterator<Item = &'a ToolSpec> {
+        ours.tools.iter().filter(|tool| {
+            let listed = self.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
+            listed && (ours.role.deep > 1 || tool.kind != ToolKind::Subagent)
+        })
+    }
+}
+
 /// What a model asks for when it starts a subagent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -171,19 +188,12 @@ pub(crate) fn assignment<'a>(
 
 /// What the first question of a subagent to the model may cost.
 fn first_call(assignment: &Assignment, agent: &Delegate, ours: &Spec) -> Amounts {
-    let system = agent.system.as_ref().map_or(ours.system.len(), String::len);
-    let has = |tool: &&ToolSpec| agent.tools.as_ref().is_none_or(|all| all.contains(&tool.name));
-    let tools = ours.tools.iter().filter(has);
-    let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
-    let bytes = (system + tools.sum::<usize>() + assignment.task.len()) as u64;
+    let fixed = fixed_bytes(agent.system(ours), agent.tools(ours));
+    let bytes = fixed.saturating_add(assignment.task.len() as u64);
     let (input, output) = (bytes.div_ceil(limits::BYTES_PER_TOKEN), ours.model.output_tokens_max);
     let price = ours.model.price.unwrap_or_default();
-    Amounts {
-        steps: 1,
-        tokens: input.saturating_add(output),
-        money_nanos: price.worst_nanos(input, output),
-        ..Amounts::default()
-    }
+    let (tokens, money_nanos) = (input.saturating_add(output), price.worst_nanos(input, output));
+    Amounts { tokens, money_nanos, ..Amounts::STEP }
 }
 
 /// Rounded down; nothing that is no amount of money is one.
@@ -227,21 +237,21 @@ impl State {
     /// Whether an effect is a subagent.
     #[must_use]
     pub fn is_subagent(&self, id: Seq) -> bool {
-        let call = self.effect(id).map(|effect| &effect.work);
-        let tool = match call {
-            Some(crate::Work::CallTool(call)) => self.tool(&call.tool),
-            Some(crate::Work::AskModel | crate::Work::Compact | crate::Work::Provision { .. })
-            | None => None,
-        };
-        tool.is_some_and(|tool| tool.kind == ToolKind::Subagent)
+        self.effect(id).is_some_and(|effect| self.starts_subagent(&effect.work))
+    }
+
+    /// Whether work is to start a subagent.
+    pub(crate) fn starts_subagent(&self, work: &Work) -> bool {
+        let Work::CallTool(call) = work else { return false };
+        self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::Subagent)
     }
 
     /// The subagents that were started and gave no result yet. One of them may not be
     /// opened yet.
     pub fn subagents(&self, session: &SessionId) -> impl Iterator<Item = SessionId> {
-        let started = |(id, effect): (&Seq, &crate::Effect)| {
-            let started = matches!(effect.phase, crate::Phase::Started { .. });
-            (started && self.is_subagent(*id)).then(|| session.child(*id))
+        let started = |(id, effect): (&Seq, &Effect)| {
+            let started = matches!(effect.phase, Phase::Started { .. });
+            (started && self.starts_subagent(&effect.work)).then(|| session.child(*id))
         };
         self.effects.iter().filter_map(started)
     }
@@ -270,13 +280,9 @@ impl State {
         let above = std::iter::once(&name).chain(&ours.role.above).cloned().collect();
         let parent = Parent { session: session.clone(), effect: id };
         let deep = ours.role.deep.saturating_sub(1);
-        let has = |tool: &ToolSpec| {
-            let listed = agent.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
-            listed && (deep > 0 || tool.kind != ToolKind::Subagent)
-        };
         let spec = Spec {
-            system: agent.system.clone().unwrap_or_else(|| ours.system.clone()),
-            tools: ours.tools.iter().filter(|tool| has(tool)).cloned().collect(),
+            system: agent.system(ours).to_owned(),
+            tools: agent.tools(ours).cloned().collect(),
             budget,
             soft: Limit::NONE,
             turn: TurnLimits {
@@ -302,7 +308,7 @@ impl State {
             spent: Amounts::default(),
             labels: self.labels().clone(),
             counted_tokens: 0,
-            uncounted_bytes: State::fixed_bytes_of(&spec),
+            uncounted_bytes: fixed_bytes(&spec.system, spec.tools.iter()),
             replies: 0,
             sandboxes: BTreeMap::new(),
         };
@@ -312,11 +318,10 @@ impl State {
 
     /// What is reserved for a subagent: all that it may spend, and the step of starting it.
     pub(crate) fn worst_subagent(&self, call: &ToolCall, spec: &Spec) -> Amounts {
-        let step = Amounts { steps: 1, ..Amounts::default() };
         match self.assignment(call) {
-            Ok((assignment, agent)) => self.endowment(&assignment, agent, spec).plus(step),
+            Ok((assignment, agent)) => self.endowment(&assignment, agent, spec).plus(Amounts::STEP),
             // It is told what is wrong, and nothing is started.
-            Err(_) => step,
+            Err(_) => Amounts::STEP,
         }
     }
 
@@ -371,8 +376,7 @@ impl State {
     /// The budget of a subagent, by what was reserved for it. Where neither money is limited
     /// nor a price known, its money is not limited either: there is none.
     fn endowment_of(reserved: Amounts, spec: &Spec) -> Limit {
-        let step = Amounts { steps: 1, ..Amounts::default() };
-        let all = Limit::from(reserved.minus(step));
+        let all = Limit::from(reserved.minus(Amounts::STEP));
         match spec.model.price {
             Some(_) => all,
             None => Limit { money_nanos: None, ..all },

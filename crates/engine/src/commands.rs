@@ -21,12 +21,16 @@ impl Engine {
         for message in messages {
             events.push(said(message)?);
         }
+        self.begin(session, events).await
+    }
+
+    /// Opens a session in one append, so that there is none by halves.
+    pub(crate) async fn begin(&self, session: &SessionId, events: Vec<Event>) -> Result<(), Error> {
         let at_ms = self.parts.clock.now_ms();
-        let mut state = State::default();
-        for event in &events {
+        let state = events.iter().fold(State::default(), |state, event| {
             let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
-            state = state.apply(&record);
-        }
+            state.apply(&record)
+        });
         self.append(session, Seq::default(), at_ms, events, &state).await
     }
 

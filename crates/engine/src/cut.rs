@@ -114,10 +114,7 @@ impl Engine {
             adopt(&theirs, &ours, sandbox, after.next()).await.map_err(Error::Sandbox)?;
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
-        let record = Record { seq: after.next(), at_ms, event: forked };
-        let state = state.apply(&record);
-        let events = vec![opened, record.event];
-        self.append(into, Seq::default(), at_ms, events, &state).await?;
+        self.begin(into, vec![opened, forked]).await?;
         Ok(moment)
     }
 

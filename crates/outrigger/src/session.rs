@@ -134,3 +134,24 @@ pub(crate) async fn fold(journal: &dyn Journal, session: &SessionId) -> Outcome<
     .await?;
     Ok(state)
 }
+
+/// A session, and with it the subagents that it waits for, those above first. One that is
+/// not opened yet is left out.
+pub(crate) async fn tree(
+    journal: &dyn Journal,
+    session: &SessionId,
+) -> Outcome<Vec<(SessionId, State)>> {
+    let mut all = vec![(session.clone(), fold(journal, session).await?)];
+    let mut place = 0;
+    while let Some((above, state)) = all.get(place) {
+        let below: Vec<_> = state.subagents(above).collect();
+        for session in below {
+            match fold(journal, &session).await {
+                Err(failure) if failure.kind == Kind::NotFound => {}
+                state => all.push((session, state?)),
+            }
+        }
+        place += 1;
+    }
+    Ok(all)
+}

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(crate) use inert::{inert, word};
 pub(crate) use status::Status;
-pub(crate) use timeline::{Line, Timeline, Tone, answer};
+pub(crate) use timeline::{Line, Timeline, Tone};
 
 use crate::cli::{Json, Output};
 use crate::exit::{Failure, Kind, Outcome};

@@ -42,16 +42,12 @@ impl Waiting {
 
     /// All of a session and of its subagents.
     pub(crate) async fn below(journal: &dyn Journal, session: &SessionId) -> Outcome<Vec<Self>> {
-        let (mut all, mut next) = (Vec::new(), vec![session.clone()]);
-        while let Some(session) = next.pop() {
-            let row = match session::find(journal, session.as_str()).await {
-                // It was begun, and is not opened yet.
-                Err(failure) if failure.kind == Kind::NotFound => continue,
-                found => found?,
-            };
-            let state = Arc::new(session::fold(journal, &session).await?);
-            all.extend(Self::of_session(&row, &state));
-            next.extend(state.subagents(&session));
+        let mut all = Vec::new();
+        for (session, state) in session::tree(journal, session).await? {
+            if state.asked().next().is_some() {
+                let row = session::find(journal, session.as_str()).await?;
+                all.extend(Self::of_session(&row, &Arc::new(state)));
+            }
         }
         Ok(all)
     }

@@ -132,6 +132,17 @@ fn boundary_after(bytes: &[u8], at: usize) -> usize {
     (at..=(at + 3).min(bytes.len())).find(|at| !inside(at)).unwrap_or(at)
 }
 
+/// A text as the model sees it, without its middle if it is longer than that, and how many
+/// bytes of it are left out. The hint says what to do about them.
+pub(crate) fn middle(whole: &str, bytes_max: usize, hint: &str) -> (String, u64) {
+    if whole.len() <= bytes_max {
+        return (plain(whole.as_bytes()), 0);
+    }
+    let all = whole.as_bytes();
+    let Ends { head, tail, hidden_bytes, .. } = ends(all, all, all.len() as u64, bytes_max);
+    (format!("{head}\n[... {hidden_bytes} bytes left out{hint} ...]\n{tail}"), hidden_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,25 +2,18 @@
 
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{Error, FileError, FileErrorKind};
-use std::collections::BTreeSet;
 
 use crate::catalogue::ToolName;
 use crate::limits;
 
 /// An output that says what went well.
 pub(crate) fn ok(text: String) -> ToolOutput {
-    ToolOutput {
-        status: Status::Ok,
-        text,
-        exit_code: None,
-        hidden_bytes: 0,
-        labels: BTreeSet::new(),
-    }
+    ToolOutput::new(Status::Ok, text)
 }
 
 /// An output that says what failed and what to change.
 pub(crate) fn error(text: String) -> ToolOutput {
-    ToolOutput { status: Status::Error, ..ok(text) }
+    ToolOutput::new(Status::Error, text)
 }
 
 /// What the model is told of an error that is its to act on.

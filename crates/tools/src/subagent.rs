@@ -72,24 +72,8 @@ pub fn spec(agents: &[Delegate]) -> ToolSpec {
 /// no answer, why not.
 #[must_use]
 pub fn shown(state: &State) -> ToolOutput {
-    let said = state.conversation().iter().rev().find_map(|item| match item {
-        outrigger_agent::Item::Reply(reply) => {
-            Some(reply.text()).filter(|text| !text.trim().is_empty())
-        }
-        outrigger_agent::Item::Message(_)
-        | outrigger_agent::Item::Result(_)
-        | outrigger_agent::Item::Summary(_)
-        | outrigger_agent::Item::Notice(_) => None,
-    });
-    let said = said.unwrap_or_default();
-    let max = limits::ANSWER_BYTES_MAX;
-    let (said, hidden_bytes) = if said.len() <= max {
-        (cut::plain(said.as_bytes()), 0)
-    } else {
-        let ends = cut::ends(said.as_bytes(), said.as_bytes(), said.len() as u64, max);
-        let left_out = format!("\n[... {} bytes left out ...]\n", ends.hidden_bytes);
-        (ends.head + &left_out + &ends.tail, ends.hidden_bytes)
-    };
+    let said = outrigger_agent::answer(state.conversation());
+    let (said, hidden_bytes) = cut::middle(&said, limits::ANSWER_BYTES_MAX, "");
     let (status, text) = match why(state) {
         None if said.is_empty() => (Status::Error, "The subagent ended without a word.".to_owned()),
         None => (Status::Ok, said),

@@ -127,7 +127,7 @@ impl Bill {
             None => lost.of(measure),
         };
         let (tokens, money_nanos) = (bounded(Measure::Tokens), bounded(Measure::Money));
-        spent.plus(Amounts { steps: 1, tokens, money_nanos, ..Amounts::default() })
+        spent.plus(Amounts { tokens, money_nanos, ..Amounts::STEP })
     }
 }
 

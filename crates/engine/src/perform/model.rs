@@ -111,22 +111,24 @@ impl Told {
 impl Frames for Told {
     fn frame(&self, frame: Frame<'_>) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).saw(&frame);
-        if matches!(frame, Frame::Answered { .. }) {
-            return;
+        if self.feed.is_heard()
+            && let Some(live) = shown(frame)
+        {
+            self.feed.tell(&self.session, || Notice::Live(self.effect, live));
         }
-        self.feed.tell(&self.session, || {
-            let live = match frame {
-                Frame::AttemptStarted { attempt } | Frame::Answered { attempt } => {
-                    LiveOutput::Attempt(attempt)
-                }
-                Frame::Retrying { wait_ms, reason, .. } => {
-                    LiveOutput::Retrying { wait_ms, reason: reason.to_owned() }
-                }
-                Frame::Text { delta, .. } => LiveOutput::Text(delta.to_owned()),
-                Frame::Thinking { delta, .. } => LiveOutput::Thinking(delta.to_owned()),
-                Frame::ToolArguments { name, .. } => LiveOutput::Calling(name.to_owned()),
-            };
-            Notice::Live(self.effect, live)
-        });
     }
+}
+
+/// What a frame is to people; nothing for what is counted alone.
+fn shown(frame: Frame<'_>) -> Option<LiveOutput> {
+    Some(match frame {
+        Frame::Answered { .. } => return None,
+        Frame::AttemptStarted { attempt } => LiveOutput::Attempt(attempt),
+        Frame::Retrying { wait_ms, reason, .. } => {
+            LiveOutput::Retrying { wait_ms, reason: reason.to_owned() }
+        }
+        Frame::Text { delta, .. } => LiveOutput::Text(delta.to_owned()),
+        Frame::Thinking { delta, .. } => LiveOutput::Thinking(delta.to_owned()),
+        Frame::ToolArguments { name, .. } => LiveOutput::Calling(name.to_owned()),
+    })
 }

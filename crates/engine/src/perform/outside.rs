@@ -204,12 +204,7 @@ impl Attempt {
 
     /// Labelled, though the words are ours: that a server is silent is its doing too.
     fn output(&self, status: Status, text: String) -> Outcome {
-        Outcome::Done(Product::Output(ToolOutput {
-            status,
-            text,
-            exit_code: None,
-            hidden_bytes: 0,
-            labels: label(&self.tool.server),
-        }))
+        let labels = label(&self.tool.server);
+        Outcome::Done(Product::Output(ToolOutput { labels, ..ToolOutput::new(status, text) }))
     }
 }

@@ -7,8 +7,8 @@
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use outrigger_agent::{
-    Amounts, Child, CutSandbox, Event, Files, Outcome, Park, Product, Record, Seq, SessionId,
-    State, Status, ToolCall, ToolOutput, Work,
+    Amounts, Child, CutSandbox, Event, Files, Outcome, Park, Product, Seq, SessionId, State,
+    Status, ToolCall, ToolOutput, Work,
 };
 use outrigger_sandbox::Error as SandboxError;
 use outrigger_store::Error as StoreError;
@@ -103,19 +103,6 @@ impl Engine {
     fn drive_below<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Park, Error>> {
         async move { self.drive(session, &Notify::new()).await }.boxed()
     }
-
-    /// The session that a person goes on with when something of this one waits: the one
-    /// that nobody started.
-    ///
-    /// # Errors
-    /// No such session, or the journal's.
-    pub async fn root(&self, session: &SessionId) -> Result<SessionId, Error> {
-        let mut root = session.clone();
-        while let Some(parent) = self.state(&root).await?.spec().and_then(|spec| spec.parent()) {
-            root = parent.session.clone();
-        }
-        Ok(root)
-    }
 }
 
 /// A disk of the session above.
@@ -136,8 +123,6 @@ struct Subagent {
     disks: Result<Vec<Disk>, String>,
 }
 
-const STEP: Amounts = Amounts { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0 };
-
 impl Subagent {
     async fn run(mut self, lulls: &Lulls) -> Result<Completed, Error> {
         if let Some(detail) = self.begin().await? {
@@ -154,7 +139,7 @@ impl Subagent {
                 }
                 Park::Message | Park::Unopened | Park::Cancelled => {
                     if let Some(state) = self.close("its answer was taken").await? {
-                        let spent = state.spent().plus(STEP);
+                        let spent = state.spent().plus(Amounts::STEP);
                         let output = outrigger_tools::subagent::shown(&state);
                         let outcome = Outcome::Done(Product::Output(output));
                         return Ok(Completed::new(self.effect, outcome, spent));
@@ -179,7 +164,7 @@ impl Subagent {
         Ok(self.is_other(&state))
     }
 
-    /// In one append, so that there is none by halves. Another driver may be faster.
+    /// Another driver may be faster.
     async fn open(&self, last: Event) -> Result<(), Error> {
         let Child { session, spec, cut, .. } = &self.child;
         let by = self.child.spec.role.above.first().cloned();
@@ -188,12 +173,7 @@ impl Subagent {
             Event::Forked { by: by.unwrap_or_default(), cut: Arc::new(cut.clone()) },
             last,
         ];
-        let at_ms = self.engine.parts.clock.now_ms();
-        let state = events.iter().fold(State::default(), |state, event| {
-            let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
-            state.apply(&record)
-        });
-        match self.engine.append(session, Seq::default(), at_ms, events, &state).await {
+        match self.engine.begin(session, events).await {
             Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => Ok(()),
             opened => opened,
         }
@@ -281,13 +261,13 @@ impl Subagent {
             found => found?,
         };
         if self.is_other(&found).is_some() {
-            return Ok(STEP);
+            return Ok(Amounts::STEP);
         }
         self.engine.cancel(&session, &by, &reason).await?;
         self.engine.drive_below(&session).await?;
         self.engine.rest(&session).await?;
         self.drop_copies().await;
-        Ok(self.engine.state(&session).await?.spent().plus(STEP))
+        Ok(self.engine.state(&session).await?.spent().plus(Amounts::STEP))
     }
 }
 
@@ -310,12 +290,7 @@ async fn copied(
 }
 
 fn not_begun(effect: Seq, detail: &str) -> Completed {
-    let output = ToolOutput {
-        status: Status::Error,
-        text: format!("No subagent was started: {}.", detail.trim_end_matches('.')),
-        exit_code: None,
-        hidden_bytes: 0,
-        labels: BTreeSet::new(),
-    };
-    Completed::new(effect, Outcome::Done(Product::Output(output)), STEP)
+    let text = format!("No subagent was started: {}.", detail.trim_end_matches('.'));
+    let output = ToolOutput::new(Status::Error, text);
+    Completed::new(effect, Outcome::Done(Product::Output(output)), Amounts::STEP)
 }

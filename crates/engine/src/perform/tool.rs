@@ -6,7 +6,6 @@ use outrigger_agent::{
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::{Invocation, Took};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::live::{Completed, Live, Lost};
@@ -59,7 +58,7 @@ pub(super) fn spent(
     passed_ms: u64,
     reserved: Amounts,
 ) -> Amounts {
-    let step = Amounts { steps: 1, ..Amounts::default() };
+    let step = Amounts::STEP;
     match (outcome, took) {
         (Outcome::Unknown { .. }, _) => reserved,
         (_, Some(Took { wall_ms, cpu_ms })) => {
@@ -196,13 +195,8 @@ impl Attempt {
 
 /// The sandbox is not there, and nothing was asked of it.
 fn not_run(reason: &str) -> Outcome {
-    Outcome::Done(Product::Output(ToolOutput {
-        status: Status::Error,
-        text: format!("Not run: the sandbox was not there before it ({reason}). Call again."),
-        exit_code: None,
-        hidden_bytes: 0,
-        labels: BTreeSet::new(),
-    }))
+    let text = format!("Not run: the sandbox was not there before it ({reason}). Call again.");
+    Outcome::Done(Product::Output(ToolOutput::new(Status::Error, text)))
 }
 
 /// Passes a command's output on to who listens.

@@ -176,7 +176,8 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         let one = world.open(&engine, "s1").await;
         assert!(matches!(engine.drive(&one, &Notify::new()).await.unwrap(), Park::Answers(_)));
         let below = child(&world).await;
-        assert_eq!(engine.root(&below).await.unwrap(), one);
+        let above = engine.state(&below).await.unwrap().spec().unwrap().parent().cloned();
+        assert_eq!(above.unwrap().session, one);
         for id in [&one, &below] {
             assert_eq!(status(&world, id).await, State::WAITS);
         }
@@ -386,7 +387,8 @@ async fn a_fork_of_one_is_a_session_of_its_own() {
     let two = session("s2");
     engine.fork(&below, None, &two, "person:test").await.unwrap();
     let forked = engine.state(&two).await.unwrap();
-    assert!(!forked.is_child() && engine.root(&two).await.unwrap() == two);
+    assert!(!forked.is_child());
+    assert_eq!(forked.spec().unwrap().role.above(), ["agent:default"], "bound as before");
     engine.say(&two, said("look again")).await.unwrap();
     drive(&engine, &two).await;
     let forked = engine.state(&two).await.unwrap();

@@ -257,7 +257,8 @@ async fn left_behind(paths: &Paths, store: &Store) -> Outcome<Vec<SessionId>> {
     let mut left = Vec::new();
     for row in in_turn(store).await? {
         let state = session::fold(&*store.journal, &row.session).await?;
-        if state.reserved() == Amounts::default() {
+        // A subagent's is reserved above it, and driven with that session.
+        if state.charged_reserved() == Amounts::default() {
             continue;
         }
         if session::lock(&paths.lock(row.session.as_str()))?.is_some() {

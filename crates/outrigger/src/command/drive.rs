@@ -3,7 +3,6 @@
 use outrigger_agent::{Park, Record, Seq, SessionId};
 use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
 use outrigger_store::{Journal, load_all};
-use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -45,25 +44,6 @@ pub(crate) async fn drive(
     screen: &mut Screen,
     interrupts: &mut Interrupts,
 ) -> Outcome<Park> {
-    let mut after = after;
-    loop {
-        let park = drive_once(engine, journal, session, after, screen, interrupts).await?;
-        let asked = matches!(park, Park::Answers(_));
-        if !asked || !Waiting::below(journal, session).await?.is_empty() {
-            return Ok(park);
-        }
-        after = journal.head(session).await?;
-    }
-}
-
-async fn drive_once(
-    engine: &Engine,
-    journal: &dyn Journal,
-    session: &SessionId,
-    after: Seq,
-    screen: &mut Screen,
-    interrupts: &mut Interrupts,
-) -> Outcome<Park> {
     let mut notices = engine.feed().listen();
     let host = Embedded::new(engine.clone());
     let mut shown = after;
@@ -78,11 +58,8 @@ async fn drive_once(
     catch_up(journal, session, &mut shown, screen).await?;
     learn_below(journal, session, screen).await?;
     host.poke(session)?;
-    let mut interrupted = 0;
-    let mut ticks = screen.ticks();
-    let parked = host.parked(session);
-    tokio::pin!(parked);
-    let park: Result<Park, Arc<Error>> = loop {
+    let (mut interrupted, mut ticks) = (0, screen.ticks());
+    loop {
         tokio::select! {
             biased;
             notice = notices.recv() => match notice {
@@ -98,7 +75,7 @@ async fn drive_once(
                 Ok((_, Notice::Live(_, live))) => screen.live(&live),
                 Ok((_, Notice::Trouble(trouble))) => screen.trouble(&trouble),
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
-                Err(RecvError::Closed) => break parked.await,
+                Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
             },
             signal = interrupts.0.recv() => {
                 interrupted += 1;
@@ -109,32 +86,25 @@ async fn drive_once(
                 engine.interrupt(session, session::WHO).await?;
                 host.poke(session)?;
             }
-            park = &mut parked => break park,
+            park = host.parked(session) => {
+                let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
+                catch_up(journal, session, &mut shown, screen).await?;
+                let asked = matches!(park, Park::Answers(_));
+                if !asked || !Waiting::below(journal, session).await?.is_empty() {
+                    return Ok(park);
+                }
+                host.poke(session)?;
+            }
             _ = ticks.tick() => screen.tick(),
         }
-    };
-    let park = park.map_err(|error| Failure::from(&*error).hint(resume_hint(session)))?;
-    catch_up(journal, session, &mut shown, screen).await?;
-    Ok(park)
+    }
 }
 
 /// Takes note of what subagents did that go on now.
 async fn learn_below(journal: &dyn Journal, session: &SessionId, screen: &mut Screen) -> Outcome {
-    let mut next = vec![session.clone()];
-    while let Some(above) = next.pop() {
-        for below in session::fold(journal, &above).await?.subagents(&above) {
-            let learnt = load_all(journal, &below, Seq::default(), |record| {
-                screen.learn_below(&below, &record);
-            });
-            match learnt.await {
-                // It is not opened yet.
-                Err(outrigger_store::Error::NotFound { .. }) => {}
-                learnt => {
-                    learnt?;
-                    next.push(below);
-                }
-            }
-        }
+    for (below, _) in session::tree(journal, session).await?.into_iter().skip(1) {
+        let learn = |record| drop(screen.learn_below(&below, &record));
+        load_all(journal, &below, Seq::default(), learn).await?;
     }
     Ok(())
 }

@@ -164,7 +164,7 @@ impl Finish<'_> {
             "type": "result",
             "session": self.session.as_str(),
             "status": state.status(),
-            "answer": show::answer(state.conversation()),
+            "answer": outrigger_agent::answer(state.conversation()),
             "scripted": spec.is_some_and(|spec| spec.model.scripted),
             "model": spec.map(|spec| spec.model.name.as_str()),
             "patch": patch.map(|path| path.display().to_string()),
@@ -183,7 +183,7 @@ impl Finish<'_> {
         patch: Option<&Path>,
         applied: bool,
     ) -> Outcome<u8> {
-        let answer = show::answer(state.conversation());
+        let answer = outrigger_agent::answer(state.conversation());
         let object = self.object(state, &[], patch, applied);
         match ending(state.ended(), self.session) {
             Ok(()) => {

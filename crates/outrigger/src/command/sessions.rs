@@ -77,7 +77,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     let row = session::find(&*store.journal, name).await?;
     let state = session::fold(&*store.journal, &row.session).await?;
     let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
-    let answer = show::answer(state.conversation());
+    let answer = outrigger_agent::answer(state.conversation());
     let mut screen = Screen::new(output);
     if output.json != Some(Json::Object) {
         catch_up(&*store.journal, &row.session, &mut Seq::default(), &mut screen).await?;

@@ -1,8 +1,8 @@
 //! A session's events as lines for people. Pure: the same for a live session and an old one.
 
 use outrigger_agent::{
-    Author, Call, CallFault, Cause, Event, Failure, Item, Outcome, Product, Record, Replacement,
-    Reply, Seq, Status, TurnEnd, Work,
+    Author, Call, CallFault, Cause, Event, Failure, Outcome, Product, Record, Replacement, Reply,
+    Seq, Status, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -220,15 +220,6 @@ impl Timeline {
         let text = inert(reply.text().trim());
         text.lines().map(|text| Line::new(Tone::Plain, format!("  {text}"))).collect()
     }
-}
-
-/// The last thing that the model said.
-pub(crate) fn answer(conversation: &[Item]) -> String {
-    let reply = conversation.iter().rev().find_map(|item| match item {
-        Item::Reply(reply) => Some(reply.text()),
-        Item::Message(_) | Item::Result(_) | Item::Summary(_) | Item::Notice(_) => None,
-    });
-    reply.unwrap_or_default()
 }
 
 fn first_line(text: &str) -> String {

@@ -33,3 +33,4 @@ mod sessions;
 mod subagents;
 mod support;
 mod terminal;
+mod toolserver;

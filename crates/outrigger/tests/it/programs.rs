@@ -5,47 +5,31 @@ use serde_json::{Value, json};
 
 use crate::installed;
 use crate::support::{Turn, World, until};
+use crate::toolserver;
 
-/// A server in the older era of the protocol, line by line. It counts the calls that it
-/// began in a file of its sandbox, and hangs at the first if it is told to.
-const SERVER: &str = r#"
-import json, os, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    method, id = asked.get("method"), asked.get("id")
-    if id is None:
-        continue
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "ours", "version": "1"}}
-    elif method == "tools/list":
-        kind = {"type": "object", "properties": {"text": {"type": "string"}}}
-        result = {"tools": [{"name": name, "description": "Does it.", "inputSchema": kind}
-                            for name in ["look", "note", "where"]]}
-    elif method == "tools/call":
-        name = asked["params"]["name"]
-        with open("/home/agent/calls", "a") as log:
-            log.write(name + "\n")
-        calls = open("/home/agent/calls").read().split()
-        if name != "where" and "hang" in str(asked["params"]) and len(calls) == 1:
-            time.sleep(3600)
-        text = " ".join(calls)
-        if name == "where":
-            def named(pid):
-                try:
-                    return open("/proc/" + pid + "/comm").read()
-                except OSError:
-                    return ""
-            running = [pid for pid in os.listdir("/proc") if pid.isdigit() and named(pid) == "python3\n"]
-            text = " ".join(sorted(os.environ)) + " %s %d %d" % (
-                os.listdir("/workspace"), len(os.listdir("/tmp")), len(running))
-        result = {"content": [{"type": "text", "text": text}]}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": id,
-                          "error": {"code": -32601, "message": "no"}}), flush=True)
-        continue
-    print("x" * 0 + json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+/// It counts the calls that it began in a file of its sandbox, and hangs at the first if it
+/// is told to.
+const CALL: &str = r#"
+with open("/home/agent/calls", "a") as log:
+    log.write(name + "\n")
+calls = open("/home/agent/calls").read().split()
+if name != "where" and "hang" in str(params) and len(calls) == 1:
+    time.sleep(3600)
+text = " ".join(calls)
+if name == "where":
+    def named(pid):
+        try:
+            return open("/proc/" + pid + "/comm").read()
+        except OSError:
+            return ""
+    running = [pid for pid in os.listdir("/proc") if pid.isdigit() and named(pid) == "python3\n"]
+    text = " ".join(sorted(os.environ)) + " %s %d %d" % (
+        os.listdir("/workspace"), len(os.listdir("/tmp")), len(running))
 "#;
+
+fn server() -> String {
+    toolserver::python(&["look", "note", "where"], CALL)
+}
 
 struct Home {
     world: World,
@@ -94,7 +78,7 @@ fn a_program_is_called_in_its_own_sandbox_and_ends_with_the_call() {
         Turn(&[call("execute_aside", "a")]),
         Turn(&[call("mcp__ours__where", "")]),
     ];
-    let home = Home::new(&["python3", "-c", SERVER], "", &turns);
+    let home = Home::new(&["python3", "-c", &server()], "", &turns);
     home.run(0);
     let outputs = home.outputs();
     let text = |index: usize| outputs[index]["done"]["output"]["text"].as_str().unwrap();
@@ -135,7 +119,7 @@ fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
             Turn(&[call("mcp__ours__look", "last")]),
             Turn(&[call("mcp__ours__where", "")]),
         ];
-        let home = Home::new(&["python3", "-c", SERVER], "", &turns);
+        let home = Home::new(&["python3", "-c", &server()], "", &turns);
         let mut running = if repeated {
             let args = home.args();
             home.world.start(&args.iter().map(String::as_str).collect::<Vec<_>>())

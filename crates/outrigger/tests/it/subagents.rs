@@ -101,6 +101,8 @@ fn what_one_of_them_asks_is_answered_and_the_session_goes_on() {
     let session = world.session();
     let row = &world.ran(0, &["sessions", "ls", "--json"]).json()["sessions"][0];
     assert_eq!(row["status"], "waits for approval");
+    let budget = world.ran(0, &["budget", "show", "--json"]).json();
+    assert_eq!(budget["left_behind"], json!([session]), "what they reserve is reserved above");
     let inbox = || world.ran(0, &["inbox", "--json"]).json()["waiting"].as_array().unwrap().clone();
     let waiting = inbox();
     assert_eq!(waiting.len(), 2, "{waiting:?}");

@@ -24,15 +24,7 @@ pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput 
         }
     }
     whole.retain(|char| !is_hidden(char));
-    let total = whole.len() as u64;
-    let (text, hidden_bytes) = if whole.len() <= bytes_max {
-        (cut::plain(whole.as_bytes()), 0)
-    } else {
-        let ends = cut::ends(whole.as_bytes(), whole.as_bytes(), total, bytes_max);
-        let hidden = ends.hidden_bytes;
-        let cut = format!("\n[... {hidden} bytes left out; ask for less at once ...]\n");
-        (ends.head + &cut + &ends.tail, hidden)
-    };
+    let (text, hidden_bytes) = cut::middle(&whole, bytes_max, "; ask for less at once");
     let text = if text.is_empty() { "[an answer without content]".to_owned() } else { text };
     let status = if answered.failed { Status::Error } else { Status::Ok };
     ToolOutput { status, hidden_bytes, labels: label(server), ..output::ok(text) }

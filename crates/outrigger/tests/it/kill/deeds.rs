@@ -7,40 +7,21 @@ use std::fs;
 
 use super::record::{Effect, Struck, effects, under_way};
 use crate::support::{Turn, World, shell};
+use crate::toolserver;
 
 /// How long the model thinks before each reply, so that some kills come meanwhile.
 const THINKS_MS: u32 = 30;
 /// The same of a subagent's: long enough that there are kills after it was seen to begin.
 const BELOW_THINKS_MS: u32 = 150;
 
-/// A server of tools. It leaves a line for each call that it begins: the tool, the
-/// argument and the key under which the call was asked for.
-const SERVER: &str = r#"
-import json, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    method, id = asked.get("method"), asked.get("id")
-    if id is None:
-        continue
-    if method == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "ours", "version": "1"}}
-    elif method == "tools/list":
-        kind = {"type": "object", "properties": {"text": {"type": "string"}}}
-        result = {"tools": [{"name": name, "description": "Does it.", "inputSchema": kind}
-                            for name in ["look", "note", "put"]]}
-    elif method == "tools/call":
-        name, text = asked["params"]["name"], asked["params"]["arguments"]["text"]
-        key = asked["params"]["_meta"]["outrigger/idempotency-key"]
-        with open("/home/agent/calls", "a") as log:
-            log.write("mcp__ours__%s %s %s\n" % (name, text, key))
-        time.sleep(0.03)
-        result = {"content": [{"type": "text", "text": "did " + text}]}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": id,
-                          "error": {"code": -32601, "message": "no"}}), flush=True)
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+/// It leaves a line for each call that it begins: the tool, the argument and the key under
+/// which the call was asked for.
+const CALL: &str = r#"
+argument, key = params["arguments"]["text"], params["_meta"]["outrigger/idempotency-key"]
+with open("/home/agent/calls", "a") as log:
+    log.write("mcp__ours__%s %s %s\n" % (name, argument, key))
+time.sleep(0.03)
+text = "did " + argument
 "#;
 
 /// Permits everything, so that nobody has to be asked about tools outside.
@@ -89,10 +70,11 @@ fn file(name: &'static str, mut arguments: Value) -> (&'static str, Value) {
 pub(super) fn configure(world: &World) -> String {
     let rules = world.path("all.cedar");
     fs::write(&rules, RULES).unwrap();
+    let server = toolserver::python(&["look", "note", "put"], CALL);
     let config = format!(
         "[[sandbox]]\nname = \"work\"\n[[sandbox]]\nname = \"aside\"\n\
          [policy]\ndefaults = false\nfiles = [{rules:?}]\n\
-         [tools.ours]\ncommand = [\"python3\", \"-c\", {SERVER:?}]\nsandbox = \"aside\"\n\
+         [tools.ours]\ncommand = [\"python3\", \"-c\", {server:?}]\nsandbox = \"aside\"\n\
          read_only = [\"look\"]\nidempotent = [\"put\"]\n"
     );
     world.dir("config", &[("outrigger/config.toml", config.as_bytes())]);
