@@ -149,7 +149,7 @@ impl Engine {
         id: Seq,
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
-        let Some(how) = live.state.recover(id) else { return Ok(None) };
+        let Some(how) = live.state.recover(id, at_ms) else { return Ok(None) };
         // An account has no room for it a second time: it is begun anew when there is some.
         if matches!(how, Recover::Again(_)) && live.withhold(id, at_ms) {
             self.flush(live).await?;

@@ -31,6 +31,7 @@ fn amounts(tape: &mut Tape) -> Amounts {
         money_nanos: number(tape),
         wall_ms: number(tape),
         cpu_ms: number(tape),
+        egress_bytes: number(tape),
     }
 }
 
