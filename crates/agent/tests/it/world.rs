@@ -107,7 +107,7 @@ impl World {
         match self.tape.byte() {
             0..200 => Verdict::Permit { rules },
             200..240 => Verdict::Ask { rules, approvers: Vec::new(), escalates: Vec::new() },
-            240.. => Verdict::Forbid { rules },
+            240.. => Verdict::forbid(rules),
         }
     }
 
@@ -119,7 +119,7 @@ impl World {
             let (approvers, escalates) = (Vec::new(), Vec::new());
             let verdict = match ask {
                 true => Verdict::Ask { rules, approvers, escalates },
-                false => Verdict::Forbid { rules },
+                false => Verdict::forbid(rules),
             };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }

@@ -118,10 +118,15 @@ fn a_change_is_approved_as_it_was_seen_or_not_at_all() {
 fn what_the_rules_say_now_counts_and_not_what_they_said_when_somebody_looked() {
     let (world, id) = waiting(&[Turn(&[shell("echo ran")])]);
     let rules = world.path("careful.cedar");
-    let other = "\n@id(\"never\")\nforbid (principal, action == Action::\"execute\", resource);\n";
+    let other = "\n@id(\"never\")\n@reason(\"Nothing runs here today.\")\n\
+                 forbid (principal, action == Action::\"execute\", resource);\n";
     fs::write(&rules, format!("{RULES}{other}")).unwrap();
     let refused = world.ran(0, &["approve", &id]);
-    assert!(world.results().contains("It is forbidden by: never"), "{}", refused.stderr);
+    assert!(
+        world.results().contains("It is forbidden by: never. Nothing runs here today."),
+        "{}",
+        refused.stderr
+    );
     assert!(!world.results().contains("\"output\""), "{}", world.results());
 }
 
