@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use outrigger_sandbox::{Error, Generation, Isolation, Lifetime, Origin, SandboxId, Spec};
 
-use super::about::About;
+use super::about::{About, now_ms};
 use super::backend;
 use super::change::Make;
 use super::layers::Layer;
 use super::live::Living;
 use super::origin::Stack;
-use super::record::{self, Outlasts};
+use super::record;
 use super::sandboxes::{Birth, Disk};
 use super::serve::Spawner;
 use super::waits::Source;
@@ -124,8 +124,20 @@ impl Spawner {
             })?
             .await_birth()?;
         self.sandboxes.refill();
+        // So that its file is there when it gets a name.
+        let about = About {
+            origin: kind.spec.origin.clone(),
+            template,
+            layers,
+            sealing: None,
+            made_at_ms: now_ms(),
+            lifetime: Lifetime::default(),
+        };
+        let place = self.sandboxes.store.ready(&generation);
+        let noted = record::fill(&place.about(), &about);
         let source = || Source::Ready(generation.clone());
-        if let Err(error) = living.await_by(&mut self.sandboxes.waits, source(), source()) {
+        let awaited = living.await_by(&mut self.sandboxes.waits, source(), source());
+        if let Err(error) = noted.and(awaited) {
             living.bury(&mut self.sandboxes.waits);
             return Err(backend("cannot wait", &error));
         }
@@ -151,7 +163,7 @@ impl Spawner {
         }
         let from = self.sandboxes.store.ready(&living.generation);
         let place = self.sandboxes.store.disk(id);
-        let named = record::write(&from.about(), about, Outlasts::Process)
+        let named = record::fill(&from.about(), about)
             .and_then(|()| fs::rename(from.dir(), place.dir()))
             .and_then(|()| {
                 let waits = &mut self.sandboxes.waits;

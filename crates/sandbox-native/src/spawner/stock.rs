@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
@@ -64,17 +65,15 @@ impl Stock {
 
     /// Has what was taken made up for.
     pub(super) fn refill(&mut self, prepared: &Rc<OwnedFd>) {
-        let wanted = match &self.maker {
-            Some(_) => 1,
-            None => {
-                // Without one there is no stock, which is slower and no failure.
-                self.maker = Maker::start(&self.mould, prepared).ok();
-                limits::STOCK_MAX
-            }
-        };
-        let Some(maker) = &self.maker else { return };
-        for _ in 0..wanted {
-            let _ = send(&maker.socket, WANTED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        if self.maker.as_ref().is_some_and(|maker| !maker.want()) {
+            self.close();
+        } else if self.maker.is_some() {
+            return;
+        }
+        // Without one there is no stock, which is slower and no failure.
+        self.maker = Maker::start(&self.mould, prepared).ok();
+        for maker in std::iter::repeat_n(&self.maker, limits::STOCK_MAX).flatten() {
+            maker.want();
         }
     }
 
@@ -107,6 +106,12 @@ impl Maker {
                 sys::leave(i32::from(done.is_err()))
             }
         }
+    }
+
+    /// Asks for one more. `false`: it is gone, and with it nothing but time.
+    fn want(&self) -> bool {
+        let sent = send(&self.socket, WANTED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        matches!(sent, Ok(_) | Err(Errno::AGAIN))
     }
 
     /// One that is there already.

@@ -39,11 +39,9 @@ impl Spawner {
         }
         self.sandboxes.has_room()?;
         let place = self.sandboxes.store.disk(id);
-        if !place.dir().exists() {
-            // Somebody deleted it by hand.
+        // Somebody may have deleted it by hand.
+        if !self.sandboxes.disks.contains_key(id) || !place.dir().exists() {
             self.sandboxes.disks.remove(id);
-        }
-        if !self.sandboxes.disks.contains_key(id) {
             return self.make(id, make);
         }
         let failed = |error: io::Error| backend("cannot read the disk", &error);
