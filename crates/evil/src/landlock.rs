@@ -14,7 +14,7 @@ use crate::sys::{call, name, outcome, outcome_of};
 const VERSION: usize = 1;
 const PATH_BENEATH: usize = 1;
 /// The first version that lets files be moved between directories.
-const VERSION_MIN: usize = 2;
+const USED_SINCE: usize = 2;
 /// The rights that it has.
 const RIGHTS: u64 = (1 << 14) - 1;
 /// `LANDLOCK_ACCESS_FS_MAKE_BLOCK`.
@@ -26,7 +26,7 @@ const PLACES: [&str; 5] = ["/workspace", "/tmp", "/home/agent", "/var/tmp", "/de
 
 fn is_there() -> bool {
     let version = call(libc::SYS_landlock_create_ruleset, &[0, 0, VERSION]);
-    version.is_ok_and(|version| version >= VERSION_MIN)
+    version.is_ok_and(|version| version >= USED_SINCE)
 }
 
 /// Puts a domain of its own around this process, which refuses what of `handled` is not

@@ -8,7 +8,7 @@ use std::fs;
 const ASK_VERSION: libc::c_uint = 1;
 /// The first version that lets files be moved between directories. One that does not would
 /// break what works without it, so guests don't use it.
-const VERSION_MIN: u32 = 2;
+const USED_SINCE: u32 = 2;
 /// What later versions add: the version, the kernel that came with it, what it refuses.
 const LATER: [(u32, &str, &str); 2] =
     [(3, "6.2", "cutting files short"), (5, "6.10", "requests to devices (ioctl)")];
@@ -43,7 +43,7 @@ impl Landlock {
 
     /// Whether guests use it.
     pub(super) fn serves(self) -> bool {
-        matches!(self, Self::Version(VERSION_MIN..))
+        matches!(self, Self::Version(USED_SINCE..))
     }
 
     /// What it does, or what would have it do that.
