@@ -190,8 +190,8 @@ impl State {
             match verdict {
                 Verdict::Permit { .. } => effect.phase = Phase::Permitted,
                 Verdict::Ask { .. } => effect.ask(verdict, rule_set, at_ms),
-                Verdict::Forbid { rules } => {
-                    effect.phase = Phase::Refused { reason: forbidden(rules) };
+                Verdict::Forbid { rules, reasons } => {
+                    effect.phase = Phase::Refused { reason: forbidden(rules, reasons) };
                 }
             }
         }
@@ -243,6 +243,9 @@ impl State {
                 self.provisioned(sandbox, ready, record);
             }
             (Work::CallTool(call), outcome) => self.called(id, call, &open.phase, outcome),
+            (Work::Provision { sandbox }, Outcome::Failed(Failure::Denied { reason })) => {
+                self.unhoused(sandbox, reason);
+            }
             (Work::AskModel | Work::Compact | Work::Provision { .. }, Outcome::Failed(failure)) => {
                 self.failed(failure);
             }
@@ -257,6 +260,25 @@ impl State {
             (Work::Provision { .. }, Outcome::Done(_)) => {
                 let detail = "No sandbox came of making one.".to_owned();
                 self.stick(TurnEnd::SandboxFailed { detail });
+            }
+        }
+    }
+
+    /// A sandbox may not be made: nor may what needs it be done, and the model can do
+    /// something else.
+    fn unhoused(&mut self, sandbox: &str, reason: &str) {
+        let spec = self.spec.clone();
+        let needs = |call: &ToolCall| {
+            let tools = spec.iter().flat_map(|spec| &spec.tools);
+            let mut tools = tools.filter(|tool| tool.name == call.tool);
+            tools.any(|tool| tool.sandbox.as_deref() == Some(sandbox))
+        };
+        for effect in self.effects.values_mut() {
+            if let (Work::CallTool(call), Phase::Permitted) = (&effect.work, &effect.phase)
+                && needs(call)
+            {
+                let reason = format!("Its sandbox `{sandbox}` may not be made. {reason}");
+                effect.phase = Phase::Refused { reason };
             }
         }
     }
@@ -404,11 +426,12 @@ impl State {
     }
 }
 
-fn forbidden(rules: &[String]) -> String {
+fn forbidden(rules: &[String], reasons: &[String]) -> String {
     if rules.is_empty() {
         return "No rule permits it.".to_owned();
     }
-    format!("It is forbidden by: {}.", rules.join(", "))
+    let by = format!("It is forbidden by: {}.", rules.join(", "));
+    reasons.iter().fold(by, |text, reason| format!("{text} {reason}"))
 }
 
 /// What the model is told before the result of a call that it did not write so.

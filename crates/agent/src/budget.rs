@@ -17,11 +17,14 @@ pub enum Measure {
     Wall,
     /// Processor time of commands, in milliseconds.
     Cpu,
+    /// What leaves to tools outside, in bytes.
+    Egress,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Steps, Self::Tokens, Self::Money, Self::Wall, Self::Cpu];
+    pub const ALL: [Self; 6] =
+        [Self::Steps, Self::Tokens, Self::Money, Self::Wall, Self::Cpu, Self::Egress];
 
     /// What it is, in a word or two for people.
     #[must_use]
@@ -32,12 +35,12 @@ impl Measure {
             Self::Money => "money",
             Self::Wall => "time of effects",
             Self::Cpu => "processor time of commands",
+            Self::Egress => "sent to tools outside",
         }
     }
 }
 
-/// An amount of each thing that is counted. Bytes that leave a sandbox are not among
-/// them: nothing can leave one.
+/// An amount of each thing that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amounts {
     /// Model calls and tool calls.
@@ -53,6 +56,10 @@ pub struct Amounts {
     /// Processor time of commands, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_ms: u64,
+    /// Arguments of calls that are sent to tools outside over HTTP, in bytes. Nothing else
+    /// can leave: sandboxes have no network.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub egress_bytes: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -62,7 +69,8 @@ fn is_zero(number: &u64) -> bool {
 
 impl Amounts {
     /// A step, and nothing else.
-    pub const STEP: Self = Self { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0 };
+    pub const STEP: Self =
+        Self { steps: 1, tokens: 0, money_nanos: 0, wall_ms: 0, cpu_ms: 0, egress_bytes: 0 };
 
     /// The sum; stops at the largest number.
     #[must_use]
@@ -90,6 +98,7 @@ impl Amounts {
             money_nanos: each(self.money_nanos, other.money_nanos),
             wall_ms: each(self.wall_ms, other.wall_ms),
             cpu_ms: each(self.cpu_ms, other.cpu_ms),
+            egress_bytes: each(self.egress_bytes, other.egress_bytes),
         }
     }
 
@@ -102,6 +111,7 @@ impl Amounts {
             Measure::Money => self.money_nanos,
             Measure::Wall => self.wall_ms,
             Measure::Cpu => self.cpu_ms,
+            Measure::Egress => self.egress_bytes,
         }
     }
 
@@ -138,12 +148,21 @@ pub struct Limit {
     /// Processor time of commands, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
+    /// What leaves to tools outside, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress_bytes: Option<u64>,
 }
 
 impl Limit {
     /// No limit at all.
-    pub const NONE: Self =
-        Self { steps: None, tokens: None, money_nanos: None, wall_ms: None, cpu_ms: None };
+    pub const NONE: Self = Self {
+        steps: None,
+        tokens: None,
+        money_nanos: None,
+        wall_ms: None,
+        cpu_ms: None,
+        egress_bytes: None,
+    };
 
     /// The most of one thing. A number that nobody can spend, as older journals have
     /// it, is no limit.
@@ -155,6 +174,7 @@ impl Limit {
             Measure::Money => self.money_nanos,
             Measure::Wall => self.wall_ms,
             Measure::Cpu => self.cpu_ms,
+            Measure::Egress => self.egress_bytes,
         };
         limit.filter(|limit| *limit != u64::MAX)
     }
@@ -179,26 +199,23 @@ impl Limit {
     /// This limit, and of what it says nothing the other one.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        Self {
-            steps: self.steps.or(other.steps),
-            tokens: self.tokens.or(other.tokens),
-            money_nanos: self.money_nanos.or(other.money_nanos),
-            wall_ms: self.wall_ms.or(other.wall_ms),
-            cpu_ms: self.cpu_ms.or(other.cpu_ms),
-        }
+        Self::each(|measure| self.of(measure).or(other.of(measure)))
     }
 
     /// What is left of it after that was spent.
     #[must_use]
     pub fn left(self, used: Amounts) -> Self {
-        let left =
-            |measure: Measure| self.of(measure).map(|limit| limit.saturating_sub(used.of(measure)));
+        Self::each(|measure| self.of(measure).map(|limit| limit.saturating_sub(used.of(measure))))
+    }
+
+    fn each(of: impl Fn(Measure) -> Option<u64>) -> Self {
         Self {
-            steps: left(Measure::Steps),
-            tokens: left(Measure::Tokens),
-            money_nanos: left(Measure::Money),
-            wall_ms: left(Measure::Wall),
-            cpu_ms: left(Measure::Cpu),
+            steps: of(Measure::Steps),
+            tokens: of(Measure::Tokens),
+            money_nanos: of(Measure::Money),
+            wall_ms: of(Measure::Wall),
+            cpu_ms: of(Measure::Cpu),
+            egress_bytes: of(Measure::Egress),
         }
     }
 }
@@ -206,13 +223,7 @@ impl Limit {
 /// Everything is limited to exactly that: the budget of what was reserved.
 impl From<Amounts> for Limit {
     fn from(amounts: Amounts) -> Self {
-        Self {
-            steps: Some(amounts.steps),
-            tokens: Some(amounts.tokens),
-            money_nanos: Some(amounts.money_nanos),
-            wall_ms: Some(amounts.wall_ms),
-            cpu_ms: Some(amounts.cpu_ms),
-        }
+        Self::each(|measure| Some(amounts.of(measure)))
     }
 }
 

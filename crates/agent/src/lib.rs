@@ -55,5 +55,6 @@ pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{
     Concurrency, Deadline, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
+pub use spending::egress_bytes;
 pub use state::{Effect, FOLD, Phase, State, Turn};
 pub use subagent::{Assignment, Child, DEFAULT_AGENT, Delegate, Files, Parent, Role};

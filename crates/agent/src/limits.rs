@@ -28,6 +28,9 @@ pub const MODEL_MS_MAX: u64 = 3_600_000;
 pub const CALL_MS_MAX: u64 = 60_000;
 /// From the deadline of a command until the last of its processes is dead.
 pub const KILL_MS: u64 = 2_000;
+/// How often a call of a tool outside may be sent: again where its server says that it did
+/// nothing, because it knows the connection no more.
+pub const SENDS_MAX: u64 = 2;
 /// Subagents that a budget is for at once, where nobody says what each may spend.
 pub const CHILD_SHARES: u64 = 4;
 /// Tokens of a subagent where nobody limits them.
@@ -43,6 +46,8 @@ pub const CHILD_ASKS_TIMES: u64 = 40;
 pub const CHILDREN_AT_ONCE_MAX: usize = 16;
 /// What a subagent's effects may take, and its commands of processors, where nobody limits it.
 pub const CHILD_MS: u64 = 2 * 3_600_000;
+/// What a subagent may send to tools outside where nobody limits it, in bytes.
+pub const CHILD_EGRESS_BYTES: u64 = 16 << 20;
 /// Characters of the name of a source in a label.
 pub const LABEL_CHARS_MAX: usize = 128;
 /// A day, as times are told.

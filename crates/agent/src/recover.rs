@@ -22,25 +22,29 @@ pub enum Recover {
 
 impl State {
     /// Says how an effect goes on that nobody performs any more. `None` if it is not started.
+    /// What it asks for is to be appended at that moment, in milliseconds since 1970: the
+    /// lost attempt is charged for no more time than went by.
     #[must_use]
-    pub fn recover(&self, id: Seq) -> Option<Recover> {
+    pub fn recover(&self, id: Seq, now_ms: u64) -> Option<Recover> {
         let effect = self.effects.get(&id)?;
-        let Phase::Started { attempt, place, .. } = &effect.phase else { return None };
+        let Phase::Started { attempt, place, reserved, since_ms, .. } = &effect.phase else {
+            return None;
+        };
+        let lost = reserved.lost(*since_ms, now_ms);
         if let Work::CallTool(call) = &effect.work {
             match self.tool(&call.tool).map(|tool| tool.recovery) {
                 Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
                 Some(Recovery::Repeat) => {}
                 Some(Recovery::Unknown) => {
-                    let (spent, evidence) = (self.reserved_for(id), unanswered(attempt));
-                    let outcome = Outcome::Unknown { evidence };
-                    return Some(Recover::Over(Event::Settled { effect: id, outcome, spent }));
+                    let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
+                    let over = Event::Settled { effect: id, outcome, spent: lost };
+                    return Some(Recover::Over(over));
                 }
             }
         }
         // The lost attempt stays charged as an estimate.
         let over = |outcome: Outcome| {
-            let spent = self.reserved_for(id);
-            Some(Recover::Over(Event::Settled { effect: id, outcome, spent }))
+            Some(Recover::Over(Event::Settled { effect: id, outcome, spent: lost }))
         };
         if self.is_stopping() {
             return over(Outcome::Cancelled);
@@ -53,12 +57,23 @@ impl State {
         if *attempt >= limits::ATTEMPTS_MAX {
             return over(Outcome::Failed(given_up(&effect.work)));
         }
-        let reserved = self.reservation(&effect.work, self.spec.as_ref()?);
-        if !self.affords(reserved) {
+        let beside = self.having_lost(id, lost);
+        let reserved = beside.reservation(&effect.work, self.spec.as_ref()?);
+        if !beside.affords(reserved) {
             return over(Outcome::Failed(Failure::Budget));
         }
         let attempt = attempt.saturating_add(1);
         Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
+    }
+
+    /// As it is before an effect is begun again whose attempt cost that.
+    fn having_lost(&self, id: Seq, lost: Amounts) -> Self {
+        let mut beside = self.clone();
+        beside.spent = beside.spent.plus(lost);
+        if let Some(effect) = beside.effects.get_mut(&id) {
+            effect.phase = Phase::Permitted;
+        }
+        beside
     }
 
     /// Where work that is done again runs: in the life that its sandbox has now.

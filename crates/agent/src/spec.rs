@@ -127,6 +127,12 @@ impl ToolSpec {
     pub fn built_in(&self) -> &str {
         self.built_in.as_deref().unwrap_or(&self.name)
     }
+
+    /// Whether what it is called with leaves this machine's sandboxes.
+    #[must_use]
+    pub fn leaves(&self) -> bool {
+        self.outside.is_some() && self.sandbox.is_none()
+    }
 }
 
 /// What a tool does to the world: the policy's action.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::state::Phase;
 use crate::{
-    AccountId, Amounts, Asked, Cause, Limit, Measure, Next, Seq, Shortfall, Spec, State, ToolCall,
-    ToolSpec, TurnEnd, Work, limits,
+    AccountId, Amounts, Asked, Call, Cause, Limit, Measure, Next, Seq, Shortfall, Spec, State,
+    ToolCall, ToolSpec, TurnEnd, Work, limits,
 };
 
 impl State {
@@ -35,12 +35,17 @@ impl State {
             money_nanos: price.worst_nanos(self.input_tokens_estimate(), output),
             wall_ms: left.unwrap_or(u64::MAX).clamp(1, limits::MODEL_MS_MAX),
             cpu_ms: 0,
+            egress_bytes: 0,
         }
     }
 
-    /// A command has the deadline that its arguments or its tool say, until it is dead.
+    /// A command has the deadline that its arguments or its tool say, until it is dead. Of
+    /// what is sent out the model has the arguments in its hand.
     fn worst_tool_call(&self, call: &ToolCall) -> Amounts {
-        let step = Amounts::STEP;
+        let leaves = self.tool(&call.tool).is_some_and(ToolSpec::leaves);
+        let given = self.call(call).filter(|_| leaves).map_or("", Call::given);
+        let step =
+            Amounts { egress_bytes: egress_bytes(given, limits::SENDS_MAX), ..Amounts::STEP };
         let Some(deadline) = self.tool(&call.tool).and_then(|tool| tool.deadline.as_ref()) else {
             return Amounts { wall_ms: limits::CALL_MS_MAX, ..step };
         };
@@ -159,6 +164,12 @@ impl State {
             _ => None,
         }
     }
+}
+
+/// The bytes of arguments that are sent so often.
+#[must_use]
+pub fn egress_bytes(arguments: &str, sends: u64) -> u64 {
+    (arguments.len() as u64).saturating_mul(sends)
 }
 
 /// What every request carries beside the conversation: system prompt and tools.

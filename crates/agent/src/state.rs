@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 5;
+pub const FOLD: u32 = 6;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

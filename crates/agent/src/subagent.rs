@@ -159,7 +159,7 @@ impl Assignment {
             Measure::Steps => self.max_steps,
             Measure::Tokens => self.max_tokens,
             Measure::Money => self.max_dollars.map(nanos),
-            Measure::Wall | Measure::Cpu => None,
+            Measure::Wall | Measure::Cpu | Measure::Egress => None,
         }
     }
 }
@@ -347,7 +347,11 @@ impl State {
                     let left = left.of(measure).map(|left| left.saturating_sub(1));
                     Some(left.unwrap_or(u64::MAX).min(self.steps_of_turn()))
                 }
-                Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu => left.of(measure),
+                Measure::Tokens
+                | Measure::Money
+                | Measure::Wall
+                | Measure::Cpu
+                | Measure::Egress => left.of(measure),
             };
             let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
             let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
@@ -364,6 +368,7 @@ impl State {
             money_nanos: of(Measure::Money, price),
             wall_ms: of(Measure::Wall, limits::CHILD_MS),
             cpu_ms: of(Measure::Cpu, limits::CHILD_MS),
+            egress_bytes: of(Measure::Egress, limits::CHILD_EGRESS_BYTES),
         }
     }
 

@@ -94,5 +94,6 @@ fn left(state: &State, work: &Work) -> Left {
         steps: left.of(Measure::Steps),
         // Rounded down: a rule that wants some left is not told of more than there is.
         money_micros: left.of(Measure::Money).map(|nanos| nanos / 1_000),
+        egress_bytes: left.of(Measure::Egress),
     }
 }

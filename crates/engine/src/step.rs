@@ -115,8 +115,7 @@ impl Engine {
 
     fn grant(&self, state: &State, id: Seq, at_ms: u64) -> Result<Granted<Work>, Refused> {
         let rules = &self.parts.rules;
-        let no_effect =
-            Refused { verdict: outrigger_policy::Verdict::Forbid { rules: Vec::new() } };
+        let no_effect = Refused { verdict: outrigger_policy::Verdict::forbid(Vec::new()) };
         let effect = state.effect(id).ok_or(no_effect)?;
         with_facts(state, &effect.work, at_ms, |facts| {
             rules.grant(facts, &effect.approved, effect.work.clone())
@@ -149,7 +148,7 @@ impl Engine {
         id: Seq,
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
-        let Some(how) = live.state.recover(id) else { return Ok(None) };
+        let Some(how) = live.state.recover(id, at_ms) else { return Ok(None) };
         // An account has no room for it a second time: it is begun anew when there is some.
         if matches!(how, Recover::Again(_)) && live.withhold(id, at_ms) {
             self.flush(live).await?;

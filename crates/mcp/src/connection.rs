@@ -164,6 +164,7 @@ impl Connection {
         let params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         sent.store(true, Ordering::SeqCst);
+        call.sends.fetch_add(1, Ordering::SeqCst);
         let asked = async {
             let handle = self.service.send_request_with_option(request, options).await?;
             handle.await_response().await

@@ -4,6 +4,7 @@
 //! and with the configured headers alone.
 
 use async_trait::async_trait;
+use outrigger_agent::limits::SENDS_MAX;
 use outrigger_sandbox::Sandbox;
 use outrigger_tools::outside::{Answered, Calling, Fault, Listed, Outside};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -163,9 +164,9 @@ impl Outside for Http {
 }
 
 impl Http {
-    /// At most twice: what the server says that it did not do is tried over a new connection.
+    /// What the server says that it did not do is tried over a new connection.
     async fn attempts(&self, call: &Calling<'_>, sent: &AtomicBool) -> Result<Answered, Fault> {
-        for _ in 0..2 {
+        for _ in 0..SENDS_MAX {
             sent.store(false, Ordering::SeqCst);
             let connection = self.connection().await?;
             match connection.call(call, sent).await {

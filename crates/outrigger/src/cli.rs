@@ -8,6 +8,7 @@ mod sessions;
 mod tools;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use outrigger_agent::Limit;
 use std::path::PathBuf;
 
 pub(crate) use audit::{Audit, Verify};
@@ -142,12 +143,29 @@ pub(crate) struct Limits {
     /// Stop before the session costs more than so many US dollars.
     #[arg(long, value_name = "AMOUNT", value_parser = budget::dollars, help_heading = "Limits")]
     pub(crate) max_dollars: Option<crate::config::Dollars>,
+    /// Stop before the session's model calls and tool calls take more seconds.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 50), help_heading = "Limits")]
+    pub(crate) max_seconds: Option<u64>,
+    /// Stop before its commands take more seconds of processor time.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 50), help_heading = "Limits")]
+    pub(crate) max_cpu_seconds: Option<u64>,
+    /// Stop before it sends more bytes to tools outside.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
+    pub(crate) max_egress_bytes: Option<u64>,
 }
 
 impl Limits {
-    /// Whether the session's budget is to be another one.
-    pub(crate) fn raises_budget(self) -> bool {
-        self.max_tokens.is_some() || self.max_dollars.is_some()
+    /// What they say of the session's budget; `max_steps` is of a turn.
+    pub(crate) fn budget(self) -> Limit {
+        let ms = |seconds: u64| seconds.saturating_mul(1_000);
+        Limit {
+            steps: None,
+            tokens: self.max_tokens,
+            money_nanos: self.max_dollars.map(crate::config::Dollars::nanos),
+            wall_ms: self.max_seconds.map(ms),
+            cpu_ms: self.max_cpu_seconds.map(ms),
+            egress_bytes: self.max_egress_bytes,
+        }
     }
 }
 

@@ -163,8 +163,7 @@ impl Config {
         config.steps_max = more.max_steps.unwrap_or(config.steps_max);
         config.tokens_max =
             more.max_tokens.or(config.budget.limit.tokens).unwrap_or(config.tokens_max);
-        let money_nanos = more.max_dollars.map(Dollars::nanos);
-        config.budget.limit.money_nanos = money_nanos.or(config.budget.limit.money_nanos);
+        config.budget.limit = more.budget().or(config.budget.limit);
         Ok(config)
     }
 

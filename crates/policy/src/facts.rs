@@ -102,6 +102,8 @@ pub struct Left {
     pub steps: Option<u64>,
     /// Money, in millionths of its unit.
     pub money_micros: Option<u64>,
+    /// What may be sent to tools outside, in bytes.
+    pub egress_bytes: Option<u64>,
 }
 
 /// What a parser made of a shell command: a label, never a boundary.

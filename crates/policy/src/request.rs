@@ -110,6 +110,7 @@ fn context(facts: &Facts<'_>, of: &Of<'_>, host: Option<&Resource>) -> Result<Co
         ("tokens", facts.left.tokens),
         ("steps", facts.left.steps),
         ("money_micros", facts.left.money_micros),
+        ("egress_bytes", facts.left.egress_bytes),
     ];
     let left = left.into_iter().filter_map(|(name, left)| Some((name.to_owned(), long(left?))));
     let trigger = VOCABULARY.uid(Kind::Trigger, facts.trigger.as_str());

@@ -187,7 +187,7 @@ impl Inner {
         match self.ask_all(facts) {
             Ok((said, subjects)) => self.combine(said, subjects),
             Err(Malformed(why)) => Weighed {
-                verdict: Verdict::Forbid { rules: Vec::new() },
+                verdict: Verdict::forbid(Vec::new()),
                 asking: BTreeSet::new(),
                 subjects: Vec::new(),
                 malformed: Some(why),
@@ -239,8 +239,10 @@ impl Inner {
         let all_permitted = subjects.iter().all(|subject| !subject.permitting.is_empty());
         let decided = |verdict, asking| Weighed { verdict, asking, subjects, malformed: None };
         if !hard.is_empty() || !all_permitted {
-            let rules = hard.into_iter().collect();
-            return decided(Verdict::Forbid { rules }, BTreeSet::new());
+            let reason = |id: &String| self.rules.get(id).map(|rule| rule.reason.clone());
+            let reasons = hard.iter().filter_map(reason).filter(|reason| !reason.is_empty());
+            let (reasons, rules) = (reasons.collect(), hard.iter().cloned().collect());
+            return decided(Verdict::Forbid { rules, reasons }, BTreeSet::new());
         }
         if forbids.is_empty() {
             return decided(

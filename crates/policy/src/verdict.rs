@@ -55,6 +55,9 @@ pub enum Verdict {
     Forbid {
         /// The rules that forbid it; empty when no rule speaks of it.
         rules: Vec<String>,
+        /// Why, in the words of those rules that say it (`@reason`).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reasons: Vec<String>,
     },
     /// It may be done once a person approves.
     Ask {
@@ -71,11 +74,17 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// That it may not be done, by rules that do not say why.
+    #[must_use]
+    pub fn forbid(rules: Vec<String>) -> Self {
+        Self::Forbid { rules, reasons: Vec::new() }
+    }
+
     /// The rules that decided.
     #[must_use]
     pub fn rules(&self) -> &[String] {
         match self {
-            Self::Permit { rules } | Self::Forbid { rules } | Self::Ask { rules, .. } => rules,
+            Self::Permit { rules } | Self::Forbid { rules, .. } | Self::Ask { rules, .. } => rules,
         }
     }
 }

@@ -10,6 +10,7 @@ use outrigger_sandbox::Sandbox;
 use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 mod offer;
 mod shown;
@@ -80,6 +81,9 @@ pub struct Calling<'a> {
     pub exec: &'a str,
     /// Where the server runs, if it runs in a sandbox of the session.
     pub sandbox: Option<&'a Arc<dyn Sandbox>>,
+    /// How often the arguments were sent; counted right before each time, of which there are
+    /// no more than [`SENDS_MAX`](outrigger_agent::limits::SENDS_MAX).
+    pub sends: &'a AtomicU64,
 }
 
 /// What a server answered.

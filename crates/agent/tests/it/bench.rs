@@ -112,7 +112,7 @@ impl Bench {
         else {
             return Vec::new();
         };
-        ids.into_iter().map(|id| self.state.recover(id).unwrap()).collect()
+        ids.into_iter().map(|id| self.state.recover(id, self.now_ms).unwrap()).collect()
     }
 
     /// The short lines since the last look.

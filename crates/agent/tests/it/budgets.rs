@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price,
+    AccountId, Amounts, Answer, Cause, Deadline, Event, Limit, Measure, Next, Park, Price, Recover,
     Shortfall, Spec, TurnEnd,
 };
 
@@ -43,6 +43,22 @@ fn a_model_call_reserves_what_it_may_cost_at_most() {
         let ended = bench.state.ended() == Some(&TurnEnd::BudgetExhausted);
         assert_eq!(ended, !starts, "{limit}");
     }
+}
+
+/// A crash costs the time that went by, and not the hour that a call could have taken.
+#[test]
+fn what_is_begun_again_after_a_crash_has_the_time_that_is_left() {
+    let limit = Limit { wall_ms: Some(600_000), ..Limit::NONE };
+    let mut bench = Bench::with_task(priced(limit, Limit::NONE));
+    let id = bench.flying()[0];
+    assert_eq!(bench.state.reserved_for(id).wall_ms, 600_000);
+    bench.now_ms += 5_000;
+    let [Recover::Again(started)] = &bench.crash()[..] else { panic!("it is not begun again") };
+    bench.append(started.clone());
+    assert_eq!(bench.state.spent().wall_ms, 5_000);
+    assert_eq!(bench.state.reserved_for(id).wall_ms, 595_000);
+    bench.now_ms += 595_000;
+    let [Recover::Over(_)] = &bench.crash()[..] else { panic!("there is time for it") };
 }
 
 #[test]
@@ -218,7 +234,8 @@ fn whom_a_session_is_charged_to() {
 /// What a parent reserves for a child is all that the child may spend.
 #[test]
 fn a_reservation_becomes_a_limit_of_everything() {
-    let reserved = Amounts { steps: 3, tokens: 9, money_nanos: 7, wall_ms: 5, cpu_ms: 1 };
+    let reserved =
+        Amounts { steps: 3, tokens: 9, money_nanos: 7, wall_ms: 5, cpu_ms: 1, egress_bytes: 2 };
     let limit = Limit::from(reserved);
     assert!(reserved.fits(limit));
     for measure in Measure::ALL {

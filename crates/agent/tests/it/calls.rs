@@ -167,9 +167,9 @@ fn what_the_rules_forbid_and_what_a_person_denies() {
     let mut bench = Bench::with_task(spec());
     bench.verdict = |work| match work {
         Work::CallTool(call) if call.call == "no" => {
-            Some(Verdict::Forbid { rules: vec!["never".to_owned()] })
+            Some(Verdict::forbid(vec!["never".to_owned()]))
         }
-        Work::CallTool(call) if call.call == "none" => Some(Verdict::Forbid { rules: vec![] }),
+        Work::CallTool(call) if call.call == "none" => Some(Verdict::forbid(vec![])),
         Work::CallTool(_) => Some(build::ask("careful")),
         Work::AskModel | Work::Compact | Work::Provision { .. } => None,
     };

@@ -31,6 +31,7 @@ fn amounts(tape: &mut Tape) -> Amounts {
         money_nanos: number(tape),
         wall_ms: number(tape),
         cpu_ms: number(tape),
+        egress_bytes: number(tape),
     }
 }
 
@@ -168,7 +169,7 @@ fn event(tape: &mut Tape) -> Event {
                 1 => {
                     Verdict::Ask { rules, approvers: vec![text(tape)], escalates: vec![text(tape)] }
                 }
-                _ => Verdict::Forbid { rules },
+                _ => Verdict::forbid(rules),
             };
             Event::Decided { effect, verdict, rule_set: rule_set() }
         }

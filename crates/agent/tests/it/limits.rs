@@ -155,6 +155,7 @@ fn a_lost_attempt_stays_charged_and_a_further_one_must_fit_beside_it() {
     assert_eq!(bench.state.spent(), worst);
     assert_eq!(bench.state.reserved_for(id), worst);
     // A third would be more than there is.
+    bench.now_ms += worst.wall_ms;
     let over = bench.crash().remove(0);
     let Recover::Over(over) = over else { panic!("{over:?}") };
     bench.append(over);

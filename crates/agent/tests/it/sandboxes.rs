@@ -4,6 +4,7 @@ use expect_test::expect;
 use outrigger_agent::{
     Event, Failure, Kept, Outcome, Product, Recover, Replacement, SandboxReady, TurnEnd, Work,
 };
+use outrigger_policy::Verdict;
 
 use crate::bench::Bench;
 use crate::build::{answer, call, lost, output, reply, said, sandbox, spec};
@@ -43,6 +44,33 @@ fn a_sandbox_is_made_at_the_first_call_that_needs_it_and_once() {
         park Message
     "#]]
     .assert_eq(&bench.log());
+}
+
+/// The model is told, and what needs no sandbox goes on.
+#[test]
+fn what_needs_a_sandbox_that_may_not_be_made_is_refused_and_the_turn_goes_on() {
+    let mut bench = Bench::with_task(spec());
+    bench.verdict = |work| match work {
+        Work::Provision { .. } => Some(Verdict::forbid(vec!["nowhere".to_owned()])),
+        Work::AskModel | Work::Compact | Work::CallTool(_) => None,
+    };
+    let calls = vec![call("a", "read", "{}"), call("b", "recall", "{}"), call("c", "bash", "{}")];
+    bench.reply(reply(calls)).settle(output("b")).reply(answer("I can't."));
+    expect![[r#"
+        said "Do it."
+        started ask_model (attempt 1, 1 steps, 148 tokens)
+        settled ask_model: done
+        decided provision work: Forbid { rules: ["nowhere"], reasons: [] }
+        settled provision work: Denied { reason: "It is forbidden by: nowhere." }
+        settled call a read: Denied { reason: "Its sandbox `work` may not be made. It is forbidden by: nowhere." }
+        settled call c bash: Denied { reason: "Its sandbox `work` may not be made. It is forbidden by: nowhere." }
+        started call b recall (attempt 1, 1 steps, 0 tokens)
+        settled call b recall: done
+        started ask_model (attempt 1, 1 steps, 253 tokens)
+        settled ask_model: done
+        ended Answered
+        park Message
+    "#]].assert_eq(&bench.log());
 }
 
 #[test]

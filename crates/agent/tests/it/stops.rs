@@ -141,6 +141,7 @@ fn after_a_crash_what_is_being_stopped_is_not_done_again() {
         let ids = bench.flying();
         bench.append(stop);
         let reserved = bench.state.reserved_for(ids[0]);
+        bench.now_ms += reserved.wall_ms;
         let how = bench.crash();
         let [Recover::Over(Event::Settled { outcome: Outcome::Cancelled, spent, .. })] = &how[..]
         else {

@@ -60,6 +60,10 @@ impl World {
 
     fn append(&mut self, event: Event) {
         self.now_ms += u64::from(self.tape.below(8)) * 20;
+        self.append_now(event);
+    }
+
+    fn append_now(&mut self, event: Event) {
         let seq = Seq(self.journal.len() as u64 + 1);
         let record = Record { seq, at_ms: self.now_ms, event };
         let labels = self.state.labels().clone();
@@ -103,7 +107,7 @@ impl World {
         match self.tape.byte() {
             0..200 => Verdict::Permit { rules },
             200..240 => Verdict::Ask { rules, approvers: Vec::new(), escalates: Vec::new() },
-            240.. => Verdict::Forbid { rules },
+            240.. => Verdict::forbid(rules),
         }
     }
 
@@ -115,7 +119,7 @@ impl World {
             let (approvers, escalates) = (Vec::new(), Vec::new());
             let verdict = match ask {
                 true => Verdict::Ask { rules, approvers, escalates },
-                false => Verdict::Forbid { rules },
+                false => Verdict::forbid(rules),
             };
             return self.append(Event::Decided { effect: id, verdict, rule_set: rule_set() });
         }
@@ -155,6 +159,7 @@ impl World {
                 money_nanos: part(reserved.money_nanos),
                 wall_ms: part(reserved.wall_ms),
                 cpu_ms: part(reserved.cpu_ms),
+                egress_bytes: part(reserved.egress_bytes),
             },
         });
     }
@@ -339,13 +344,13 @@ impl World {
         self.state = self.journal.iter().fold(State::default(), fold);
         for id in std::mem::take(&mut self.flying) {
             let stopping = matches!(self.state.decide(&session(), self.now_ms), Next::Stop(_));
-            match self.state.recover(id).expect("it is started") {
+            match self.state.recover(id, self.now_ms).expect("it is started") {
                 Recover::Again(started) => {
                     assert!(!stopping, "begun anew while being stopped");
-                    self.append(started);
+                    self.append_now(started);
                     self.flying.insert(id);
                 }
-                Recover::Over(settled) => self.append(settled),
+                Recover::Over(settled) => self.append_now(settled),
                 Recover::Reattach => {
                     self.flying.insert(id);
                 }

@@ -4,11 +4,13 @@
 //! attempts, and that what is not known to be over is told so. It repeats nothing itself.
 
 use outrigger_agent::{
-    Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall, ToolOutput,
+    Amounts, Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall,
+    ToolOutput, egress_bytes,
 };
 use outrigger_sandbox::{ExecId, Sandbox};
 use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::tool::spent;
 use crate::Engine;
@@ -52,9 +54,14 @@ impl Engine {
         let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         Some(async move {
             let since_ms = clock.now_ms();
-            let Ended { outcome, lost, reached } = attempt.perform().await;
+            let sends = AtomicU64::new(0);
+            let Ended { outcome, lost, reached } = attempt.perform(&sends).await;
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
-            let spent = spent(&outcome, None, passed_ms, reserved);
+            let egress_bytes = egress_bytes(&attempt.arguments, sends.into_inner());
+            let spent = Amounts {
+                egress_bytes: egress_bytes.min(reserved.egress_bytes),
+                ..spent(&outcome, None, passed_ms, reserved)
+            };
             Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
         })
     }
@@ -98,7 +105,7 @@ impl Ended {
 }
 
 impl Attempt {
-    async fn perform(&self) -> Ended {
+    async fn perform(&self, sends: &AtomicU64) -> Ended {
         let Some(server) = &self.server else {
             let detail = format!("no server `{}` is configured any more", self.tool.server);
             return Ended::new(self.not_asked(&detail));
@@ -118,6 +125,7 @@ impl Attempt {
             timeout_ms: server.timeout_ms,
             exec: &named(&self.effect, self.attempt),
             sandbox: sandbox.as_ref(),
+            sends,
         };
         let outcome = match server.port.call(&calling).await {
             Ok(answered) => {

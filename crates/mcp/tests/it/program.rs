@@ -11,6 +11,7 @@ use outrigger_sandbox::{
 };
 use outrigger_tools::outside::{Calling, Outside};
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
@@ -118,6 +119,7 @@ async fn a_program_that_can_t_be_begun_leaves_no_writer_behind() {
         timeout_ms: 30_000,
         exec: "s.1",
         sandbox: Some(&sandbox),
+        sends: &AtomicU64::new(0),
     };
     let called = program.call(&calling).await.unwrap_err();
     expect![[r#"

@@ -3,6 +3,7 @@
 use outrigger_agent::Digest;
 use outrigger_mcp::{Header, Http};
 use outrigger_tools::outside::{Answered, Block, Calling, Fault, Outside};
+use std::sync::atomic::AtomicU64;
 
 use crate::server::{Nature, Server, Way};
 
@@ -30,7 +31,8 @@ pub(crate) async fn calling(
     held_to: &Digest,
 ) -> Result<Answered, Fault> {
     let key = "the-key";
-    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox: None })
+    let (sandbox, sends) = (None, &AtomicU64::new(0));
+    http.call(&Calling { tool, held_to, arguments, key, timeout_ms, exec: "x", sandbox, sends })
         .await
 }
 

@@ -67,6 +67,9 @@ pub(crate) struct Set {
     /// Seconds of processor time that commands take.
     #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(..=1 << 50), help_heading = "Limits")]
     pub(crate) cpu_seconds: Option<u64>,
+    /// Bytes that tools outside are sent.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) egress_bytes: Option<u64>,
     /// From so many tokens on, a person is asked.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) soft_tokens: Option<u64>,

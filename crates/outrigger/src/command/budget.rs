@@ -44,6 +44,7 @@ async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
         money_nanos: asked.dollars.map(|dollars| dollars.nanos()),
         wall_ms: asked.seconds.map(ms),
         cpu_ms: asked.cpu_seconds.map(ms),
+        egress_bytes: asked.egress_bytes,
     };
     let soft = Limit {
         tokens: asked.soft_tokens,

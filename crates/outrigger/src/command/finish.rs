@@ -15,7 +15,7 @@ use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone, word};
+use crate::show::{self, Screen, Tone, amounts, word};
 use crate::waiting::Waiting;
 use crate::{limits, notify, repository};
 
@@ -185,7 +185,7 @@ impl Finish<'_> {
     ) -> Outcome<u8> {
         let answer = outrigger_agent::answer(state.conversation());
         let object = self.object(state, &[], patch, applied);
-        match ending(state.ended(), self.session) {
+        match ending(state, self.session) {
             Ok(()) => {
                 screen.note(Tone::Plain, "");
                 let written = screen.result(&answer, &object);
@@ -249,12 +249,12 @@ fn write(path: &Path, patch: &[u8]) -> std::io::Result<()> {
 }
 
 /// How a turn's end is told to who called.
-fn ending(end: Option<&TurnEnd>, session: &SessionId) -> Outcome {
+fn ending(state: &State, session: &SessionId) -> Outcome {
     let fail = |kind, text: String| Err(Failure::new(kind, text));
     let resumable = |kind, text: &str, hint: &str| {
         Err(Failure::new(kind, text).hint(hint.to_owned()).hint(resume_hint(session)))
     };
-    match end {
+    match state.ended() {
         Some(TurnEnd::Answered) => Ok(()),
         None => fail(Kind::AgentFailed, "the session waits for a message".to_owned()),
         Some(TurnEnd::Refused { reason }) => {
@@ -277,8 +277,11 @@ fn ending(end: Option<&TurnEnd>, session: &SessionId) -> Outcome {
         ),
         Some(TurnEnd::BudgetExhausted) => resumable(
             Kind::BudgetExhausted,
-            "the next step does not fit into the session's budget",
-            "Allow more with --max-tokens or --max-dollars; `outrigger budget show` says what is used.",
+            &format!(
+                "the next step does not fit into the session's budget; used are {}",
+                amounts::used(state.spent(), state.budget())
+            ),
+            "Allow more of it, with --max-tokens, --max-dollars and their like.",
         ),
         Some(TurnEnd::OutOfBudget(shortfall)) => {
             let account = shortfall.level();

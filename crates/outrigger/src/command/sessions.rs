@@ -227,16 +227,16 @@ async fn resume(
     config: &Config,
     more: cli::Limits,
 ) -> Outcome {
-    let raised = more.max_steps.is_some() || more.raises_budget();
+    let raised = more.max_steps.is_some() || !more.budget().is_none();
     let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
     let Some(spec) = before.spec().filter(|_| stopped || raised) else { return Ok(()) };
     let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
-    let more_of_it = Limit {
-        tokens: more.max_tokens,
-        money_nanos: more.max_dollars.map(|dollars| dollars.nanos()),
-        ..Limit::NONE
-    };
-    let budget = more.raises_budget().then(|| more_of_it.or(before.budget()));
+    // Steps that a turn may take are no use where the session may not.
+    let room = before.spent().steps.saturating_add(before.reserved().steps);
+    let steps = before.budget().steps.zip(more.max_steps);
+    let steps = steps.map(|(own, more)| own.max(room.saturating_add(more)));
+    let raised_to = Limit { steps, ..more.budget() };
+    let budget = (!raised_to.is_none()).then(|| raised_to.or(before.budget()));
     let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
         steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
         wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),

@@ -42,6 +42,7 @@ pub(crate) struct AgentFile {
     dollars: Option<Dollars>,
     seconds: Option<Count>,
     cpu_seconds: Option<Count>,
+    egress_bytes: Option<Count>,
 }
 
 /// The agents of all files.
@@ -84,7 +85,14 @@ impl AgentFile {
     }
 
     fn limit(&self) -> Limit {
-        limit(self.steps, self.tokens, self.dollars, self.seconds, self.cpu_seconds)
+        limit(
+            self.steps,
+            self.tokens,
+            self.dollars,
+            self.seconds,
+            self.cpu_seconds,
+            self.egress_bytes,
+        )
     }
 }
 

@@ -37,11 +37,13 @@ pub(crate) struct LevelFile {
     dollars: Option<Dollars>,
     seconds: Option<Count>,
     cpu_seconds: Option<Count>,
+    egress_bytes: Option<Count>,
     soft_steps: Option<Count>,
     soft_tokens: Option<Count>,
     soft_dollars: Option<Dollars>,
     soft_seconds: Option<Count>,
     soft_cpu_seconds: Option<Count>,
+    soft_egress_bytes: Option<Count>,
     /// After what time an account's counting begins anew.
     per: Option<Period>,
 }
@@ -84,7 +86,14 @@ impl<'de> Deserialize<'de> for Dollars {
 
 impl LevelFile {
     fn limit(&self) -> Limit {
-        limit(self.steps, self.tokens, self.dollars, self.seconds, self.cpu_seconds)
+        limit(
+            self.steps,
+            self.tokens,
+            self.dollars,
+            self.seconds,
+            self.cpu_seconds,
+            self.egress_bytes,
+        )
     }
 
     fn soft(&self) -> Limit {
@@ -94,6 +103,7 @@ impl LevelFile {
             self.soft_dollars,
             self.soft_seconds,
             self.soft_cpu_seconds,
+            self.soft_egress_bytes,
         )
     }
 }
@@ -104,6 +114,7 @@ pub(super) fn limit(
     dollars: Option<Dollars>,
     seconds: Option<Count>,
     cpu_seconds: Option<Count>,
+    egress_bytes: Option<Count>,
 ) -> Limit {
     let ms = |seconds: Count| seconds.get().saturating_mul(1_000);
     Limit {
@@ -112,6 +123,7 @@ pub(super) fn limit(
         money_nanos: dollars.map(Dollars::nanos),
         wall_ms: seconds.map(ms),
         cpu_ms: cpu_seconds.map(ms),
+        egress_bytes: egress_bytes.map(Whole::get),
     }
 }
 

@@ -35,6 +35,15 @@ pub(crate) fn bar(
     Some(line)
 }
 
+/// `1200 of 5000 tokens, 3.0 s of 60.0 s time of effects`: of all that is limited.
+pub(crate) fn used(spent: Amounts, limit: Limit) -> String {
+    let of = |measure: Measure| {
+        let (spent, limit) = (amount(measure, spent.of(measure)), limit.of(measure)?);
+        Some(format!("{spent} of {} {}", amount(measure, limit), measure.words()))
+    };
+    Measure::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+}
+
 fn draw(spent: u64, reserved: u64, limit: u64) -> String {
     let columns = |used: u64| {
         let part = u128::from(used) * u128::from(COLUMNS) / u128::from(limit.max(1));
@@ -55,7 +64,14 @@ pub(crate) fn amount(measure: Measure, amount: u64) -> String {
         Measure::Steps | Measure::Tokens => amount.to_string(),
         Measure::Money => money(amount),
         Measure::Wall | Measure::Cpu => format!("{:.1} s", super::seconds(amount)),
+        Measure::Egress if amount < 10_240 => format!("{amount} bytes"),
+        Measure::Egress => format!("{:.1} KiB", kib(amount)),
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "people read one digit of it")]
+fn kib(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0
 }
 
 /// Nano-dollars in dollars, with as many digits as it takes.
@@ -94,5 +110,10 @@ mod tests {
         let over = bar(Measure::Tokens, amounts(500), amounts(0), limit, Limit::NONE).unwrap();
         assert!(over.contains("[########################]  500 of 100"));
         assert_eq!(bar(Measure::Money, amounts(5), amounts(0), limit, Limit::NONE), None);
+        let limit = Limit { wall_ms: Some(1_500), egress_bytes: Some(2_048), ..limit };
+        assert_eq!(
+            used(amounts(50), limit),
+            "50 of 100 tokens, 0.0 s of 1.5 s time of effects, 0 bytes of 2048 bytes sent to tools outside"
+        );
     }
 }

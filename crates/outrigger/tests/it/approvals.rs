@@ -118,11 +118,48 @@ fn a_change_is_approved_as_it_was_seen_or_not_at_all() {
 fn what_the_rules_say_now_counts_and_not_what_they_said_when_somebody_looked() {
     let (world, id) = waiting(&[Turn(&[shell("echo ran")])]);
     let rules = world.path("careful.cedar");
-    let other = "\n@id(\"never\")\nforbid (principal, action == Action::\"execute\", resource);\n";
+    let other = "\n@id(\"never\")\n@reason(\"Nothing runs here today.\")\n\
+                 forbid (principal, action == Action::\"execute\", resource);\n";
     fs::write(&rules, format!("{RULES}{other}")).unwrap();
     let refused = world.ran(0, &["approve", &id]);
-    assert!(world.results().contains("It is forbidden by: never"), "{}", refused.stderr);
+    assert!(
+        world.results().contains("It is forbidden by: never. Nothing runs here today."),
+        "{}",
+        refused.stderr
+    );
     assert!(!world.results().contains("\"output\""), "{}", world.results());
+}
+
+/// An approval that is stored, and a person who is no longer in the group when it would be
+/// used, or when somebody answers.
+#[test]
+fn who_lost_the_role_has_approved_nothing() {
+    for approved_before in [true, false] {
+        let world = World::new();
+        let config = world.path("config/outrigger");
+        fs::create_dir_all(&config).unwrap();
+        let write = |name: &str, text: &str| fs::write(config.join(name), text).unwrap();
+        write("rules.cedar", &RULES.replace("\"anyone\"", "\"group:ops\""));
+        write("config.toml", "[policy]\nfiles = [\"rules.cedar\"]\npeople = \"people.toml\"\n");
+        write("people.toml", "[groups]\nops = [\"person:local\"]\n");
+        let dir = world.dir("repo", &[("file", b"one\n")]);
+        let script = world.script(&[Turn(&[shell("echo ran")])]);
+        let dir = dir.to_str().unwrap();
+        let told = world.stops(&["run", "Do it.", "--dir", dir, "--script", &script, "--json"]);
+        let id = told["waiting"][0].as_str().unwrap();
+        if approved_before {
+            world.ran(0, &["approve", id, "--later"]);
+        }
+        write("people.toml", "[groups]\nops = [\"person:ada\"]\n");
+        let session = world.session();
+        if approved_before {
+            world.ran(10, &["sessions", "resume", &session]);
+        }
+        let refused = world.ran(12, &["approve", id]);
+        assert!(refused.stderr.contains("person:local"), "{}", refused.stderr);
+        assert!(!world.results().contains("\"output\""), "{}", world.results());
+        assert_eq!(world.inbox()[0]["approvers"], json!(["group:ops"]));
+    }
 }
 
 #[test]

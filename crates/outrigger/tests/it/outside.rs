@@ -62,6 +62,14 @@ impl Home {
         of_calls.cloned().collect()
     }
 
+    /// What was charged for bytes that left, call by call.
+    fn sent(&self) -> Vec<usize> {
+        let events = self.world.events(&self.world.session());
+        let spent =
+            events.iter().filter_map(|event| event["settled"]["spent"]["egress_bytes"].as_u64());
+        spent.map(|bytes| usize::try_from(bytes).unwrap()).collect()
+    }
+
     fn waiting(&self) -> Value {
         self.ran(0, &["inbox", "--json"]).json()["waiting"][0].clone()
     }
@@ -88,6 +96,7 @@ fn what_only_reads_is_called_and_labels_the_session() {
     assert_eq!(results[0]["done"]["output"]["text"], r#"noted: {"text":"a"}"#, "{results:?}");
     assert_eq!(results[0]["done"]["output"]["labels"], json!(["from:mcp:wiki", "untrusted"]));
     assert_eq!(home.labels(), json!(["from:mcp:wiki", "untrusted"]));
+    assert_eq!(home.sent(), [r#"{"text":"a"}"#.len(), r#"{"text":"b"}"#.len()]);
     let session = home.world.session();
     let shown = home.ran(0, &["sessions", "show", &session]);
     assert!(shown.stderr.contains("labels: from:mcp:wiki, untrusted"), "{}", shown.stderr);
@@ -95,6 +104,24 @@ fn what_only_reads_is_called_and_labels_the_session() {
     let found =
         home.world.command("grep").args(["-ra", TOKEN]).arg(home.world.path("data")).output();
     assert_eq!(String::from_utf8_lossy(&found.unwrap().stdout), "");
+}
+
+/// A call may be sent twice, so it must fit twice.
+#[test]
+fn what_is_sent_is_limited() {
+    let server = wiki();
+    let config = table("wiki", &server) + "[budget]\nsession = { egress_bytes = 40 }\n";
+    let turns = ["a", "b", "c"].map(|text| [call("mcp__wiki__look", text)]);
+    let turns: Vec<_> = turns.iter().map(|calls| Turn(calls)).collect();
+    let home = Home::new(&config, &turns);
+    let stopped = home.run(11);
+    let used = "24 bytes of 40 bytes sent to tools outside";
+    assert!(stopped.stderr.contains(used), "{}", stopped.stderr);
+    assert_eq!((server.calls(), home.sent()), (2, vec![12, 12]));
+    let session = home.world.session();
+    home.ran(11, &["sessions", "resume", &session]);
+    home.ran(0, &["sessions", "resume", &session, "--max-egress-bytes", "48"]);
+    assert_eq!((server.calls(), home.sent()), (3, vec![12, 12, 12]));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn forbid_wins_over_ask_and_ask_over_permit() {
         ("test", Verdict::Permit { rules: id("all") }),
         ("deploy", Verdict::Ask { rules: id("careful"), approvers: vec![], escalates: vec![] }),
         ("billing", Verdict::Ask { rules: id("ops-look"), approvers, escalates: vec![] }),
-        ("wipe", Verdict::Forbid { rules: id("never") }),
+        ("wipe", Verdict::forbid(id("never"))),
     ] {
         assert_eq!(set(RULES).judge(&facts(resource)), expected, "{resource}");
     }
@@ -35,7 +35,7 @@ fn forbid_wins_over_ask_and_ask_over_permit() {
 
 #[test]
 fn what_no_rule_speaks_of_is_forbidden() {
-    let nothing = Verdict::Forbid { rules: vec![] };
+    let nothing = Verdict::forbid(vec![]);
     let facts = Facts { action: Action::AskModel, ..facts("model") };
     assert_eq!(set(RULES).judge(&facts), nothing);
     // Nor can anybody approve what only rules that ask speak of.
@@ -179,7 +179,7 @@ fn verdicts_of_old_journals_are_read() {
         Verdict::Ask { rules: rules.clone(), approvers: vec![], escalates: vec![] }
     );
     assert_eq!(serde_json::to_string(&verdict(old)).unwrap(), old);
-    assert_eq!(verdict(r#"{"forbid":{"rules":[]}}"#), Verdict::Forbid { rules: vec![] });
+    assert_eq!(verdict(r#"{"forbid":{"rules":[]}}"#), Verdict::forbid(vec![]));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_rule_that_fails_forbids() {
             when { context.at_ms + 9223372036854775807 < 0 };
     "#;
     let verdict = set(text).judge(&Facts { at_ms: 1, ..facts("x") });
-    assert_eq!(verdict, Verdict::Forbid { rules: vec!["broken".to_owned()] });
+    assert_eq!(verdict, Verdict::forbid(vec!["broken".to_owned()]));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn nobody_who_can_be_asked_of_is_forbidden() {
         Facts { above: &above, ..facts("x") },
         facts("a\0b"),
     ] {
-        assert_eq!(set.judge(&facts), Verdict::Forbid { rules: vec![] }, "{facts:?}");
+        assert_eq!(set.judge(&facts), Verdict::forbid(vec![]), "{facts:?}");
         assert!(set.explain(&facts).malformed.is_some());
     }
 }

@@ -375,7 +375,9 @@ fn rest() -> Vec<Event> {
         events.push(settled(3, Outcome::Done(Product::Reply(short))));
     }
     events.push(Event::Proposed(call_tool(3, 1, "read")));
-    events.push(decided(7, Verdict::Forbid { rules: Vec::new() }));
+    events.push(decided(7, Verdict::forbid(Vec::new())));
+    let (rules, reasons) = (vec!["never".to_owned()], vec!["It must not.".to_owned()]);
+    events.push(decided(7, Verdict::Forbid { rules, reasons }));
     let answer = Answer::Denied { reason: "not now".to_owned() };
     events.push(Event::Answered { effect: Seq(7), by: by(), arguments: None, answer });
     let answer = Answer::Amended { arguments: r#"{"command":"make -n"}"#.to_owned() };

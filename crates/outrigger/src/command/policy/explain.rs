@@ -130,7 +130,7 @@ fn why(explanation: &Explanation) -> String {
     match &explanation.verdict {
         Verdict::Permit { .. } => format!("{rules} permits it, and nothing forbids it"),
         Verdict::Ask { .. } => format!("{rules} asks, and it is permitted otherwise"),
-        Verdict::Forbid { rules: none } if none.is_empty() => {
+        Verdict::Forbid { rules: none, .. } if none.is_empty() => {
             let lacking = explanation.subjects.iter().filter(|it| it.permitting.is_empty());
             let who: Vec<_> = lacking.map(|subject| subject.who.as_str()).collect();
             format!("no rule permits it to {}", who.join(", "))

@@ -71,5 +71,13 @@ pub(in crate::reference) const AGENTS: Table = Table {
             instead: "",
             example: "600",
         },
+        Key {
+            name: "egress_bytes",
+            kind: "whole number, 1 to 1000000000000000",
+            default: nothing,
+            about: "The most bytes that it may send to tools outside.",
+            instead: "",
+            example: "1048576",
+        },
     ],
 };

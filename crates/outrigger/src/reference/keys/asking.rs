@@ -4,7 +4,7 @@ use super::{Key, Table, nothing, value};
 use crate::limits;
 use outrigger_model::limits::ATTEMPTS_MAX;
 
-const LEVEL: &str = "table: `steps`, `tokens`, `dollars`, `seconds`, `cpu_seconds`, and the same with `soft_` before it, from where on a person is asked";
+const LEVEL: &str = "table: `steps`, `tokens`, `dollars`, `seconds`, `cpu_seconds`, `egress_bytes`, and the same with `soft_` before it, from where on a person is asked";
 
 const ACCOUNT: &str = "the same table, and `per`: `\"day\"` or `\"month\"`, in UTC";
 
