@@ -10,6 +10,7 @@ mod bomb;
 mod calls;
 mod disk;
 mod gain;
+mod landlock;
 mod paths;
 mod process;
 mod report;
@@ -42,6 +43,7 @@ const GROUPS: &[Group] = &[
     ("gain", gain::gain),
     ("page", gain::pages),
     ("link", paths::links),
+    ("landlock", landlock::landlock),
 ];
 
 fn main() -> ExitCode {

@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -111,6 +112,23 @@ pub(crate) fn devices(report: &Report) {
     }
 }
 
+/// A setting of the kernel by other ways than its name.
+fn other_ways(report: &Report) {
+    let setting = "proc/sys/kernel/core_pattern";
+    for way in ["/proc/self/root/", "/proc/thread-self/root/", "/proc/self/cwd/../"] {
+        let name = way.trim_matches('/').replace('/', "-");
+        report.attempt(&format!("proc/write-by-{name}"), || open(&format!("{way}{setting}"), true));
+    }
+    report.attempt("proc/write-by-descriptor", || {
+        let mut path = OpenOptions::new();
+        path.read(true).custom_flags(libc::O_PATH);
+        match path.open(format!("/{setting}")) {
+            Ok(named) => open(&format!("/proc/self/fd/{}", named.as_raw_fd()), true),
+            Err(error) => outcome_of::<()>(Err(error)),
+        }
+    });
+}
+
 /// Settings of the kernel, written and read.
 pub(crate) fn proc(report: &Report) {
     let written = [
@@ -146,6 +164,7 @@ pub(crate) fn proc(report: &Report) {
     for name in written {
         report.attempt(&format!("proc/write-{name}"), || open(&format!("/proc/{name}"), true));
     }
+    other_ways(report);
     // Its own, which open: what is written to them decides.
     for (name, text) in [
         ("uid_map", "0 0 1"),

@@ -79,3 +79,6 @@ pub(crate) const STOCK_MAX: usize = 4;
 
 /// The rest of a command line that comes over the spawner's socket.
 pub(crate) const REST_BYTES_MAX: usize = 4 << 10;
+/// Entries at the top of an image's root in which commands may write; a further one is
+/// read alone.
+pub(crate) const ROOT_ENTRIES_MAX: usize = 1_024;

@@ -19,6 +19,7 @@
 mod bridge;
 mod connection;
 mod control;
+mod domain;
 mod exec;
 mod files;
 mod limits;
@@ -113,6 +114,8 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     sys::hide()?;
     sys::drop_capabilities()?;
     if matches!(options.way, Way::Control(_)) {
+        let own = [&options.output, &options.cgroup2, &options.freezer];
+        domain::enter(&own.into_iter().flatten().map(AsFd::as_fd).collect::<Vec<_>>())?;
         sys::die_with_parent()?;
     }
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())

@@ -4,6 +4,7 @@
 //! rather than guess from versions: a short-lived process enters the namespaces and
 //! tries one mount, because some hosts allow the first and refuse the second.
 
+mod landlock;
 mod layers;
 
 use std::ffi::{CStr, CString};

@@ -25,7 +25,18 @@ const UNMASKED: &[(&str, Expect)] = &[
 ];
 
 pub(super) const ROWS: &[Row] = &[
-    row(1, "make or enter a namespace, mount anything", &[inside("namespace/", REFUSED)]),
+    row(
+        1,
+        "make or enter a namespace, mount anything",
+        &[
+            inside("namespace/", REFUSED),
+            // In a domain of Landlock nobody mounts anything, whatever its rights.
+            on(
+                inside("landlock/domain", &["confined", "none"]),
+                &[("docker", "", held(&["free", "none"]))],
+            ),
+        ],
+    ),
     row(
         2,
         "rare and dangerous system calls, also by the kernel's other ways in",
@@ -96,6 +107,11 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             ),
             inside("walk/devices", &["none"]),
+            on(
+                inside("landlock/node", &["EACCES", "ENOENT", "none"]),
+                // A whiteout is no device, and nobody's secret.
+                &[("docker", "", held(&["done", "EPERM", "EACCES", "ENOENT", "none"]))],
+            ),
         ],
     ),
     row(
@@ -111,6 +127,7 @@ pub(super) const ROWS: &[Row] = &[
                     ("kernel-addresses", held(&["hidden"])),
                 ],
             ),
+            inside("landlock/make", PROTECTED),
             on(
                 inside("walk/writable", &["none"]),
                 &[(

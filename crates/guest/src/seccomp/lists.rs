@@ -1,7 +1,8 @@
 //! Which system calls are allowed and which are denied, as data.
 //!
 //! Owns the lists and no logic. A call on neither list is answered as one that the
-//! kernel does not have.
+//! kernel does not have. The calls of landlock(7) are allowed: programs put domains of
+//! their own inside that of the sandbox, which only take away.
 
 /// Allowed on every processor; some of their uses are denied in [`super::denied`].
 pub(super) const ALLOWED: &[libc::c_long] = &[

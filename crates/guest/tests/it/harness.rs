@@ -38,6 +38,10 @@ for name in null zero urandom; do : > dev/$name; mount --bind /dev/$name dev/$na
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
 ln -s pts/ptmx dev/ptmx
 chown 1000:1000 workspace tmp home/agent
+# What a root should not have: a device beyond /dev, and a place for the kernel's that is a mere one.
+mkdir opt
+mknod -m 666 opt/device c 1 3
+mkdir -m 777 sys
 cp "$program" guest
 if [ -n "$wrap" ]; then
     # As a container has it: a disk for the workspace, one more place, nothing else.

@@ -8,6 +8,7 @@
 )]
 
 mod control;
+mod domain;
 mod freeze;
 mod harness;
 mod hostile;

@@ -3,10 +3,9 @@
 //! Owns the words for each: what it does where it is active, and where it is not,
 //! what would make it so. A layer that is missing is never left out.
 
-use std::fs;
-
 use outrigger_sandbox::{Isolation, Layer};
 
+use super::landlock::Landlock;
 use crate::cgroup::Places;
 
 /// What tells of this host beside its cgroups.
@@ -17,17 +16,16 @@ struct Host {
     why: Option<String>,
     /// Whether a tree could be laid over another.
     overlay: bool,
-    landlock: bool,
+    landlock: Landlock,
 }
 
 impl Host {
     fn look(why: Option<String>, overlay: bool) -> Self {
-        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
             root: rustix::process::geteuid().is_root(),
             why,
             overlay,
-            landlock: text("/sys/kernel/security/lsm").contains("landlock"),
+            landlock: Landlock::look(),
         }
     }
 }
@@ -60,7 +58,7 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         always("network", "none but a loopback of its own"),
-        layer("landlock", false, landlock(host)),
+        layer("landlock", host.landlock.serves(), host.landlock.detail()),
     ]
 }
 
@@ -139,15 +137,6 @@ fn cgroup_freeze(places: &Places) -> String {
     text.to_owned()
 }
 
-fn landlock(host: &Host) -> String {
-    let text = if host.landlock {
-        "the kernel has it, sandboxes don't use it; the private root does its work"
-    } else {
-        "not used; the private root does its work"
-    };
-    text.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,7 +144,7 @@ mod tests {
     #[test]
     fn what_is_missing_says_what_would_fix_it() {
         let why = Some("no ids: get some".to_owned());
-        let host = Host { root: false, why, overlay: false, landlock: false };
+        let host = Host { root: false, why, overlay: false, landlock: Landlock::Absent };
         let missing = described(Isolation::RootlessSingle, &Places::default(), &host);
         let missing: Vec<_> = missing.into_iter().filter(|layer| !layer.active).collect();
         let names: Vec<&str> = missing.iter().map(|layer| layer.name.as_str()).collect();
@@ -171,7 +160,7 @@ mod tests {
                 "landlock"
             ]
         );
-        for layer in missing.iter().filter(|layer| layer.name != "landlock") {
+        for layer in missing {
             assert!(layer.detail.contains(": "), "{} gives no advice", layer.detail);
         }
     }

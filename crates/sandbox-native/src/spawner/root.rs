@@ -251,7 +251,9 @@ pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
     doing("enter", "the prepared root", sys::enter_mounts(prepared))?;
     // SAFETY: the caller has one thread.
     doing("copy", "the prepared root", unsafe { sys::unshare(libc::CLONE_NEWNS) })?;
-    kernel::processes(&proc, &open_place("/proc")?, &open_place("/dev")?)
+    let dev = open_place("/dev")?;
+    kernel::queues(&proc, &dev)?;
+    kernel::processes(&proc, &open_place("/proc")?, &dev)
 }
 
 impl Ready {

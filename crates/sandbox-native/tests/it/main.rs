@@ -11,6 +11,7 @@ mod descriptors;
 mod disk_limit;
 mod images;
 mod isolation;
+mod landlock;
 mod limits;
 mod lives;
 mod mounts;

@@ -38,6 +38,7 @@ async fn every_mount_is_as_narrow_as_it_can_be() {
     }
     expect![[r#"
         /: ro nosuid nodev tmpfs size=4096k
+        /dev/mqueue: rw nosuid nodev noexec
         /dev/pts: rw nosuid noexec devpts
         /dev/shm: rw nosuid nodev noexec tmpfs size=1048576k
         /dev: ro nosuid noexec tmpfs size=64k

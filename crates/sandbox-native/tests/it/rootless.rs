@@ -115,7 +115,12 @@ fn image_runs(ids: Ids) -> String {
             "one",
             "e1",
             "cat /etc/motd; ls /opt/old /etc; id -u; stat -c %u:%g /opt /etc/motd; \
-             sh -c 'echo x > /opt/own && cat /opt/own' 2>/dev/null || echo denied",
+             sh -c 'echo x > /opt/own && cat /opt/own' 2>/dev/null || echo denied; \
+             echo m > /workspace/m && mv /workspace/m /tmp && ln /tmp/m /home/agent && \
+             cat /home/agent/m; \
+             sh -c 'mkdir /top && echo t > /top/t && mv /top/t /opt && cat /opt/t' \
+             2>/dev/null || echo denied; \
+             mknod /workspace/w c 0 0 2>/dev/null || echo denied",
         ])
         .arg(archive)
         .output()
@@ -137,6 +142,9 @@ fn an_image_runs_for_an_ordinary_user() {
         1000:1000
         1000:1000
         x
+        m
+        t
+        denied
         Exited(0)
     "#]]
     .assert_eq(&image_runs(Ids::One));
@@ -154,6 +162,9 @@ fn an_image_runs_for_an_ordinary_user_with_subordinate_ids() {
         1000
         0:0
         0:0
+        denied
+        m
+        denied
         denied
         Exited(0)
     "#]]

@@ -45,6 +45,8 @@ const SHM: &str = "shm";
 const EMPTY: &str = SHM;
 /// Where terminals are mounted.
 const TERMINALS: &str = "pts";
+/// Where message queues are mounted.
+const QUEUES: &str = "mqueue";
 
 /// Opens to name something, not to use it; nothing is followed.
 fn name(dir: impl AsFd, path: &str) -> rustix::io::Result<OwnedFd> {
@@ -57,7 +59,7 @@ pub(super) fn devices(target: &OwnedFd, host: impl AsFd) -> io::Result<OwnedFd> 
     let options = [("size", "64k"), ("nr_inodes", "32"), ("mode", "755")];
     let dev = mounts::create("tmpfs", &options, attributes)?;
     mounts::attach_on(&dev, target, "/dev")?;
-    for dir in [EMPTY, TERMINALS] {
+    for dir in [EMPTY, TERMINALS, QUEUES] {
         doing("make", dir, mkdirat(&dev, dir, Mode::from_raw_mode(0o755)))?;
     }
     for (target, link) in LINKS {
@@ -102,6 +104,19 @@ pub(super) fn forget_segments(proc: &OwnedFd) {
     if let Ok(file) = openat(proc, "sys/kernel/shm_rmid_forced", flags, Mode::empty()) {
         let _ = rustix::io::write(file, b"1");
     }
+}
+
+/// Mounts the message queues of this ipc namespace in `/dev`, if the kernel has any.
+/// Commands have them without that (mq_open(3)), but not where Landlock is: what has no
+/// place in the root is refused there.
+pub(super) fn queues(proc: &OwnedFd, dev: &OwnedFd) -> io::Result<()> {
+    if name(proc, "sys/fs/mqueue").is_err() {
+        return Ok(());
+    }
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    mounts::attach(&mounts::create("mqueue", &[], attributes)?, dev, QUEUES)
 }
 
 /// Mounts a new `/proc` on a directory, and hides what is not for sandboxes with what
