@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
-    ResourcesUlimits,
 };
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 
@@ -70,10 +69,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
     pub(crate) guest: guest::Volume,
-}
-
-fn limit(name: &str, value: i64) -> ResourcesUlimits {
-    ResourcesUlimits { name: Some(name.to_owned()), soft: Some(value), hard: Some(value) }
 }
 
 fn signed(value: u64) -> i64 {
@@ -181,7 +176,9 @@ impl Plan<'_> {
             cpu_period: Some(period),
             cpu_quota: Some(millis * period / 1000),
             oom_score_adj: Some(limits::OOM_SCORE),
-            ulimits: Some(vec![limit("core", 0), limit("nofile", limits::OPEN_FILES_MAX)]),
+            // Neither the size of cores nor the number of open files: the guest lowers those
+            // of its own, and a daemon told of one raises what it was not told of, which
+            // fails where it has no right to.
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(options),
             masked_paths: Some(MASKED.map(str::to_owned).into()),

@@ -1,24 +1,23 @@
-//! Disks as archives: copied from one set of volumes to another, and summed up.
+//! Disks as archives: filled, copied from one set of volumes to another, and summed up.
 //!
-//! Owns the digest of a disk: over every path with its type, mode, owner, target and
-//! contents, in no order, and without times, which archives of the daemon keep to the
-//! second only. What is in an archive was written by commands and is data.
+//! Owns which archives that takes: Docker's hold what is above a volume with what is
+//! in it, Podman's end at a volume.
 
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, BufWriter, Read, Write};
 
 use bollard::query_parameters::{DownloadFromContainerOptions, UploadToContainerOptions};
-use futures_util::{StreamExt, TryStreamExt};
-use outrigger_sandbox::{Error, each_piece};
-use sha2::{Digest as _, Sha256};
+use futures_util::{StreamExt, stream};
+use outrigger_sandbox::Error;
 use tokio::sync::mpsc;
 
+use crate::archive::{self, Names, Sum};
 use crate::engine::Engine;
+use crate::names::Store;
 use crate::{limits, maker, names};
 
 /// Pieces of an archive as they come, as something to be read on a thread.
 struct Pieces<B> {
-    pieces: mpsc::Receiver<B>,
+    pieces: mpsc::Receiver<io::Result<B>>,
     piece: Option<B>,
     read: usize,
 }
@@ -35,7 +34,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
                     return Ok(length);
                 }
             }
-            (self.piece, self.read) = (self.pieces.blocking_recv(), 0);
+            (self.piece, self.read) = (self.pieces.blocking_recv().transpose()?, 0);
             if self.piece.is_none() {
                 return Ok(0);
             }
@@ -43,165 +42,185 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
     }
 }
 
-/// Whether a path of an archive is one of `without`, below the disk itself.
-fn is_one_of(path: &Path, without: &[&str]) -> bool {
-    let below = path.strip_prefix(maker::IN_ARCHIVE).unwrap_or(path);
-    without.iter().any(|name| below == Path::new(name))
+/// What is written on a thread, as pieces of an archive.
+struct Sending(mpsc::Sender<io::Result<Vec<u8>>>);
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(bytes.to_vec()));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
-/// The digest of an archive, in hexadecimal.
-fn digest(archive: impl Read) -> io::Result<String> {
-    let mut entries = Vec::new();
-    let mut archive = tar::Archive::new(archive);
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        if is_one_of(&entry.path()?, &[""]) {
-            // Where the volumes are seen, which is not theirs.
-            continue;
-        }
-        let mut sum = Sha256::new();
-        let mut add = |bytes: &[u8]| {
-            sum.update((bytes.len() as u64).to_le_bytes());
-            sum.update(bytes);
+/// Counts an archive, and writes it again for one who takes it. An archive that is not
+/// whole must not seem so.
+fn carry<B: AsRef<[u8]>>(
+    from: Pieces<B>,
+    names: &Names,
+    to: Option<mpsc::Sender<io::Result<Vec<u8>>>>,
+) -> io::Result<Vec<Sum>> {
+    let Some(to) = to else {
+        return archive::count(from, names, None::<&mut archive::Out<io::Sink>>);
+    };
+    let pieces = BufWriter::with_capacity(limits::COPY_PIECE_BYTES, Sending(to.clone()));
+    let mut out = tar::Builder::new(pieces);
+    let carried = archive::count(from, names, Some(&mut out))
+        .and_then(|sums| out.into_inner()?.flush().map(|()| sums));
+    if carried.is_err() {
+        // Who takes it may be gone, which is why.
+        let _ = to.blocking_send(Err(io::Error::other("it is not whole")));
+    }
+    carried
+}
+
+/// A part of a disk that is one archive.
+#[derive(Debug)]
+struct Leg {
+    /// What is read.
+    from: String,
+    /// The directory in which it is unpacked.
+    to: String,
+    names: Names,
+}
+
+/// All of a disk, on its way to a store of this kind, or, where it goes nowhere, of one
+/// that is a single volume.
+fn legs(engine: &Engine, to: Option<&Store>) -> Vec<Leg> {
+    let all = maker::IN_ARCHIVE.to_owned();
+    let Some(to) = to.filter(|_| !engine.archives_cross_volumes()) else {
+        let names = Names { counted: all.clone(), written: all };
+        return vec![Leg { from: maker::DISK.to_owned(), to: maker::ABOVE.to_owned(), names }];
+    };
+    let whole = to.parts().len() == 1;
+    let legs = names::DISK.map(|(part, ..)| {
+        let (from, counted) = (format!("{}/{part}", maker::DISK), format!("{all}/{part}"));
+        let (to, written) = match whole {
+            true => (maker::DISK.to_owned(), part.to_owned()),
+            false => (from.clone(), String::new()),
         };
-        let path = entry.path_bytes();
-        add(path.strip_suffix(b"/").unwrap_or(&path));
-        add(&entry.link_name_bytes().unwrap_or_default());
-        let header = entry.header();
-        add(&[header.entry_type().as_byte()]);
-        // Daemons lose the set-id bits of files with several names, by giving them an
-        // owner once for each name; see chown(2). Inside they are without effect.
-        let bits = if header.entry_type().is_dir() { 0o7777 } else { 0o1777 };
-        for number in
-            [u64::from(header.mode()? & bits), header.uid()?, header.gid()?, header.size()?]
-        {
-            add(&number.to_le_bytes());
-        }
-        each_piece(&mut entry, |piece| sum.update(piece))?;
-        entries.push(sum.finalize());
-    }
-    // The end of the archive may be padded; the daemon waits until all of it is read.
-    io::copy(&mut archive.into_inner(), &mut io::sink())?;
-    entries.sort_unstable();
-    let mut sum = Sha256::new();
-    entries.iter().for_each(|entry| sum.update(entry));
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Leg { from, to, names: Names { counted, written } }
+    });
+    legs.into()
 }
 
-/// Reads the disk that one maker sees, and writes it to the one that another sees.
-/// Gives the digest of what was read. Two makers, because the daemon does one thing
-/// at a time with a container.
-pub(crate) async fn copy(engine: &Engine, from: &str, to: Option<&str>) -> Result<String, Error> {
-    let (sender, pieces) = mpsc::channel(limits::COPY_PIECES_MAX);
-    let summing =
-        tokio::task::spawn_blocking(move || digest(Pieces { pieces, piece: None, read: 0 }));
-    let client = engine.patient();
-    let options = DownloadFromContainerOptions { path: maker::DISK.to_owned() };
-    let stream = client.download_from_container(from, Some(options)).then(move |piece| {
-        let sender = sender.clone();
-        async move {
-            let piece = piece.map_err(io::Error::other)?;
-            // A sum that gave up says why below.
-            let _ = sender.send(piece.clone()).await;
-            Ok::<_, io::Error>(piece)
-        }
-    });
-    match to {
-        Some(to) => {
-            let path = maker::ABOVE.to_owned();
-            let options = UploadToContainerOptions { path, ..Default::default() };
-            let body = bollard::body_try_stream(stream);
-            let put = engine.patient().upload_to_container(to, Some(options), body).await;
-            put.map_err(|failure| engine.failed("copying a disk", &failure))?;
-        }
-        None => {
-            let read = std::pin::pin!(stream).try_for_each(|_| async { Ok(()) }).await;
-            read.map_err(|error| Error::Backend(format!("reading a disk: {error}")))?;
-        }
+/// Reads the disk that one maker sees, and writes it to the one that another sees, with
+/// the store that it makes. Gives the digest of what was read. Two makers, because the
+/// daemon does one thing at a time with a container.
+pub(crate) async fn copy(
+    engine: &Engine,
+    from: &str,
+    to: Option<(&str, &Store)>,
+) -> Result<String, Error> {
+    let mut sums = Vec::new();
+    for leg in legs(engine, to.map(|(_, store)| store)) {
+        sums.extend(copy_leg(engine, from, to.map(|(maker, _)| maker), leg).await?);
     }
+    Ok(archive::digest(sums))
+}
+
+async fn copy_leg(
+    engine: &Engine,
+    from: &str,
+    to: Option<&str>,
+    leg: Leg,
+) -> Result<Vec<Sum>, Error> {
+    let (read, pieces) = mpsc::channel(limits::COPY_PIECES_MAX);
+    let (write, written) = mpsc::channel(limits::COPY_PIECES_MAX);
+    let (names, write) = (leg.names, to.map(|_| write));
+    let carrying = tokio::task::spawn_blocking(move || {
+        carry(Pieces { pieces, piece: None, read: 0 }, &names, write)
+    });
+    let patient = engine.patient();
+    let reading = async {
+        let options = DownloadFromContainerOptions { path: leg.from };
+        let mut archive = std::pin::pin!(patient.download_from_container(from, Some(options)));
+        while let Some(piece) = archive.next().await {
+            let (piece, failure) = match piece {
+                Ok(piece) => (Ok(piece), None),
+                Err(failure) => (Err(io::Error::other("it can't be read")), Some(failure)),
+            };
+            let sent = read.send(piece).await;
+            if let Some(failure) = failure {
+                return Err(engine.failed("reading a disk", &failure));
+            }
+            if sent.is_err() {
+                // Why it takes no more is said below.
+                break;
+            }
+        }
+        drop(read);
+        Ok(())
+    };
+    let writing = async {
+        let Some(to) = to else { return Ok(()) };
+        let pieces = stream::unfold(written, |mut written| async {
+            let piece: io::Result<Vec<u8>> = written.recv().await?;
+            Some((piece.map(Into::into), written))
+        });
+        let options = UploadToContainerOptions { path: leg.to, ..Default::default() };
+        let body = bollard::body_try_stream(pieces);
+        let put = engine.patient().upload_to_container(to, Some(options), body).await;
+        put.map_err(|failure| engine.failed("copying a disk", &failure))
+    };
+    let (read, written, carried) = tokio::join!(reading, writing, carrying);
     let failed = |error: &dyn std::fmt::Display| {
         Error::Backend(format!("reading the archive of a disk: {error}"))
     };
-    summing.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    read?;
+    match carried.map_err(|error| failed(&error))? {
+        Ok(sums) => written.map(|()| sums),
+        // Where nobody takes it, there is a reason for that.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(written.err().unwrap_or_else(|| failed(&error)))
+        }
+        Err(error) => Err(failed(&error)),
+    }
 }
 
-/// An archive with the empty disk of a new sandbox.
-pub(crate) fn fresh_disk(user: u64) -> io::Result<Vec<u8>> {
+fn directories<'a>(
+    names: impl IntoIterator<Item = (&'a str, u32)>,
+    user: u64,
+) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
-    for (part, _, mode) in names::DISK {
+    for (name, mode) in names {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Directory);
         header.set_mode(mode);
         header.set_uid(user);
         header.set_gid(user);
         header.set_size(0);
-        let path = format!("{}/{part}/", maker::IN_ARCHIVE);
-        archive.append_data(&mut header, path, io::empty())?;
+        archive.append_data(&mut header, name, io::empty())?;
     }
     archive.into_inner()
 }
 
-/// An archive with one program in the directory where a store is seen.
+/// Makes the disk of a new sandbox, which is empty.
+pub(crate) async fn fresh_disk(engine: &Engine, maker: &str, user: u64) -> Result<(), Error> {
+    let failed = |error| Error::Backend(format!("no empty disk: {error}"));
+    if engine.archives_cross_volumes() {
+        let all =
+            names::DISK.map(|(part, _, mode)| (format!("{}/{part}", maker::IN_ARCHIVE), mode));
+        let all = all.iter().map(|(path, mode)| (path.as_str(), *mode));
+        let archive = directories(all, user).map_err(failed)?;
+        return engine.put(maker, maker::ABOVE, archive).await;
+    }
+    for (part, _, mode) in names::DISK {
+        let archive = directories([(".", mode)], user).map_err(failed)?;
+        engine.put(maker, &format!("{}/{part}", maker::DISK), archive).await?;
+    }
+    Ok(())
+}
+
+/// An archive with one program.
 pub(crate) fn program(name: &str, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
     header.set_mode(0o555);
     header.set_size(bytes.len() as u64);
-    let path = format!("{}/{name}", maker::IN_ARCHIVE);
-    archive.append_data(&mut header, path, bytes)?;
+    archive.append_data(&mut header, name, bytes)?;
     archive.into_inner()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn archive(change: impl Fn(&mut tar::Header), name: &str, contents: &[u8]) -> Vec<u8> {
-        let mut builder = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(0o644);
-        header.set_uid(1000);
-        header.set_gid(1000);
-        header.set_size(contents.len() as u64);
-        change(&mut header);
-        builder.append_data(&mut header, name, contents).unwrap();
-        builder.into_inner().unwrap()
-    }
-
-    #[test]
-    fn a_digest_is_of_all_but_times_and_order() {
-        let plain = |_: &mut tar::Header| {};
-        let sum = |bytes: &[u8]| digest(bytes).unwrap();
-        let base = sum(&archive(plain, "disk/f", b"x"));
-        assert_eq!(base, sum(&archive(|header| header.set_mtime(7), "disk/f", b"x")));
-        let others = [
-            archive(plain, "disk/g", b"x"),
-            archive(plain, "disk/f", b"y"),
-            archive(|header| header.set_mode(0o755), "disk/f", b"x"),
-            archive(|header| header.set_uid(0), "disk/f", b"x"),
-            archive(|header| header.set_gid(0), "disk/f", b"x"),
-        ];
-        for other in others {
-            assert_ne!(base, sum(&other));
-        }
-        let join = |first: &[u8], second: &[u8]| {
-            // Two blocks of zeroes end an archive.
-            sum(&[&first[..first.len() - 1024], second].concat())
-        };
-        let (f, g) = (archive(plain, "disk/f", b"x"), archive(plain, "disk/g", b"x"));
-        assert_eq!(join(&f, &g), join(&g, &f));
-        assert_ne!(join(&f, &g), base);
-    }
-
-    #[test]
-    fn where_a_disk_is_seen_is_no_part_of_it() {
-        let empty = digest(&b""[..]).unwrap();
-        let dir = archive(|header| header.set_entry_type(tar::EntryType::Directory), "disk/", b"");
-        assert_eq!(digest(&dir[..]).unwrap(), empty);
-    }
-
-    #[test]
-    fn garbage_is_an_error() {
-        assert!(digest(&[0xff; 4096][..]).is_err());
-    }
 }

@@ -8,7 +8,7 @@ use outrigger_sandbox::{Error, Origin, Spec};
 use crate::backend::{Inner, now_ms};
 use crate::names::Store;
 use crate::store::{self, Disk, Found, Kept};
-use crate::{container, copy, maker};
+use crate::{container, copy};
 
 impl Inner {
     /// Makes the disk of a sandbox from its origin.
@@ -23,10 +23,8 @@ impl Inner {
         match &spec.origin {
             Origin::Template(template) => {
                 let image = self.config.image(template)?;
-                let archive = copy::fresh_disk(container::USER)
-                    .map_err(|error| Error::Backend(format!("no empty disk: {error}")))?;
                 let making = store::begin(engine, store, image).await?;
-                engine.put(&making.maker.container, maker::ABOVE, archive).await?;
+                copy::fresh_disk(engine, &making.maker.container, container::USER).await?;
                 Ok(making.seal(&record(template)).await?.0)
             }
             Origin::Snapshot(name) => {
@@ -40,8 +38,8 @@ impl Inner {
                 let (reader, making) =
                     Box::pin(store::read_and_begin(engine, (&from, &kept.making), store, image))
                         .await?;
-                let copied =
-                    copy::copy(engine, &reader.container, Some(&making.maker.container)).await;
+                let target = (&*making.maker.container, store);
+                let copied = copy::copy(engine, &reader.container, Some(target)).await;
                 reader.remove(engine).await?;
                 let digest = match copied {
                     Ok(digest) if digest == kept.record.digest => None,

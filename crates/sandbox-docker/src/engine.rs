@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use bollard::Docker as Client;
 use bollard::errors::Error as Failure;
@@ -48,6 +49,26 @@ fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1000)
 }
 
+/// Asks again while the answer says of a container that it is `stopped`, for which the
+/// client has no word: it ended, and Podman has yet to see to that.
+async fn settled<T, A>(ask: impl Fn() -> A) -> Result<T, Failure>
+where
+    A: Future<Output = Result<T, Failure>>,
+{
+    let begun = Instant::now();
+    loop {
+        match ask().await {
+            Err(failure)
+                if explain::is_unsettled(&failure)
+                    && begun.elapsed() < Duration::from_millis(limits::SETTLE_MS_MAX) =>
+            {
+                tokio::time::sleep(Duration::from_millis(limits::SETTLE_PAUSE_MS)).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 impl Engine {
     /// Connects, and agrees with the daemon on a version of its API.
     pub(crate) async fn connect(socket: &Path, owner: &str) -> Result<Self, Error> {
@@ -82,7 +103,7 @@ impl Engine {
 
     /// The same, for one that takes long.
     pub(crate) fn patient(&self) -> Client {
-        let patience = std::time::Duration::from_millis(limits::COPY_MS_MAX);
+        let patience = Duration::from_millis(limits::COPY_MS_MAX);
         self.client.clone().with_timeout(patience)
     }
 
@@ -95,14 +116,22 @@ impl Engine {
         self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
     }
 
-    /// The version of the runtime `runc`, where it has that.
+    /// The version of the runtime `runc`, where it has that. Podman says it with more.
     pub(crate) fn runc(&self) -> Option<&str> {
-        self.parts.get("runc").map(String::as_str)
+        let docker = self.parts.get("runc").map(String::as_str);
+        let podman = || self.parts.get("OCI Runtime (runc)")?.strip_prefix("runc version ");
+        docker.or_else(podman)?.lines().next()
     }
 
     /// Whether it is Podman, which differs from Docker in what its API means.
     pub(crate) fn is_podman(&self) -> bool {
         self.parts.contains_key("Podman Engine")
+    }
+
+    /// Whether an archive of what is above a volume holds what is in it, and is unpacked
+    /// into it.
+    pub(crate) fn archives_cross_volumes(&self) -> bool {
+        !self.is_podman()
     }
 
     /// Makes a container and does not start it.
@@ -160,8 +189,8 @@ impl Engine {
         &self,
         name: &str,
     ) -> Result<Option<ContainerInspectResponse>, Error> {
-        let found = self.client.inspect_container(name, None::<InspectContainerOptions>).await;
-        match found {
+        let look = || self.client.inspect_container(name, None::<InspectContainerOptions>);
+        match settled(look).await {
             Ok(found) => Ok(Some(found)),
             Err(failure) if explain::status(&failure) == Some(NOT_FOUND) => Ok(None),
             Err(failure) => Err(self.failed("looking at a container", &failure)),
@@ -205,7 +234,7 @@ impl Engine {
     ) -> Result<Vec<ContainerSummary>, Error> {
         let filters = Some(self.filters(labels));
         let options = ListContainersOptions { all: true, filters, ..Default::default() };
-        let listed = self.client.list_containers(Some(options)).await;
+        let listed = settled(|| self.client.list_containers(Some(options.clone()))).await;
         let mut listed = listed.map_err(|failure| self.failed("listing containers", &failure))?;
         listed.retain(|container| self.is_meant(container.labels.as_ref(), labels));
         Ok(listed)
@@ -229,8 +258,14 @@ impl Engine {
             labels: Some(labels),
             ..Default::default()
         };
-        let made = self.client.create_volume(request).await;
-        made.map_err(|failure| self.failed("making a volume", &failure))
+        match self.client.create_volume(request).await {
+            Ok(volume) => Ok(volume),
+            // Podman refuses it to all but one of those who make it at once.
+            Err(failure) => match self.find_volume(name).await? {
+                Some(volume) => Ok(volume),
+                None => Err(self.failed("making a volume", &failure)),
+            },
+        }
     }
 
     /// A volume by its name.

@@ -40,7 +40,7 @@ pub(crate) async fn volume(engine: &Engine, program: &[u8], image: &str) -> Resu
             let making = store::begin(engine, &store, image).await?;
             let archive = copy::program(NAME, program)
                 .map_err(|error| Error::Backend(format!("the guest can't be packed: {error}")))?;
-            engine.put(&making.maker.container, crate::maker::ABOVE, archive).await?;
+            engine.put(&making.maker.container, crate::maker::DISK, archive).await?;
             making.seal(&Program {}).await?.0.making
         }
     };

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod attach;
 mod backend;
 mod collect;

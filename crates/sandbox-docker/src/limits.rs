@@ -32,8 +32,6 @@ pub(crate) const OWN_PIDS: i64 = 16;
 pub(crate) const SHM_BYTES: i64 = 64 << 20;
 /// Where the guest listens.
 pub(crate) const SOCKET_TMPFS_BYTES: u64 = 64 << 10;
-/// Open files of one process of a container.
-pub(crate) const OPEN_FILES_MAX: i64 = 16_384;
 /// The period by which the share of the processors is measured out, short so that many
 /// processes can't use it up at once before others' eyes. In microseconds.
 pub(crate) const CPU_PERIOD_US: i64 = 10_000;
@@ -46,6 +44,12 @@ pub(crate) const CPU_QUOTA_US_MIN: i64 = 1_000;
 pub(crate) const OOM_SCORE: i64 = 500;
 /// Pieces of a disk's copy that wait to be counted.
 pub(crate) const COPY_PIECES_MAX: usize = 16;
+/// Bytes of one such piece on its way to the daemon.
+pub(crate) const COPY_PIECE_BYTES: usize = 64 << 10;
+/// From the end of a container until Podman must have seen to it.
+pub(crate) const SETTLE_MS_MAX: u64 = 30_000;
+/// From one look whether it has to the next.
+pub(crate) const SETTLE_PAUSE_MS: u64 = 50;
 /// The oldest API of a daemon that is known to work: Docker 20.10, Podman 4.
 pub(crate) const API_MIN: (usize, usize) = (1, 41);
 /// Shortest time between two looks at the lifetimes of sandboxes.

@@ -44,6 +44,18 @@ pub(crate) struct Seen {
     pub(crate) code: Option<i64>,
 }
 
+/// The exit code of a guest that could not set itself up.
+const NO_KERNEL: i64 = 3;
+
+fn no_kernel() -> Error {
+    Error::Unavailable {
+        reason: "the guest can't be set up on the kernel that this container has".to_owned(),
+        advice: "use another runtime: the guest needs Linux 5.9 or what has its clone3, openat2 \
+                 and close_range, which gVisor (`runsc`) of 2022 lacks"
+            .to_owned(),
+    }
+}
+
 pub(crate) fn lost(reason: &str) -> Error {
     Error::Lost { reason: reason.to_owned() }
 }
@@ -106,7 +118,8 @@ pub(crate) async fn look(engine: &Engine, id: &SandboxId) -> Result<Option<Seen>
 /// A link to the guest of a container that runs.
 ///
 /// # Errors
-/// [`Error::Lost`] if it ended, or is another life than expected, or never greets.
+/// [`Error::Lost`] if it ended, or is another life than expected, or never greets;
+/// [`Error::Unavailable`] if its kernel lacks what the guest needs.
 pub(crate) async fn connect(
     engine: &Engine,
     id: &SandboxId,
@@ -124,6 +137,10 @@ pub(crate) async fn connect(
         };
         match look(engine, id).await? {
             Some(now) if now.container == expected.container && now.doing == Doing::Running => {}
+            // It would be so in the next container too.
+            Some(Seen { doing: Doing::Ended, code: Some(NO_KERNEL), .. }) => {
+                return Err(no_kernel());
+            }
             Some(Seen { doing: Doing::Ended, code: Some(code), .. }) => {
                 return Err(Error::Lost { reason: format!("its guest ended with code {code}") });
             }

@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bollard::models::{
     ContainerCreateBody, ContainerSummary, HostConfig, Mount, MountType, MountVolumeOptions,
 };
+use futures_util::future::try_join_all;
 use outrigger_sandbox::Error;
 
 use crate::backend::now_ms;
+use crate::container::USER;
 use crate::engine::{Engine, Labels, Made};
 use crate::limits;
 use crate::names::{self, Part, Store};
@@ -44,9 +46,7 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// As the daemon wants it. Nothing of the image is copied into it. A volume that is
-    /// not there is made by the daemon, and used from the first moment on, so that
-    /// nobody can take it for left in between.
+    /// As the daemon wants it. Nothing of the image is copied into it.
     pub(crate) fn mount(self) -> Mount {
         Mount {
             typ: Some(MountType::VOLUME),
@@ -77,7 +77,8 @@ pub(crate) fn fresh() -> String {
 }
 
 impl Maker {
-    /// Makes one that sees these volumes.
+    /// Makes one that sees these volumes. Those that it may write to are made first, if
+    /// they are not there: Podman labels none that it makes for a container.
     pub(crate) async fn make(
         engine: &Engine,
         (store, part): (&Store, Part),
@@ -86,10 +87,15 @@ impl Maker {
         volumes: Vec<Mounted>,
     ) -> Result<Self, Error> {
         let alive = Alive::new(making);
+        let written = volumes.iter().filter(|mounted| mounted.access == Access::Write);
+        let made = written.map(|mounted| engine.volume(&mounted.volume, mounted.labels.clone()));
+        try_join_all(made).await?;
         let mut labels = store.labels(&engine.owner, part);
         labels.extend(made_here(making));
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
+            // Podman says that all it reads from a container is its user's.
+            user: Some(format!("{USER}:{USER}")),
             // An image need not have a command, a container must.
             entrypoint: Some(vec!["/never-started".to_owned()]),
             cmd: Some(Vec::new()),

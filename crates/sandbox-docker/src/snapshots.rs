@@ -36,10 +36,10 @@ impl Inner {
         &self,
         sandbox: &SandboxId,
         reader: &str,
-        target: &str,
+        (target, store): (&str, &Store),
     ) -> Result<String, Error> {
         let engine = &self.engine;
-        let digest = copy::copy(engine, reader, Some(target)).await?;
+        let digest = copy::copy(engine, reader, Some((target, store))).await?;
         let written = copy::copy(engine, target, None).await?;
         if digest != written {
             let what = format!("the copy of a disk is {written}, not {digest}");
@@ -78,7 +78,10 @@ impl Snapshots for Inner {
             Box::pin(store::read_and_begin(engine, (&from, &disk.making), &store, image)).await?;
         let resting = self.quieten(sandbox).await;
         let copied = match &resting {
-            Ok(_) => self.copy_held(sandbox, &reader.container, &making.maker.container).await,
+            Ok(_) => {
+                let target = (&*making.maker.container, &store);
+                self.copy_held(sandbox, &reader.container, target).await
+            }
             Err(error) => Err(error.clone()),
         };
         let kept = match copied {

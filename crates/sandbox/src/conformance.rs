@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
@@ -116,6 +116,8 @@ pub struct Judged {
     pub name: &'static str,
     /// How it went.
     pub verdict: Verdict,
+    /// How long it took, with the making and the removal of its sandbox. In milliseconds.
+    pub took_ms: u64,
 }
 
 /// What became of all cases.
@@ -157,7 +159,8 @@ impl Report {
     /// For tests.
     ///
     /// # Panics
-    /// With the whole table if a case failed, or if none ran.
+    /// With the whole table if a case failed, or if none ran. Those that failed stand
+    /// at its end, each with how long it took.
     pub fn assert_passed(&self) {
         let ran = self.cases.len() > self.not_applicable().count();
         assert!(ran && self.failed().next().is_none(), "{self}");
@@ -167,17 +170,22 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
-        for Judged { name, verdict } in &self.cases {
+        for Judged { name, verdict, took_ms } in &self.cases {
             match verdict {
-                Verdict::Passed => writeln!(f, "{name:width$}  passed")?,
-                Verdict::Failed(why) => writeln!(f, "{name:width$}  FAILED: {why}")?,
+                Verdict::Passed => writeln!(f, "{name:width$}  passed in {took_ms} ms")?,
+                Verdict::Failed(_) => writeln!(f, "{name:width$}  FAILED after {took_ms} ms")?,
                 Verdict::NotApplicable(why) => writeln!(f, "{name:width$}  not run: {why}")?,
             }
         }
         let (failed, not_run) = (self.failed().count(), self.not_applicable().count());
         let passed = self.cases.len() - failed - not_run;
         let backend = &self.backend;
-        write!(f, "{backend}: {passed} passed, {failed} failed, {not_run} not applicable")
+        write!(f, "{backend}: {passed} passed, {failed} failed, {not_run} not applicable")?;
+        for Judged { name, verdict, took_ms } in self.failed() {
+            let Verdict::Failed(why) = verdict else { continue };
+            write!(f, "\n{name} FAILED after {took_ms} ms: {why}")?;
+        }
+        Ok(())
     }
 }
 
@@ -194,7 +202,9 @@ pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     for (number, case) in chosen.iter().enumerate() {
         let strains = case.needs.iter().any(|need| need.strains());
         match case.needs.iter().find_map(|need| need.missing(capabilities)) {
-            Some(why) => drop(verdicts.insert(number, Verdict::NotApplicable(why.to_owned()))),
+            Some(why) => {
+                drop(verdicts.insert(number, (Verdict::NotApplicable(why.to_owned()), 0)));
+            }
             None if strains => alone.push_back((number, *case)),
             None => apart.push_back((number, *case)),
         }
@@ -202,17 +212,19 @@ pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
     for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
         verdicts.extend(judge_all(&backend, cases, at_once).await);
     }
-    let judge = |(case, verdict): (Case, Verdict)| Judged { name: case.name, verdict };
-    let cases = chosen.into_iter().zip(verdicts.into_values()).map(judge).collect();
+    let judged = chosen.into_iter().zip(verdicts.into_values());
+    let cases = judged
+        .map(|(case, (verdict, took_ms))| Judged { name: case.name, verdict, took_ms })
+        .collect();
     Report { backend: capabilities.backend.clone(), cases }
 }
 
-/// Verdicts by number of the case.
+/// Verdicts by number of the case, with how many milliseconds each took.
 async fn judge_all(
     backend: &Arc<dyn Backend>,
     mut cases: VecDeque<(usize, Case)>,
     at_once: usize,
-) -> BTreeMap<usize, Verdict> {
+) -> BTreeMap<usize, (Verdict, u64)> {
     let mut verdicts = BTreeMap::new();
     let mut running = JoinSet::new();
     let mut numbers = HashMap::new();
@@ -222,7 +234,7 @@ async fn judge_all(
         {
             let backend = Arc::clone(backend);
             let task = running.spawn(async move { judge(&backend, &case).await });
-            numbers.insert(task.id(), number);
+            numbers.insert(task.id(), (number, Instant::now()));
         }
         let (task, verdict) = match running.join_next_with_id().await {
             None => return verdicts,
@@ -230,8 +242,10 @@ async fn judge_all(
             Some(Ok((task, Err(why)))) => (task, Verdict::Failed(why)),
             Some(Err(error)) => (error.id(), Verdict::Failed(format!("it panicked: {error}"))),
         };
-        let number = numbers.remove(&task).expect("every task was noted when it was started");
-        verdicts.insert(number, verdict);
+        let (number, begun) =
+            numbers.remove(&task).expect("every task was noted when it was started");
+        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        verdicts.insert(number, (verdict, took_ms));
     }
 }
 

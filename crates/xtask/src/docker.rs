@@ -1,8 +1,8 @@
-//! A Docker engine for a command that needs one.
+//! A Docker engine, or one that speaks its API, for a command that needs one.
 //!
-//! Owns the engine that it starts where none answers: its own directories, socket
-//! and process, away from any other engine's, and all of it gone at the end. Must
-//! never touch an engine that was there before.
+//! Owns the engine that it starts where none answers, or where one of a kind is asked
+//! for: its own directories, socket and process, away from any other engine's, and all
+//! of it gone at the end. Must never touch an engine that was there before.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,24 @@ use std::time::{Duration, Instant};
 
 use crate::child::{self, Child, code};
 use crate::limits::{DOCKER_END_MS_MAX, DOCKER_PAUSE_MS, DOCKER_START_MS_MAX};
+use crate::podman;
 
 /// Where the client and the tests look for an engine; see docker(1).
 const VARIABLE: &str = "DOCKER_HOST";
+/// Which runtime the tests of the backend are to use.
+const RUNTIME_VARIABLE: &str = "OUTRIGGER_TEST_RUNTIME";
+/// gVisor's runtime.
+const GVISOR: &str = "runsc";
+
+/// Whose engine it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Docker's.
+    #[default]
+    Docker,
+    /// Podman's, which speaks the same API.
+    Podman,
+}
 
 /// Why there is no engine.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +36,17 @@ pub(crate) enum Error {
     /// A program is not there.
     #[error("`{0}` is missing: install the package docker.io (Debian, Ubuntu) or docker-ce")]
     Missing(&'static str),
+    /// A program of another package is not there.
+    #[error("`{0}` is missing: install the package of that name")]
+    MissingPackage(String),
+    /// Runtimes are registered with Docker alone.
+    #[error("`--runtime` goes with Docker's engine, and not with Podman's")]
+    Runtime,
     /// Its directories or process could not be made.
-    #[error("cannot start a Docker engine")]
+    #[error("cannot start the engine")]
     Start(#[source] std::io::Error),
     /// It ended, or does not answer.
-    #[error("the Docker engine did not come up; the end of its log:\n{log}")]
+    #[error("the engine did not come up; the end of its log:\n{log}")]
     Silent {
         /// What it wrote last.
         log: String,
@@ -40,58 +61,90 @@ pub(crate) enum Error {
 
 /// An engine of ours. Dropping it ends it and deletes what it had.
 struct Engine {
+    kind: Kind,
     process: Process,
     home: PathBuf,
 }
 
 /// Runs a command with an engine: the one that answers, or one of its own.
 pub(crate) fn run(command: &Child, out: &mut impl Write) -> Result<u8, Error> {
+    run_with(Kind::Docker, None, command, out)
+}
+
+/// The same with an engine of a kind, that has a runtime.
+pub(crate) fn run_with(
+    kind: Kind,
+    runtime: Option<&str>,
+    command: &Child,
+    out: &mut impl Write,
+) -> Result<u8, Error> {
     if !Child::new(["docker", "--version"]).succeeds() {
         return Err(Error::Missing("docker"));
     }
-    if Child::new(["docker", "version"]).succeeds() {
+    let any = kind == Kind::Docker && runtime.is_none();
+    if any && Child::new(["docker", "version"]).succeeds() {
         return Ok(code(command.run()?));
     }
-    let engine = Engine::start()?;
+    let engine = Engine::start(kind, runtime)?;
     let host = engine.host();
-    writeln!(out, "== no Docker engine answered: started one at {host} for this command")
+    writeln!(out, "== started an engine ({kind:?}) at {host} for this command")
         .and_then(|()| out.flush())
         .map_err(Error::Write)?;
-    let status = command.clone().with(VARIABLE, &host).run();
+    let mut command = command.clone().with(VARIABLE, &host);
+    if let Some(runtime) = runtime {
+        command = command.with(RUNTIME_VARIABLE, runtime);
+    }
+    let status = command.run();
     drop(engine);
-    writeln!(out, "== ended that Docker engine").map_err(Error::Write)?;
+    writeln!(out, "== ended that engine").map_err(Error::Write)?;
     Ok(code(status?))
 }
 
+/// The path of a program.
+pub(crate) fn found(program: &str) -> Result<PathBuf, Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = std::env::split_paths(&path).map(|dir| dir.join(program));
+    files.find(|file| file.is_file()).ok_or_else(|| Error::MissingPackage(program.to_owned()))
+}
+
+/// Docker's engine.
+fn dockerd(home: &Path, runtime: Option<&str>) -> Result<Command, Error> {
+    let settings = match runtime {
+        None => String::new(),
+        Some(name) => {
+            let path = found(name)?;
+            // A sandbox has no network, and gVisor's own would want that of the host.
+            let arguments =
+                if name == GVISOR { r#", "runtimeArgs": ["--network=none"]"# } else { "" };
+            format!(r#""runtimes": {{"{name}": {{"path": "{}"{arguments}}}}}"#, path.display())
+        }
+    };
+    let file = home.join("daemon.json");
+    std::fs::write(&file, format!("{{{settings}}}")).map_err(Error::Start)?;
+    let mut command = Command::new("dockerd");
+    command
+        .args(["--bridge", "none", "--iptables=false", "--ip-masq=false"])
+        .arg("--config-file")
+        .arg(file)
+        .arg("--data-root")
+        .arg(data(home))
+        .arg("--exec-root")
+        .arg(home.join("exec"))
+        .arg("--pidfile")
+        .arg(home.join("pid"))
+        .arg("--host")
+        .arg(format!("unix://{}", home.join("docker.sock").display()));
+    Ok(command)
+}
+
 impl Engine {
-    fn start() -> Result<Self, Error> {
+    fn start(kind: Kind, runtime: Option<&str>) -> Result<Self, Error> {
         // Short, because its sockets are beneath it and their paths are at most 107 bytes (unix(7)).
         let home = PathBuf::from(format!("/run/outrigger-docker-{}", std::process::id()));
         std::fs::create_dir_all(&home).map_err(Error::Start)?;
-        let log = std::fs::File::create(home.join("log")).map_err(Error::Start)?;
-        let data = data(&home);
-        let started = Command::new("dockerd")
-            .args(["--bridge", "none", "--iptables=false", "--ip-masq=false"])
-            .arg("--data-root")
-            .arg(&data)
-            .arg("--exec-root")
-            .arg(home.join("exec"))
-            .arg("--pidfile")
-            .arg(home.join("pid"))
-            .arg("--host")
-            .arg(format!("unix://{}", home.join("docker.sock").display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
-        let process = match started {
-            Ok(process) => process,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::Missing("dockerd"));
-            }
-            Err(error) => return Err(Error::Start(error)),
-        };
-        let mut engine = Self { process, home };
+        let started = Self::spawn(kind, runtime, &home);
+        let process = started.inspect_err(|_| drop(std::fs::remove_dir_all(&home)))?;
+        let mut engine = Self { kind, process, home };
         let answers = Child::new(["docker", "version"]).with(VARIABLE, &engine.host());
         let begin = Instant::now();
         while !answers.succeeds() {
@@ -107,6 +160,23 @@ impl Engine {
         Ok(engine)
     }
 
+    fn spawn(kind: Kind, runtime: Option<&str>, home: &Path) -> Result<Process, Error> {
+        let log = std::fs::File::create(home.join("log")).map_err(Error::Start)?;
+        let mut command = match (kind, runtime) {
+            (Kind::Docker, runtime) => dockerd(home, runtime)?,
+            (Kind::Podman, Some(_)) => return Err(Error::Runtime),
+            (Kind::Podman, None) => podman::service(home, &data(home))?,
+        };
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.spawn().map_err(|error| match (error.kind(), kind) {
+            (std::io::ErrorKind::NotFound, Kind::Docker) => Error::Missing("dockerd"),
+            (std::io::ErrorKind::NotFound, Kind::Podman) => {
+                Error::MissingPackage("podman".to_owned())
+            }
+            _ => Error::Start(error),
+        })
+    }
+
     fn host(&self) -> String {
         format!("unix://{}", self.home.join("docker.sock").display())
     }
@@ -120,6 +190,10 @@ fn data(home: &Path) -> PathBuf {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        if self.kind == Kind::Podman {
+            // Its containers are nobody's children.
+            podman::empty(&self.home, &data(&self.home));
+        }
         // It ends its own children when it is asked to, and not when it is killed.
         let _ = Child::new(["kill".to_owned(), self.process.id().to_string()]).succeeds();
         let begin = Instant::now();
@@ -130,6 +204,9 @@ impl Drop for Engine {
                 break;
             }
             std::thread::sleep(Duration::from_millis(DOCKER_PAUSE_MS));
+        }
+        if self.kind == Kind::Podman {
+            podman::unmount(&self.home, &data(&self.home));
         }
         for dir in [&data(&self.home), &self.home] {
             drop(std::fs::remove_dir_all(dir));

@@ -13,6 +13,7 @@ mod fuzz;
 mod layers;
 mod limits;
 mod mutants;
+mod podman;
 mod qemu;
 mod source;
 mod tally;
@@ -65,9 +66,17 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Runs a command with a Docker engine, its own where none answers: `docker cargo nextest run`.
+    /// Runs a command with a Docker engine, its own where none answers: `docker cargo nextest
+    /// run`. With `--engine podman` or `--runtime runsc` always with its own.
     #[command(disable_help_flag = true)]
     Docker {
+        /// Whose engine.
+        #[arg(long, value_enum, default_value_t)]
+        engine: docker::Kind,
+        /// A runtime that Docker's engine is to have, and that tests of its backend use:
+        /// a program's name.
+        #[arg(long)]
+        runtime: Option<String>,
         /// The command.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
@@ -206,9 +215,10 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             attack(qemu, args)
         }
-        Task::Docker { command } => {
+        Task::Docker { engine, runtime, command } => {
             drop(out);
-            Ok(docker::run(&Child::new(command), &mut std::io::stderr())?)
+            let command = Child::new(command);
+            Ok(docker::run_with(engine, runtime.as_deref(), &command, &mut std::io::stderr())?)
         }
         // Children print between our own lines, so the lock must not be held.
         Task::Fuzz { seconds, target } => {

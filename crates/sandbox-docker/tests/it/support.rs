@@ -33,12 +33,18 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// The runtime that the tests are run with: the daemon's own, or the one that the
+/// environment names. Tests fail where the daemon does not have it.
+pub(crate) fn runtime() -> Option<String> {
+    std::env::var("OUTRIGGER_TEST_RUNTIME").ok()
+}
+
 /// A configuration with an owner that nobody else has.
 pub(crate) fn config(socket: &Path) -> Config {
     Config {
         socket: Some(socket.to_owned()),
         owner: format!("test-{}-{}", std::process::id(), next()),
-        runtime: None,
+        runtime: runtime(),
         guest: outrigger_guest::PROGRAM,
         images: BTreeMap::new(),
         default_image: Some(IMAGE.to_owned()),

@@ -1,0 +1,309 @@
+//! Archives of disks: counted, and written again with other names.
+//!
+//! Owns the digest of a disk: over every path with its type, mode, owner, target and
+//! contents, in no order, and without times, which archives of the daemon keep to the
+//! second only. What is in an archive was written by commands and is data.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use outrigger_sandbox::each_piece;
+use sha2::{Digest as _, Sha256};
+
+use crate::maker;
+
+/// What the directory that an archive holds is called. In the archive it has the name
+/// that the daemon gave it, and comes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// In the digest.
+    pub(crate) counted: String,
+    /// Where it is unpacked; empty for the directory itself.
+    pub(crate) written: String,
+}
+
+/// The digest of one entry.
+pub(crate) type Sum = [u8; 32];
+
+/// The archive that is written.
+pub(crate) type Out<W> = tar::Builder<W>;
+
+/// A path without what daemons put around it.
+fn bare(path: &[u8]) -> &[u8] {
+    let path = path.strip_prefix(b"./").unwrap_or(path);
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    if path == b"." { b"" } else { path }
+}
+
+/// A path as it is below the directory that the archive holds.
+fn below<'a>(path: &'a [u8], root: &[u8]) -> io::Result<&'a [u8]> {
+    let path = bare(path);
+    if root.is_empty() {
+        return Ok(path);
+    }
+    match path.strip_prefix(root) {
+        Some(b"") => Ok(b""),
+        Some([b'/', rest @ ..]) => Ok(rest),
+        Some(_) | None => Err(io::Error::other("an entry is not below the first one")),
+    }
+}
+
+fn joined(name: &str, below: &[u8]) -> Vec<u8> {
+    let between: &[u8] = if name.is_empty() || below.is_empty() { b"" } else { b"/" };
+    [name.as_bytes(), between, below].concat()
+}
+
+/// Reads an entry and counts what was read.
+struct Counting<'a, R> {
+    entry: R,
+    sum: &'a mut Sha256,
+}
+
+impl<R: Read> Read for Counting<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.entry.read(buffer)?;
+        self.sum.update(&buffer[..length]);
+        Ok(length)
+    }
+}
+
+/// Counts the entries of an archive, and writes them where they are to be written.
+pub(crate) fn count<W: Write>(
+    archive: impl Read,
+    names: &Names,
+    mut out: Option<&mut Out<W>>,
+) -> io::Result<Vec<Sum>> {
+    let mut sums = Vec::new();
+    let mut root = None;
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path_bytes().into_owned();
+        let root = root.get_or_insert_with(|| bare(&path).to_owned());
+        let path = below(&path, root)?;
+        let (header, bytes) = (entry.header().clone(), entry.size());
+        let kind = header.entry_type();
+        let target = entry.link_name_bytes().unwrap_or_default().into_owned();
+        // That of another name for a file is a path of the archive too.
+        let target_below = kind.is_hard_link().then(|| below(&target, root)).transpose()?;
+        let named = |name: &str| match target_below {
+            Some(below) => joined(name, below),
+            None => target.clone(),
+        };
+        let mut sum = sum(&header, &joined(&names.counted, path), &named(&names.counted))?;
+        let contents = Counting { entry: &mut entry, sum: &mut sum };
+        match &mut out {
+            None => drop(each_piece(contents, |_| {})?),
+            Some(out) => {
+                let (path, target) = (joined(&names.written, path), named(&names.written));
+                write(out, (&header, bytes), (&path, &target), contents)?;
+            }
+        }
+        // Where the volumes are seen is not theirs.
+        if joined(&names.counted, path) != maker::IN_ARCHIVE.as_bytes() {
+            sums.push(sum.finalize().into());
+        }
+    }
+    // The end of the archive may be padded; the daemon waits until all of it is read.
+    io::copy(&mut archive.into_inner(), &mut io::sink())?;
+    Ok(sums)
+}
+
+/// The digest of an entry, to which its contents are yet to be added.
+fn sum(header: &tar::Header, path: &[u8], target: &[u8]) -> io::Result<Sha256> {
+    let mut sum = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        sum.update((bytes.len() as u64).to_le_bytes());
+        sum.update(bytes);
+    };
+    add(path);
+    add(target);
+    add(&[header.entry_type().as_byte()]);
+    // Daemons lose the set-id bits of files with several names, by giving them an
+    // owner once for each name; see chown(2). Inside they are without effect.
+    let bits = if header.entry_type().is_dir() { 0o7777 } else { 0o1777 };
+    for number in [u64::from(header.mode()? & bits), header.uid()?, header.gid()?, header.size()?] {
+        add(&number.to_le_bytes());
+    }
+    Ok(sum)
+}
+
+/// Writes an entry with another name. Attributes beside those of the header are none
+/// that a disk has.
+fn write<W: Write>(
+    out: &mut Out<W>,
+    (read, bytes): (&tar::Header, u64),
+    (path, target): (&[u8], &[u8]),
+    contents: impl Read,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(read.entry_type());
+    header.set_mode(read.mode()?);
+    header.set_uid(read.uid()?);
+    header.set_gid(read.gid()?);
+    header.set_mtime(read.mtime()?);
+    header.set_size(bytes);
+    if !target.is_empty() && header.set_link_name_literal(target).is_err() {
+        long_target(out, target)?;
+    }
+    let path = if path.is_empty() { b"." } else { path };
+    out.append_data(&mut header, Path::new(OsStr::from_bytes(path)), contents)
+}
+
+/// Says the target of the entry that comes next, which is too long for a header: GNU's
+/// way, see tar(5).
+fn long_target<W: Write>(out: &mut Out<W>, target: &[u8]) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::GNULongLink);
+    header.set_size(target.len() as u64 + 1);
+    out.append_data(&mut header, "././@LongLink", [target, b"\0"].concat().as_slice())
+}
+
+/// The digest of a disk, in hexadecimal.
+pub(crate) fn digest(mut sums: Vec<Sum>) -> String {
+    sums.sort_unstable();
+    let mut all = Sha256::new();
+    sums.iter().for_each(|sum| all.update(sum));
+    all.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tar::EntryType as Type;
+
+    /// An entry: its path, its target, its contents, and what else is said of it.
+    type Entry<'a> = (&'a str, &'a str, &'a [u8], fn(&mut tar::Header));
+
+    fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, target, contents, change) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_mode(0o644);
+            header.set_uid(1000);
+            header.set_gid(1000);
+            header.set_size(contents.len() as u64);
+            change(&mut header);
+            if target.len() > 100 {
+                long_target(&mut builder, target.as_bytes()).unwrap();
+            } else if !target.is_empty() {
+                header.set_link_name_literal(target).unwrap();
+            }
+            // As it is, because some daemons give paths that begin with a slash.
+            let bytes = &mut header.as_old_mut().name;
+            let short = path.len().min(bytes.len());
+            bytes[..short].copy_from_slice(&path.as_bytes()[..short]);
+            header.set_cksum();
+            builder.append(&header, *contents).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn plain(_: &mut tar::Header) {}
+
+    fn dir(header: &mut tar::Header) {
+        header.set_entry_type(Type::Directory);
+    }
+
+    fn hard(header: &mut tar::Header) {
+        header.set_entry_type(Type::Link);
+    }
+
+    fn soft(header: &mut tar::Header) {
+        header.set_entry_type(Type::Symlink);
+    }
+
+    fn names(counted: &str, written: &str) -> Names {
+        Names { counted: counted.to_owned(), written: written.to_owned() }
+    }
+
+    fn counted(archive: &[u8], names: &Names) -> String {
+        digest(count(archive, names, None::<&mut Out<io::Sink>>).unwrap())
+    }
+
+    /// The same archive with other names, and the digest on the way.
+    fn renamed(archive: &[u8], names: &Names) -> (String, Vec<u8>) {
+        let mut out = tar::Builder::new(Vec::new());
+        let sums = count(archive, names, Some(&mut out)).unwrap();
+        (digest(sums), out.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_digest_is_of_all_but_times_and_order() {
+        let names = names("disk", "disk");
+        let sum = |entries: &[Entry<'_>]| {
+            counted(&archive(&[&[("disk/", "", &b""[..], dir as _)], entries].concat()), &names)
+        };
+        let (f, g): (Entry<'_>, Entry<'_>) =
+            (("disk/f", "", b"x", plain), ("disk/g", "", b"x", plain));
+        let base = sum(&[f]);
+        assert_eq!(base, sum(&[("disk/f", "", b"x", |header| header.set_mtime(7))]));
+        let others: [Entry<'_>; 5] = [
+            g,
+            ("disk/f", "", b"y", plain),
+            ("disk/f", "", b"x", |header| header.set_mode(0o755)),
+            ("disk/f", "", b"x", |header| header.set_uid(0)),
+            ("disk/f", "", b"x", |header| header.set_gid(0)),
+        ];
+        for other in others {
+            assert_ne!(base, sum(&[other]));
+        }
+        assert_eq!(sum(&[f, g]), sum(&[g, f]));
+        assert_ne!(sum(&[f, g]), base);
+    }
+
+    #[test]
+    fn a_digest_is_the_same_however_a_daemon_calls_the_entries() {
+        let long = "l".repeat(150);
+        let entries = |root: &str, at: &str| {
+            let at = |path: &str| format!("{at}{path}");
+            archive(&[
+                (root, "", b"", dir),
+                (&at("d/"), "", b"", dir),
+                (&at("d/f"), "", b"x", plain),
+                (&at("d/h"), &at("d/f"), b"", hard),
+                (&at("d/s"), "//a/./b", b"", soft),
+                (&at("d/t"), &long, b"", soft),
+            ])
+        };
+        let docker = counted(&entries("disk/home/", "disk/home/"), &names("disk/home", ""));
+        // Podman names what is in a volume with a slash, and what is below one by its place.
+        for (root, at) in [("", "/"), ("home/", "home/"), ("./", "./")] {
+            let read = entries(root, at);
+            for written in ["", "home", "disk/home"] {
+                let (sum, out) = renamed(&read, &names("disk/home", written));
+                assert_eq!(sum, docker, "{root} {written}");
+                assert_eq!(counted(&out, &names("disk/home", "")), docker, "{root} {written}");
+                let mut out = tar::Archive::new(&out[..]);
+                let paths: Vec<_> = out
+                    .entries()
+                    .unwrap()
+                    .map(|entry| String::from_utf8(entry.unwrap().path_bytes().into()).unwrap())
+                    .collect();
+                let first = if written.is_empty() { "." } else { written };
+                assert_eq!(paths[0].trim_end_matches('/'), first);
+            }
+        }
+    }
+
+    #[test]
+    fn where_a_disk_is_seen_is_no_part_of_it() {
+        let empty = digest(Vec::new());
+        let seen = archive(&[("disk/", "", b"", dir)]);
+        assert_eq!(counted(&seen, &names("disk", "disk")), empty);
+        assert_ne!(counted(&seen, &names("disk/home", "")), empty);
+    }
+
+    #[test]
+    fn garbage_and_what_is_elsewhere_are_errors() {
+        let names = names("disk", "disk");
+        let fails = |bytes: &[u8]| count(bytes, &names, None::<&mut Out<io::Sink>>).is_err();
+        assert!(fails(&[0xff; 4096]));
+        for path in ["elsewhere/f", "diskette", "f"] {
+            assert!(fails(&archive(&[("disk/", "", b"", dir), (path, "", b"", plain)])), "{path}");
+        }
+    }
+}
