@@ -45,13 +45,13 @@ pub(crate) struct Seen {
 }
 
 /// The exit code of a guest that could not set itself up.
-const NO_KERNEL: i64 = 3;
+const NOT_SET_UP: i64 = 3;
 
-fn no_kernel() -> Error {
+fn not_set_up() -> Error {
     Error::Unavailable {
-        reason: "the guest can't be set up on the kernel that this container has".to_owned(),
-        advice: "use another runtime: the guest needs Linux 5.9 or what has its clone3, openat2 \
-                 and close_range, which gVisor (`runsc`) of 2022 lacks"
+        reason: "the guest could not set itself up in its container".to_owned(),
+        advice: "use a runtime whose kernel has clone3 and openat2, which gVisor (`runsc`) of \
+                 2022 has not"
             .to_owned(),
     }
 }
@@ -138,8 +138,8 @@ pub(crate) async fn connect(
         match look(engine, id).await? {
             Some(now) if now.container == expected.container && now.doing == Doing::Running => {}
             // It would be so in the next container too.
-            Some(Seen { doing: Doing::Ended, code: Some(NO_KERNEL), .. }) => {
-                return Err(no_kernel());
+            Some(Seen { doing: Doing::Ended, code: Some(NOT_SET_UP), .. }) => {
+                return Err(not_set_up());
             }
             Some(Seen { doing: Doing::Ended, code: Some(code), .. }) => {
                 return Err(Error::Lost { reason: format!("its guest ended with code {code}") });

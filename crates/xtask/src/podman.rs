@@ -46,7 +46,8 @@ pub(crate) fn service(home: &Path, data: &Path) -> Result<Command, Error> {
 }
 
 /// What of the settings is not Podman's own: limits that it need not raise, which is a
-/// right that not everybody has, and locks that no other Podman of this host has.
+/// right that not everybody has, locks that no other Podman of this host has, and that
+/// nobody waits for five minutes at the end of a command.
 fn settings(limits: &str, pids_max: &str, runtime: &str) -> String {
     let hard = |name: &str| {
         let line = limits.lines().find_map(|line| line.strip_prefix(name));
@@ -60,7 +61,7 @@ fn settings(limits: &str, pids_max: &str, runtime: &str) -> String {
         lowered.map(|(name, most)| format!("\"{name}={most}:{most}\"")).collect();
     format!(
         "[containers]\ndefault_ulimits = [{}]\n\n[engine]\nlock_type = \"file\"\n\
-         events_logger = \"none\"\nruntime = \"{runtime}\"\n",
+         events_logger = \"none\"\nexit_command_delay = 0\nruntime = \"{runtime}\"\n",
         lowered.join(", ")
     )
 }
@@ -112,6 +113,7 @@ mod tests {
             [engine]
             lock_type = "file"
             events_logger = "none"
+            exit_command_delay = 0
             runtime = "runc"
         "#]]
         .assert_eq(&settings(limits, "32768", "runc"));
