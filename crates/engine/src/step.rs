@@ -76,7 +76,7 @@ impl Engine {
                 }
                 Next::Stop(ids) => {
                     if self.flush(live).await? == Flushed::Durable {
-                        self.stop_all(live, &ids).await;
+                        self.stop_all(live, &ids).await?;
                     }
                     return Ok(Step::Again);
                 }
