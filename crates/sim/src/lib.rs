@@ -12,8 +12,11 @@
 
 mod backend;
 mod crash;
+mod desk;
 mod disk;
+mod family;
 mod invariants;
+mod kin;
 mod ledger;
 pub mod limits;
 mod model;

@@ -2,6 +2,18 @@
 
 /// Replies of the simulated model in one turn.
 pub(crate) const REPLIES_MAX: u64 = 6;
+/// The same where it speaks for a subagent.
+pub(crate) const REPLIES_BELOW_MAX: u64 = 3;
+/// Seeds whose sessions may start subagents, of 256.
+pub(crate) const FAMILIES_OF_256: u8 = 18;
+/// Seeds whose sessions may call tools outside, of 256.
+pub(crate) const DESKS_OF_256: u8 = 30;
+/// How long a call of a tool outside is waited for.
+pub(crate) const DESK_MS_MAX: u64 = 30_000;
+/// What the model sees of an answer from outside.
+pub(crate) const DESK_BYTES_MAX: usize = 10_000;
+/// How often those below a session that is over are looked at until they have ended too.
+pub(crate) const ENDINGS_MAX: u32 = 32;
 /// Tool calls in one reply of the simulated model.
 pub(crate) const CALLS_MAX: u64 = 4;
 /// Times that a world's harness is started before the run counts as livelocked.
