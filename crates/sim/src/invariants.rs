@@ -46,6 +46,17 @@ pub enum Violation {
     /// A call of a tool outside was made again that must not be, or under another key.
     #[error("`{0}` was called again")]
     CalledAgain(String),
+    /// Something was started although the account was stopped.
+    #[error("something was started although its account was stopped")]
+    StartedStopped,
+    /// The sessions of an account may owe more than it has.
+    #[error("{owed} tokens are spent and reserved of an account that has {most}")]
+    AccountOverdrawn {
+        /// By all sessions together.
+        owed: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A subagent is not the business of a call that is under way: it goes on, or begins,
     /// although the session above believes it over, or has believed it over too early.
     #[error("subagent {0} goes on although its call is over, or is over although it goes on")]

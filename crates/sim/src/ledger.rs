@@ -22,6 +22,8 @@ struct Entry {
     /// Under which rules a person said yes, and nobody no since.
     approved: Option<RuleSetHash>,
     attempts: u32,
+    /// It was meant to be begun once, whether it is now or not.
+    intended: bool,
     reserved: Amounts,
     /// When what is reserved began to be used.
     since_ms: u64,
@@ -74,7 +76,11 @@ impl Ledger {
             Event::Started { effect, attempt, reserved, .. } => {
                 self.start((*effect, at_ms), *attempt, *reserved, under)?;
             }
-            Event::Withheld { effect, .. } => self.lose(*effect, at_ms),
+            Event::Withheld { effect, .. } => {
+                self.lose(*effect, at_ms);
+                // It begins anew when there is room.
+                self.entries.entry(*effect).and_modify(|entry| entry.attempts = 0);
+            }
             Event::Settled { effect, outcome, spent } => self.settle(*effect, outcome, *spent)?,
             Event::Resumed { budget: Some(budget), .. } => self.budget = Some(*budget),
             _ => {}
@@ -89,6 +95,7 @@ impl Ledger {
             asked: None,
             approved: None,
             attempts: 0,
+            intended: false,
             reserved: Amounts::default(),
             since_ms: 0,
             settled: false,
@@ -139,7 +146,8 @@ impl Ledger {
         }
         self.lose(effect, at_ms);
         let entry = self.entries.get_mut(&effect).ok_or(Violation::Undecided(effect))?;
-        (entry.attempts, entry.reserved, entry.since_ms) = (attempt, reserved, at_ms);
+        (entry.attempts, entry.intended) = (attempt, true);
+        (entry.reserved, entry.since_ms) = (reserved, at_ms);
         self.questions += u64::from(matches!(entry.work, Work::AskModel | Work::Compact));
         self.repeated += u64::from(attempt > 1);
         if self.budget.is_some_and(|budget| !self.owed().fits(budget)) {
@@ -185,7 +193,7 @@ impl Ledger {
 
     /// Whether the intent to begin an effect was made durable.
     pub(crate) fn intended(&self, effect: Seq) -> bool {
-        self.entries.get(&effect).is_some_and(|entry| entry.attempts > 0)
+        self.entries.get(&effect).is_some_and(|entry| entry.intended)
     }
 
     /// Whether an effect is over, and everybody was told how.

@@ -21,6 +21,7 @@ mod ledger;
 pub mod limits;
 mod model;
 mod people;
+mod purse;
 mod rules;
 mod scenario;
 mod shape;

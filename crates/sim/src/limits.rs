@@ -12,6 +12,11 @@ pub(crate) const DESKS_OF_256: u8 = 30;
 pub(crate) const DESK_MS_MAX: u64 = 30_000;
 /// What the model sees of an answer from outside.
 pub(crate) const DESK_BYTES_MAX: usize = 10_000;
+/// Seeds in whose storms several sessions share an account, of 256.
+pub(crate) const PURSES_OF_256: u8 = 20;
+/// What those may spend together.
+pub(crate) const PURSE_TOKENS_MIN: u64 = 8_000;
+pub(crate) const PURSE_TOKENS_MAX: u64 = 80_000;
 /// How often those below a session that is over are looked at until they have ended too.
 pub(crate) const ENDINGS_MAX: u32 = 32;
 /// Tool calls in one reply of the simulated model.

@@ -23,21 +23,24 @@ fn moment(rng: &mut fastrand::Rng, most_ms: u64) -> Duration {
 
 /// Runs a session through a storm.
 pub(crate) async fn run(world: &World, mut rng: fastrand::Rng) -> Result<(), Violation> {
+    if world.roots.len() > 1 {
+        world.limit_all(&mut rng).await;
+    }
     for round in 0..limits::STARTS_MAX {
         if round < limits::STORMY_ROUNDS {
             world.rage(&mut rng).await?;
         }
         let kind = Kind::any(&mut rng);
         let calm = world.harness(kind, Death::Never, None);
-        let park = drive(&calm.engine, &world.session).await;
-        let park = match park {
-            Ok(park) => park,
+        let parks = join_all(world.roots.iter().map(|root| drive(&calm.engine, root))).await;
+        let parks = match parks.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(parks) => parks,
             // What is on its way from before still gets in between.
             Err(Error::Contended(_)) => continue,
             Err(error) => return Err(Violation::Engine(workspace::explain(&error))),
         };
         world.witness.verdict()?;
-        if let Park::Answers(_) = &park {
+        if parks.iter().any(|park| matches!(park, Park::Answers(_))) {
             world.answer_all(&mut rng).await?;
             continue;
         }
@@ -48,7 +51,8 @@ pub(crate) async fn run(world: &World, mut rng: fastrand::Rng) -> Result<(), Vio
         world.wait_for_those_below(&calm.engine).await?;
         check(world).await?;
         for session in world.witness.sessions() {
-            let park = if session == world.session { &park } else { &Park::Cancelled };
+            let root = world.roots.iter().position(|root| *root == session);
+            let park = root.and_then(|root| parks.get(root)).unwrap_or(&Park::Cancelled);
             stopped::check(&world.records(&session).await, park)?;
         }
         return Ok(());
@@ -73,7 +77,7 @@ impl World {
     async fn answer_all(&self, rng: &mut fastrand::Rng) -> Result<(), Violation> {
         for session in self.witness.sessions() {
             let state = self.state(&session).await;
-            if session != self.session && state.asked().next().is_some() {
+            if !self.roots.contains(&session) && state.asked().next().is_some() {
                 self.witness.count(Happening::ChildWaited);
             }
             self.answer_somehow(&session, &state, rng).await?;
@@ -100,7 +104,7 @@ impl World {
     fn somebody(&self, rng: &mut fastrand::Rng) -> SessionId {
         let below = self.witness.below();
         if below.is_empty() || rng.bool() {
-            return self.session.clone();
+            return self.roots[rng.usize(..self.roots.len())].clone();
         }
         below[rng.usize(..below.len())].clone()
     }
@@ -112,7 +116,7 @@ impl World {
             let kind = if rng.bool() { self.kind } else { Kind::any(&mut rng) };
             let Harness { engine, journal } = self.harness(kind, Death::Never, Some(&mut rng));
             let session = self.somebody(&mut rng);
-            if session != self.session {
+            if !self.roots.contains(&session) {
                 self.witness.count(Happening::ChildDriven);
             }
             let life = drive(&engine, &session);
@@ -163,6 +167,11 @@ impl World {
             let engine = self.bystander();
             let by = "person:other";
             let session = self.somebody(&mut rng);
+            if self.roots.len() > 1 && rng.bool() {
+                self.switch(true).await;
+                tokio::time::sleep(moment(&mut rng, limits::STORM_MS_MAX / 2)).await;
+                self.switch(false).await;
+            }
             let meddled = match rng.u8(..8) {
                 0..3 => self.steer(&engine, &session).await,
                 3..5 => engine.interrupt(&session, by).await,
@@ -170,7 +179,7 @@ impl World {
                 _ => engine.cancel(&session, by, "simulated").await,
             };
             match meddled {
-                Ok(()) if session != self.session => {
+                Ok(()) if !self.roots.contains(&session) => {
                     self.witness.count(Happening::ChildMeddled);
                 }
                 Ok(()) | Err(Error::Ended(_) | Error::Contended(_) | Error::Subagent { .. }) => {}

@@ -131,6 +131,12 @@ happenings! {
     DeskRepeated => "calls of tools outside made again",
     /// What became of a call that may not be made again is not known.
     DeskUnknown => "calls of tools outside left unknown",
+    /// An account had no room for what was about to start.
+    Withheld => "starts that an account refused",
+    /// Everything of an account was stopped.
+    Switched => "accounts stopped",
+    /// What a stopped account would have started did not start.
+    WithheldStopped => "starts refused because the account was stopped",
     /// A turn had no steps left.
     OutOfSteps => "turns out of steps",
     /// A turn did not fit the budget.

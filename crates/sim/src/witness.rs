@@ -1,7 +1,9 @@
 //! Sees every append and every act of every harness at the moment when it comes about,
 //! and keeps the first thing that does not hold.
 
-use outrigger_agent::{Answer, Event, Outcome, Product, Replacement, Seq, SessionId, TurnEnd};
+use outrigger_agent::{
+    Answer, Cause, Event, Outcome, Product, Replacement, Seq, SessionId, TurnEnd,
+};
 use outrigger_engine::Owner;
 use outrigger_policy::Verdict;
 use outrigger_sandbox::SandboxId;
@@ -15,6 +17,7 @@ use crate::Violation;
 use crate::desk;
 use crate::kin::{self, All, Kin};
 use crate::ledger::{Ledger, Under};
+use crate::purse::Purse;
 use crate::tally::{Happening, Tally};
 
 /// See the module.
@@ -54,6 +57,7 @@ pub(crate) struct Watched {
 #[derive(Debug, Default)]
 struct Seen {
     sessions: All,
+    purse: Purse,
     /// How many starts in sandboxes were looked at.
     starts: usize,
     /// Appends that are on their way to the store.
@@ -173,6 +177,11 @@ impl Witness {
         seen.sessions.iter().find(|(_, own)| open(own)).map(|(session, _)| session.clone())
     }
 
+    /// What holds for the accounts changes.
+    pub(crate) fn purse(&self, change: impl FnOnce(&mut Purse)) {
+        change(&mut self.seen().purse);
+    }
+
     /// An append leaves for the store, or came to its end there.
     pub(crate) fn on_its_way(&self, leaves: bool) {
         let mut seen = self.seen();
@@ -215,6 +224,10 @@ impl Witness {
             seen.blame(held);
             let held = kin::check(&seen.sessions, session, event);
             seen.blame(held);
+            if matches!(event, Event::Started { .. }) {
+                let held = seen.purse.allows(&seen.sessions);
+                seen.blame(held);
+            }
             seen.tell(session, event);
         }
         let own = seen.of(session);
@@ -353,6 +366,10 @@ impl Seen {
                     Happening::CommandHung
                 }
                 _ => return,
+            },
+            Event::Withheld { shortfall, .. } => match shortfall.cause {
+                Cause::Stopped { .. } => Happening::WithheldStopped,
+                _ => Happening::Withheld,
             },
             Event::Interrupted { .. } => Happening::Interrupted,
             Event::Cancelled { .. } => Happening::Cancelled,

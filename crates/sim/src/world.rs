@@ -23,6 +23,7 @@ use crate::family;
 use crate::ledger::Under;
 use crate::limits;
 use crate::model::Simulated;
+use crate::purse;
 use crate::rules::{Books, Kind};
 use crate::store::{Life, Store, Without};
 use crate::tally::Happening;
@@ -47,6 +48,8 @@ pub(crate) struct World {
     pub(crate) journal: Memory,
     pub(crate) sandboxes: Fake,
     pub(crate) session: SessionId,
+    /// All sessions that people began.
+    pub(crate) roots: Vec<SessionId>,
     pub(crate) seed: u64,
     pub(crate) witness: Arc<Witness>,
     /// The rules that are in force as long as nobody changes them.
@@ -108,8 +111,14 @@ impl World {
     ) -> Result<Self, Error> {
         let session = SessionId::new(format!("sim-{seed}")).expect("digits are plain");
         let witness = Arc::new(Witness::new(how.told));
+        let mut roots = vec![session.clone()];
+        if storm.is_some() && purse::has(seed) {
+            let beside = |name| SessionId::new(format!("{name}-{seed}"));
+            roots.extend(["beside", "third"].into_iter().filter_map(beside));
+        }
         let world = Self {
             journal: Memory::default(),
+            roots,
             sandboxes: Fake::new(),
             session,
             seed,
@@ -128,7 +137,9 @@ impl World {
         let engine = world.harness(world.kind, Death::Never, None).engine;
         let task =
             Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
-        engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
+        for root in &world.roots {
+            engine.open(root, spec(seed, workspace.clone()), vec![task.clone()]).await?;
+        }
         Ok(world)
     }
 
@@ -242,7 +253,7 @@ impl World {
         let sessions = self.witness.sessions();
         let place = usize::try_from(self.now_ms()).unwrap_or_default() % sessions.len().max(1);
         let hit = sessions.get(place).unwrap_or(&self.session);
-        if *hit != self.session {
+        if !self.roots.contains(hit) {
             self.witness.count(Happening::ChildUnhoused);
         }
         Engine::sandbox_id(hit, SANDBOX)
