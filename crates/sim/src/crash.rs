@@ -135,7 +135,7 @@ impl Mortal {
     async fn meddle(&self, event: Event, write: u64, batch: &Batch) -> Result<(), Error> {
         let below = batch.session != self.root;
         // What is not opened yet is nobody's.
-        let at_root = below && (batch.after == Seq(0) || write % 2 == 0);
+        let at_root = below && (batch.after == Seq(0) || write.is_multiple_of(2));
         if below && !at_root {
             self.store.witness.count(Happening::ChildMeddled);
         }

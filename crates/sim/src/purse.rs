@@ -28,6 +28,10 @@ impl Purse {
         self.tokens = Some(tokens);
     }
 
+    pub(crate) fn is_limited(&self) -> bool {
+        self.tokens.is_some()
+    }
+
     pub(crate) fn stop(&mut self, is_stopped: bool) {
         self.is_stopped = is_stopped;
     }

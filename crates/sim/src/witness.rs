@@ -182,6 +182,11 @@ impl Witness {
         change(&mut self.seen().purse);
     }
 
+    /// Whether an account above the sessions is limited.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.seen().purse.is_limited()
+    }
+
     /// An append leaves for the store, or came to its end there.
     pub(crate) fn on_its_way(&self, leaves: bool) {
         let mut seen = self.seen();
