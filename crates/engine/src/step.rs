@@ -2,7 +2,9 @@
 
 use futures_util::future::FusedFuture;
 use futures_util::{FutureExt, StreamExt};
-use outrigger_agent::{Event, Failure, Next, Outcome, Park, Recover, Seq, SessionId, State, Work};
+use outrigger_agent::{
+    Event, Failure, Next, Outcome, Park, Phase, Recover, Seq, SessionId, State, Work,
+};
 use outrigger_policy::{Granted, Refused};
 use outrigger_store::{Cover, Error as StoreError, Summary};
 use std::sync::Arc;
@@ -76,7 +78,7 @@ impl Engine {
                 }
                 Next::Stop(ids) => {
                     if self.flush(live).await? == Flushed::Durable {
-                        self.stop_all(live, &ids).await;
+                        self.stop_all(live, &ids).await?;
                     }
                     return Ok(Step::Again);
                 }
@@ -247,7 +249,10 @@ impl Engine {
     /// appends first it is taken in again, because an outcome is a fact; but only once.
     pub(crate) fn settle(&self, live: &mut Live, done: Completed) {
         live.running.remove(&done.effect);
-        if live.state.effect(done.effect).is_none() {
+        // One that another driver withheld is charged as lost, and begins anew when there is
+        // room: charged a second time, with nothing reserved, it would pass every limit.
+        let phase = live.state.effect(done.effect).map(|effect| &effect.phase);
+        if !matches!(phase, Some(Phase::Started { .. })) {
             return;
         }
         let at_ms = self.parts.clock.now_ms();

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::ledger::Under;
 use crate::limits;
+use crate::store::Life;
 use crate::tally::Happening;
 use crate::witness::Witness;
 
@@ -22,6 +23,8 @@ pub(crate) struct Watched {
     pub(crate) fake: Fake,
     pub(crate) witness: Arc<Witness>,
     pub(crate) under: Under,
+    /// The process that reaches it.
+    pub(crate) life: Arc<Life>,
     /// What the backend does wrong is drawn from it, if anything.
     pub(crate) mood: Option<Arc<Mutex<fastrand::Rng>>>,
 }
@@ -32,11 +35,18 @@ enum Fate {
     Sound,
     Fails,
     Unanswered,
+    /// Who asks is dead.
+    Unasked,
 }
 
 impl Watched {
     /// Waits as long as the request takes on its way.
     async fn fate(&self) -> Fate {
+        let fate = self.way().await;
+        if self.life.is_dead() { Fate::Unasked } else { fate }
+    }
+
+    async fn way(&self) -> Fate {
         let Some(mood) = &self.mood else { return Fate::Sound };
         let (fate, wait) = {
             let mut rng = mood.lock().expect("nobody panics who draws");
@@ -59,6 +69,7 @@ impl Watched {
         match self.fate().await {
             Fate::Sound => asked.await,
             Fate::Fails => Err(self.fail(Happening::BackendFailed)),
+            Fate::Unasked => Err(unasked()),
             Fate::Unanswered => {
                 drop(asked.await);
                 Err(self.fail(Happening::AnswerLost))
@@ -74,6 +85,11 @@ impl Watched {
     fn held(&self, inner: Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
         Arc::new(Held { inner, backend: self.clone() })
     }
+}
+
+/// What a dead process sees; nobody acts on it.
+fn unasked() -> Error {
+    Error::Backend("simulated: who asks is dead".to_owned())
 }
 
 #[async_trait]
@@ -138,14 +154,16 @@ impl Held {
         asked: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
         let fate = self.backend.fate().await;
-        if fate == Fate::Fails {
-            return Err(self.backend.fail(Happening::BackendFailed));
+        match fate {
+            Fate::Fails => return Err(self.backend.fail(Happening::BackendFailed)),
+            Fate::Unasked => return Err(unasked()),
+            Fate::Sound | Fate::Unanswered => {}
         }
         let mut asked = Box::pin(asked);
         let first = asked.as_mut().now_or_never();
         if let Some(exec) = exec {
             let Watched { fake, witness, under, .. } = &self.backend;
-            witness.begun(exec.as_str(), fake, *under);
+            witness.begun(self.inner.id(), exec.as_str(), fake, *under);
         }
         if fate == Fate::Unanswered {
             return Err(self.backend.fail(Happening::AnswerLost));

@@ -10,7 +10,8 @@ use outrigger_sandbox::{Backend, Suspend};
 use outrigger_store::{
     Before, Cached, Error, Journal, Page, SessionRow, Snapshot, Summary, Verified,
 };
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Disorder;
 use crate::store::{Batch, Store};
@@ -85,13 +86,9 @@ pub(crate) struct Mortal {
     death: Death,
     /// What the store does wrong, if anything.
     disorder: Option<Disorder>,
-    progress: Mutex<Progress>,
-}
-
-#[derive(Debug, Default)]
-struct Progress {
-    writes: u64,
-    dead: bool,
+    /// The session that people began.
+    root: SessionId,
+    writes: AtomicU64,
 }
 
 impl Mortal {
@@ -100,20 +97,23 @@ impl Mortal {
         sandboxes: Fake,
         death: Death,
         disorder: Option<Disorder>,
+        root: SessionId,
     ) -> Self {
-        Self { store, sandboxes, death, disorder, progress: Mutex::default() }
+        Self { store, sandboxes, death, disorder, root, writes: AtomicU64::new(0) }
     }
 
     pub(crate) fn writes(&self) -> u64 {
-        self.progress().writes
+        self.writes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_dead(&self) -> bool {
-        self.progress().dead
+        self.store.life.is_dead()
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().expect("no writer panics")
+    /// Kills the process: what of it still goes on reaches nothing.
+    pub(crate) fn kill(&self, how: Happening) {
+        self.store.life.end();
+        self.store.witness.count(how);
     }
 
     fn alive(&self) -> Result<(), Error> {
@@ -126,19 +126,34 @@ impl Mortal {
     }
 
     fn die(&self, how: Happening) -> Error {
-        self.progress().dead = true;
-        self.store.witness.count(how);
+        self.kill(how);
         dead()
+    }
+
+    /// Somebody else appends, to the session that is written or to the one that people
+    /// began.
+    async fn meddle(&self, event: Event, write: u64, batch: &Batch) -> Result<(), Error> {
+        let below = batch.session != self.root;
+        // What is not opened yet is nobody's.
+        let at_root = below && (batch.after == Seq(0) || write.is_multiple_of(2));
+        if below && !at_root {
+            self.store.witness.count(Happening::ChildMeddled);
+        }
+        if matches!(event, Event::Said(_)) {
+            self.store.witness.count(Happening::Steered);
+        }
+        let (session, after) = match at_root {
+            true => (self.root.clone(), self.store.inner.head(&self.root).await?),
+            false => (batch.session.clone(), batch.after),
+        };
+        let (events, summary, at_ms) = (vec![event], Summary::default(), batch.at_ms);
+        self.store.write(Batch { session, after, at_ms, events, summary }).await.map(drop)
     }
 
     /// What is to happen at this write before it.
     async fn befall(&self, write: u64, batch: &Batch) -> Result<(), Error> {
         if let Some(event) = self.death.foreign(write) {
-            if matches!(event, Event::Said(_)) {
-                self.store.witness.count(Happening::Steered);
-            }
-            let summary = Summary::default();
-            self.store.write(Batch { events: vec![event], summary, ..batch.clone() }).await?;
+            self.meddle(event, write, batch).await?;
         }
         let id = || Engine::sandbox_id(&batch.session, SANDBOX);
         match self.death {
@@ -177,11 +192,7 @@ impl Journal for Mortal {
         summary: Summary,
     ) -> Result<Seq, Error> {
         self.alive()?;
-        let write = {
-            let mut progress = self.progress();
-            progress.writes += 1;
-            progress.writes - 1
-        };
+        let write = self.writes.fetch_add(1, Ordering::Relaxed);
         if self.death == Death::Before(write) {
             return Err(self.die(Happening::KilledBefore));
         }

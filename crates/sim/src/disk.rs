@@ -80,7 +80,10 @@ impl Disorder {
                 tokio::time::sleep(before).await;
                 None
             }
-            Fate::Torn(stored) => Some(Self::send(store, before, Self::cut(batch, stored)).await),
+            Fate::Torn(stored) => {
+                let batch = Self::cut(store, batch, stored);
+                Some(Self::send(store, before, batch).await)
+            }
             Fate::Sound | Fate::UncertainStored => Some(Self::send(store, before, batch).await),
         };
         tokio::time::sleep(after).await;
@@ -101,7 +104,14 @@ impl Disorder {
         })
     }
 
-    fn cut(mut batch: Batch, events: usize) -> Batch {
+    /// Where an account is limited, what is charged to it and the events that say so are
+    /// stored together or not at all: nothing less is promised of a store.
+    fn cut(store: &Store, mut batch: Batch, events: usize) -> Batch {
+        let whole = events == batch.events.len();
+        if !whole && store.witness.is_limited() {
+            batch.events.clear();
+            batch.summary.charge = None;
+        }
         batch.events.truncate(events);
         batch
     }

@@ -1,9 +1,11 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Failure, Outcome, Record, Seq};
+use outrigger_agent::{Event, Failure, Outcome, Record, Seq, SessionId};
+use outrigger_engine::{Engine, Owner};
+use outrigger_sandbox::{Backend, SandboxId, Snapshots};
 use std::collections::BTreeSet;
 
-use crate::world::World;
+use crate::world::{SANDBOX, World};
 
 /// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,36 @@ pub enum Violation {
         /// How many.
         burnt: u64,
     },
+    /// A call of a tool outside was made again that must not be, or under another key.
+    #[error("`{0}` was called again")]
+    CalledAgain(String),
+    /// Something was started although the account was stopped.
+    #[error("something was started although its account was stopped")]
+    StartedStopped,
+    /// The sessions of an account may owe more than it has.
+    #[error("{owed} tokens are spent and reserved of an account that has {most}")]
+    AccountOverdrawn {
+        /// By all sessions together.
+        owed: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A subagent is not the business of a call that is under way: it goes on, or begins,
+    /// although the session above believes it over, or has believed it over too early.
+    #[error("subagent {0} goes on although its call is over, or is over although it goes on")]
+    Orphan(SessionId),
+    /// A subagent may do, spend or forget something that the session above may not.
+    #[error("subagent {0} has more than the session above could give it")]
+    Wider(SessionId),
+    /// What a subagent was charged is not what its call was settled with.
+    #[error("subagent {0} was settled with something else than it spent")]
+    Miscounted(SessionId),
+    /// What a subagent was told by others does not label its answer.
+    #[error("the answer of subagent {0} hides where it comes from")]
+    Unlabelled(SessionId),
+    /// Something was left of a subagent that is over.
+    #[error("`{0}` was left of a subagent that is over")]
+    Left(String),
     /// The journal's chain does not verify.
     #[error("the journal does not verify")]
     Broken,
@@ -92,18 +124,49 @@ pub enum Violation {
 }
 
 /// Checks a run that is over; what the witness saw on the way included.
-pub(crate) async fn check(world: &World, records: &[Record]) -> Result<(), Violation> {
+pub(crate) async fn check(world: &World) -> Result<(), Violation> {
     world.witness.verdict()?;
     nothing_twice(world)?;
-    if !world.verify().await {
-        return Err(Violation::Broken);
+    for session in world.witness.sessions() {
+        if !world.verify(&session).await {
+            return Err(Violation::Broken);
+        }
+        // Nothing came into the journal past the witness.
+        let head = world.records(&session).await.last().map(|record| record.seq);
+        let head = head.unwrap_or_default();
+        if head != world.witness.head(&session) {
+            return Err(Violation::Unfenced(head));
+        }
     }
-    // Nothing came into the journal past the witness.
-    let head = records.last().map(|record| record.seq).unwrap_or_default();
-    if head != world.witness.head() {
-        return Err(Violation::Unfenced(head));
+    match world.witness.open_below() {
+        Some(open) => Err(Violation::Orphan(open)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Nothing is left of subagents: no sandbox, and nothing that was kept for one.
+pub(crate) async fn check_nothing_left(world: &World) -> Result<(), Violation> {
+    let below = world.witness.below();
+    let is_theirs = |id: &SandboxId| {
+        let Some(Owner::Session { session, .. }) = Owner::of(id) else { return false };
+        below.contains(&session)
+    };
+    let sandboxes = Backend::list(&world.sandboxes).await.unwrap_or_default();
+    if let Some(left) = sandboxes.iter().find(|listed| is_theirs(&listed.id)) {
+        return Err(Violation::Left(left.id.to_string()));
+    }
+    let copies: BTreeSet<String> = below.iter().map(copy_for).collect();
+    let snapshots = Snapshots::list(&world.sandboxes).await.unwrap_or_default();
+    let left = snapshots
+        .iter()
+        .find(|kept| is_theirs(&kept.sandbox) || copies.contains(kept.name.as_str()));
+    left.map_or(Ok(()), |left| Err(Violation::Left(left.name.to_string())))
+}
+
+/// What the disk above is kept under for a subagent: its session is named by both too.
+fn copy_for(below: &SessionId) -> String {
+    let (above, effect) = below.as_str().rsplit_once('-').unwrap_or_default();
+    format!("{above}.{SANDBOX}.{effect}")
 }
 
 /// Checks a run in which nobody died: what was done is known, and is not done again.
@@ -134,7 +197,11 @@ fn nothing_twice(world: &World) -> Result<(), Violation> {
             return Err(Violation::StartedTwice(format!("{start:?}")));
         }
     }
-    let id = outrigger_engine::Engine::sandbox_id(&world.session, crate::world::SANDBOX);
+    world.witness.sessions().iter().try_for_each(|session| written_once(world, session))
+}
+
+fn written_once(world: &World, session: &SessionId) -> Result<(), Violation> {
+    let id = Engine::sandbox_id(session, SANDBOX);
     let log = world.sandboxes.peek(&id, "/workspace/log").unwrap_or_default();
     let log = String::from_utf8_lossy(&log).into_owned();
     let mut words: Vec<&str> = log.split('w').filter(|word| !word.is_empty()).collect();

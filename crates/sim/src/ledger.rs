@@ -22,7 +22,11 @@ struct Entry {
     /// Under which rules a person said yes, and nobody no since.
     approved: Option<RuleSetHash>,
     attempts: u32,
+    /// It was meant to be begun once, whether it is now or not.
+    intended: bool,
     reserved: Amounts,
+    /// When what is reserved began to be used.
+    since_ms: u64,
     settled: bool,
     /// It may still come about.
     unknown: bool,
@@ -33,6 +37,7 @@ struct Entry {
 pub(crate) struct Ledger {
     entries: BTreeMap<Seq, Entry>,
     budget: Option<Limit>,
+    is_below: bool,
     charged: Amounts,
     /// `Started` events of model calls.
     pub(crate) questions: u64,
@@ -49,9 +54,17 @@ pub(crate) struct Under {
 
 impl Ledger {
     /// Takes an event in.
-    pub(crate) fn take(&mut self, seq: Seq, event: &Event, under: Under) -> Result<(), Violation> {
+    pub(crate) fn take(
+        &mut self,
+        (seq, at_ms): (Seq, u64),
+        event: &Event,
+        under: Under,
+    ) -> Result<(), Violation> {
         match event {
-            Event::Opened(spec) => drop(self.budget.get_or_insert(spec.budget)),
+            Event::Opened(spec) => {
+                self.budget.get_or_insert(spec.budget);
+                self.is_below = spec.parent().is_some();
+            }
             Event::Proposed(work) => self.propose(seq, work),
             Event::Decided { effect, verdict, rule_set } => {
                 if *rule_set != under.hash {
@@ -61,7 +74,12 @@ impl Ledger {
             }
             Event::Answered { effect, answer, .. } => self.answer(*effect, answer)?,
             Event::Started { effect, attempt, reserved, .. } => {
-                self.start(*effect, *attempt, *reserved, under)?;
+                self.start((*effect, at_ms), *attempt, *reserved, under)?;
+            }
+            Event::Withheld { effect, .. } => {
+                self.lose(*effect, at_ms);
+                // It begins anew when there is room.
+                self.entries.entry(*effect).and_modify(|entry| entry.attempts = 0);
             }
             Event::Settled { effect, outcome, spent } => self.settle(*effect, outcome, *spent)?,
             Event::Resumed { budget: Some(budget), .. } => self.budget = Some(*budget),
@@ -77,7 +95,9 @@ impl Ledger {
             asked: None,
             approved: None,
             attempts: 0,
+            intended: false,
             reserved: Amounts::default(),
+            since_ms: 0,
             settled: false,
             unknown: false,
         };
@@ -111,7 +131,7 @@ impl Ledger {
 
     fn start(
         &mut self,
-        effect: Seq,
+        (effect, at_ms): (Seq, u64),
         attempt: u32,
         reserved: Amounts,
         under: Under,
@@ -124,16 +144,24 @@ impl Ledger {
         if attempt != entry.attempts + 1 {
             return Err(Violation::StartedTwice(format!("effect {effect}, attempt {attempt}")));
         }
-        entry.attempts = attempt;
-        // What is not known to have come to its end stays charged.
-        self.charged = self.charged.plus(entry.reserved);
-        entry.reserved = reserved;
+        self.lose(effect, at_ms);
+        let entry = self.entries.get_mut(&effect).ok_or(Violation::Undecided(effect))?;
+        (entry.attempts, entry.intended) = (attempt, true);
+        (entry.reserved, entry.since_ms) = (reserved, at_ms);
         self.questions += u64::from(matches!(entry.work, Work::AskModel | Work::Compact));
         self.repeated += u64::from(attempt > 1);
         if self.budget.is_some_and(|budget| !self.owed().fits(budget)) {
             return Err(Violation::Overspent(effect));
         }
         Ok(())
+    }
+
+    /// What is not known to have come to its end stays charged; of time, what went by.
+    fn lose(&mut self, effect: Seq, at_ms: u64) {
+        let Some(entry) = self.entries.get_mut(&effect) else { return };
+        let wall_ms = entry.reserved.wall_ms.min(at_ms.saturating_sub(entry.since_ms));
+        self.charged = self.charged.plus(Amounts { wall_ms, ..entry.reserved });
+        entry.reserved = Amounts::default();
     }
 
     fn settle(&mut self, effect: Seq, outcome: &Outcome, spent: Amounts) -> Result<(), Violation> {
@@ -155,7 +183,7 @@ impl Ledger {
     /// Whether an effect may be begun where these rules are in force.
     pub(crate) fn allows(&self, effect: Seq, under: Under) -> Result<(), Violation> {
         let entry = self.entries.get(&effect).ok_or(Violation::Undecided(effect))?;
-        let allowed = match under.kind.says(&entry.work) {
+        let allowed = match under.kind.says(&entry.work, self.is_below) {
             Says::Yes => true,
             Says::Ask => entry.approved == Some(under.hash),
             Says::No => false,
@@ -165,12 +193,35 @@ impl Ledger {
 
     /// Whether the intent to begin an effect was made durable.
     pub(crate) fn intended(&self, effect: Seq) -> bool {
-        self.entries.get(&effect).is_some_and(|entry| entry.attempts > 0)
+        self.entries.get(&effect).is_some_and(|entry| entry.intended)
     }
 
     /// Whether an effect is over, and everybody was told how.
     pub(crate) fn is_over(&self, effect: Seq) -> bool {
         self.entries.get(&effect).is_some_and(|entry| entry.settled && !entry.unknown)
+    }
+
+    /// Whether an effect is under way.
+    pub(crate) fn is_open(&self, effect: Seq) -> bool {
+        self.entries.get(&effect).is_some_and(|entry| entry.attempts > 0 && !entry.settled)
+    }
+
+    /// The tool that an effect calls.
+    pub(crate) fn tool(&self, effect: Seq) -> Option<&str> {
+        match &self.entries.get(&effect)?.work {
+            Work::CallTool(call) => Some(&call.tool),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
+        }
+    }
+
+    /// What is reserved for an effect that is under way.
+    pub(crate) fn reserved(&self, effect: Seq) -> Amounts {
+        self.entries.get(&effect).map_or_else(Amounts::default, |entry| entry.reserved)
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.entries.values().all(|entry| entry.attempts == 0 || entry.settled)
     }
 
     /// Whether the intent to make a sandbox was ever made durable.

@@ -12,12 +12,16 @@
 
 mod backend;
 mod crash;
+mod desk;
 mod disk;
+mod family;
 mod invariants;
+mod kin;
 mod ledger;
 pub mod limits;
 mod model;
 mod people;
+mod purse;
 mod rules;
 mod scenario;
 mod shape;

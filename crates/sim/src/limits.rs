@@ -2,6 +2,23 @@
 
 /// Replies of the simulated model in one turn.
 pub(crate) const REPLIES_MAX: u64 = 6;
+/// The same where it speaks for a subagent.
+pub(crate) const REPLIES_BELOW_MAX: u64 = 3;
+/// Seeds whose sessions may start subagents, of 256.
+pub(crate) const FAMILIES_OF_256: u8 = 18;
+/// Seeds whose sessions may call tools outside, of 256.
+pub(crate) const DESKS_OF_256: u8 = 30;
+/// How long a call of a tool outside is waited for.
+pub(crate) const DESK_MS_MAX: u64 = 30_000;
+/// What the model sees of an answer from outside.
+pub(crate) const DESK_BYTES_MAX: usize = 10_000;
+/// Seeds in whose storms several sessions share an account, of 256.
+pub(crate) const PURSES_OF_256: u8 = 20;
+/// What those may spend together.
+pub(crate) const PURSE_TOKENS_MIN: u64 = 8_000;
+pub(crate) const PURSE_TOKENS_MAX: u64 = 80_000;
+/// How often those below a session that is over are looked at until they have ended too.
+pub(crate) const ENDINGS_MAX: u32 = 32;
 /// Tool calls in one reply of the simulated model.
 pub(crate) const CALLS_MAX: u64 = 4;
 /// Times that a world's harness is started before the run counts as livelocked.

@@ -1,16 +1,17 @@
 //! The simulated model: what it says depends on the seed and on how often it has
-//! spoken, and on nothing else, so that a run with crashes can be compared with
+//! spoken, of a subagent also on its task, and on nothing else, so that a run with crashes can be compared with
 //! one without.
 
 use async_trait::async_trait;
-use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, Usage};
+use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, ToolKind, ToolSpec, Usage};
 use outrigger_model::{Cause, Description, Error, Frames, Model, Request};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::limits;
+use crate::family::{self, Who};
 use crate::tally::Happening;
 use crate::witness::Witness;
+use crate::{desk, limits};
 
 #[derive(Debug)]
 pub(crate) struct Simulated {
@@ -34,24 +35,43 @@ impl Simulated {
         Self { seed, description, witness, mood: mood.map(Mutex::new) }
     }
 
-    fn parts(&self, spoken: u64) -> Vec<Part> {
-        let mut rng =
-            fastrand::Rng::with_seed(self.seed ^ spoken.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let last = spoken + 1 >= limits::REPLIES_MAX || rng.u8(..) < 40;
+    fn parts(&self, who: &Who, tools: &[ToolSpec], spoken: u64) -> Vec<Part> {
+        let seed = self.seed ^ who.number() ^ spoken.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let most = if who.is_below() { limits::REPLIES_BELOW_MAX } else { limits::REPLIES_MAX };
+        let last = spoken + 1 >= most || rng.u8(..) < 40;
+        let has = |kind| tools.iter().any(|tool| tool.kind == kind);
+        let (starts, calls_out) = (has(ToolKind::Subagent), has(ToolKind::Outside));
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         if !last || spoken == 0 {
             let count = 1 + rng.u64(..limits::CALLS_MAX);
-            parts.extend((0..count).map(|index| Part::Call(call(&mut rng, spoken, index))));
+            let calls = (0..count).map(|index| {
+                let word = who.word(spoken, index);
+                if starts && rng.u8(..3) == 0 {
+                    let (name, arguments) = ("task", family::task(&mut rng, self.seed, &word));
+                    return called(&word, name, arguments);
+                }
+                if calls_out && rng.bool() {
+                    let (name, arguments) = desk::call(&mut rng, &word);
+                    return called(&word, name, arguments);
+                }
+                call(&mut rng, &word)
+            });
+            parts.extend(calls.map(Part::Call));
         }
         parts
     }
 }
 
+fn called(word: &str, name: &str, arguments: String) -> Call {
+    let id = format!("call_{}", word.replace('.', "_"));
+    Call { id, name: name.to_owned(), arguments }
+}
+
 /// Every command that changes something appends a word of its own to a log, so
 /// that running twice shows.
-fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
-    let id = format!("call_{spoken}_{index}");
-    let word = format!("w{spoken}.{index}");
+fn call(rng: &mut fastrand::Rng, of: &str) -> Call {
+    let word = format!("w{of}");
     let (name, arguments) = match rng.u8(..13) {
         0..=3 => ("execute", format!(r#"{{"command":"append /workspace/log {word}"}}"#)),
         4 => {
@@ -83,7 +103,7 @@ fn call(rng: &mut fastrand::Rng, spoken: u64, index: u64) -> Call {
         }
         _ => ("teleport", "{}".to_owned()),
     };
-    Call { id, name: name.to_owned(), arguments }
+    called(of, name, arguments)
 }
 
 #[async_trait]
@@ -95,7 +115,8 @@ impl Model for Simulated {
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
         let replies = request.items.iter().filter(|item| matches!(item, Item::Reply(_)));
         let spoken = replies.count() as u64;
-        let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken)
+        let who = Who::of(request.items);
+        let wait = fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ spoken ^ who.number())
             .u64(..limits::REPLY_MS_MAX);
         // Every third reply is as long as it may get, and what was said is read again: as
         // much as the engine expects, but for what came from elsewhere.
@@ -107,7 +128,7 @@ impl Model for Simulated {
         });
         // It is charged whether anybody waits for it or not.
         let charged = usage.input_tokens + usage.output_tokens;
-        self.witness.asked(if fails { 0 } else { charged });
+        self.witness.asked(request.session, if fails { 0 } else { charged });
         tokio::time::sleep(Duration::from_millis(wait)).await;
         if fails {
             self.witness.count(Happening::ModelFailed);
@@ -115,7 +136,7 @@ impl Model for Simulated {
             let cause = Cause { provider, attempts: 1, status: None, message };
             return Err(Error::Unavailable(cause));
         }
-        let parts = self.parts(spoken);
+        let parts = self.parts(&who, request.tools, spoken);
         let origin = Origin {
             api: "simulated".to_owned(),
             provider: "simulated".to_owned(),

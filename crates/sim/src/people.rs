@@ -5,7 +5,9 @@
 //! nothing is known.
 
 use futures_util::future::{join, join_all};
-use outrigger_agent::{Answer, Asked, Event, Record, Seq, State, ToolCall, Unanswerable, Work};
+use outrigger_agent::{
+    Answer, Asked, Event, Record, Seq, SessionId, State, ToolCall, Unanswerable, Work,
+};
 use outrigger_engine::{Answering, Engine, Error};
 use std::time::Duration;
 
@@ -44,7 +46,12 @@ fn denied() -> Answer {
 
 impl World {
     /// Answers about the first of the effects that wait, after some time.
-    pub(crate) async fn answer(&self, effect: Seq, state: &State) -> Result<(), Violation> {
+    pub(crate) async fn answer(
+        &self,
+        session: &SessionId,
+        effect: Seq,
+        state: &State,
+    ) -> Result<(), Violation> {
         let failed = |error: Error| Violation::Engine(outrigger_engine::workspace::explain(&error));
         let Some(waiting) = state.effect(effect) else { return Ok(()) };
         let (Work::CallTool(call), Some(asked)) = (&waiting.work, &waiting.asked) else {
@@ -72,7 +79,7 @@ impl World {
                 Answer::Amended { arguments: format!(r#"{{"command":"{command}"}}"#) }
             }
         };
-        match engine.answer(&self.session, given("ada", first)).await {
+        match engine.answer(session, given("ada", first)).await {
             Err(Error::Unanswerable { source: Unanswerable::Expired, .. }) => {
                 self.witness.count(Happening::Expired);
                 return Ok(());
@@ -80,29 +87,30 @@ impl World {
             given => given.map_err(failed)?,
         }
         if says(seed, &call.call, call.amends.is_some()) == Says::YesAndNo {
-            engine.answer(&self.session, given("ben", denied())).await.map_err(failed)?;
+            engine.answer(session, given("ben", denied())).await.map_err(failed)?;
         }
         // A double click.
-        self.refused(&engine, given("ada", yes)).await
+        self.refused(&engine, session, given("ada", yes)).await
     }
 
     /// Answers about all effects that wait, each at some moment, some by two people.
     pub(crate) async fn answer_somehow(
         &self,
+        session: &SessionId,
         state: &State,
         rng: &mut fastrand::Rng,
     ) -> Result<(), Violation> {
         let clicks = state.asked().filter_map(|(effect, waiting, asked)| {
             let Work::CallTool(call) = &waiting.work else { return None };
             let expires_ms = waiting.expires_ms(state.approvals());
-            Some(self.click(effect, call, asked, expires_ms, rng.fork()))
+            Some(self.click((session, effect), call, asked, expires_ms, rng.fork()))
         });
         join_all(clicks).await.into_iter().collect()
     }
 
     async fn click(
         &self,
-        effect: Seq,
+        (session, effect): (&SessionId, Seq),
         call: &ToolCall,
         asked: &Asked,
         expires_ms: Option<u64>,
@@ -128,23 +136,30 @@ impl World {
         let (mine, other) = (any(&mut rng), any(&mut rng));
         if rng.bool() {
             let (a, b) = (rng.fork(), rng.fork());
-            let both =
-                join(self.say_so(given("ada", mine), a), self.say_so(given("ben", other), b));
+            let both = join(
+                self.say_so(session, given("ada", mine), a),
+                self.say_so(session, given("ben", other), b),
+            );
             self.witness.count(Happening::AnsweredAtOnce);
             let (first, second) = both.await;
             first.and(second)?;
         } else {
-            self.say_so(given("ada", mine), rng.fork()).await?;
+            self.say_so(session, given("ada", mine), rng.fork()).await?;
         }
         // A double click.
-        self.say_so(given("ada", yes()), rng).await
+        self.say_so(session, given("ada", yes()), rng).await
     }
 
     /// Whether it is taken in is for the witness to judge.
-    async fn say_so(&self, given: Answering, mut rng: fastrand::Rng) -> Result<(), Violation> {
+    async fn say_so(
+        &self,
+        session: &SessionId,
+        given: Answering,
+        mut rng: fastrand::Rng,
+    ) -> Result<(), Violation> {
         let kind = Kind::any(&mut rng);
         let Harness { engine, journal } = self.harness(kind, Death::Never, Some(&mut rng));
-        match engine.answer(&self.session, given).await {
+        match engine.answer(session, given).await {
             Err(Error::Unanswerable { source: Unanswerable::Expired, .. }) => {
                 self.witness.count(Happening::Expired);
             }
@@ -162,7 +177,11 @@ impl World {
 
     /// Whoever answers about what is over is told so, whatever it was: the first answer
     /// and the last are given again.
-    pub(crate) async fn answer_late(&self, records: &[Record]) -> Result<(), Violation> {
+    pub(crate) async fn answer_late(
+        &self,
+        session: &SessionId,
+        records: &[Record],
+    ) -> Result<(), Violation> {
         let engine = self.bystander();
         let answers =
             || records.iter().filter(|record| matches!(record.event, Event::Answered { .. }));
@@ -171,15 +190,20 @@ impl World {
                 let (effect, by) = (*effect, by.clone());
                 let (arguments, answer, asked) = (arguments.clone(), answer.clone(), None);
                 let late = Answering { effect, by, arguments, asked, answer };
-                self.refused(&engine, late).await?;
+                self.refused(&engine, session, late).await?;
             }
         }
         Ok(())
     }
 
-    async fn refused(&self, engine: &Engine, given: Answering) -> Result<(), Violation> {
+    async fn refused(
+        &self,
+        engine: &Engine,
+        session: &SessionId,
+        given: Answering,
+    ) -> Result<(), Violation> {
         let effect = given.effect;
-        match engine.answer(&self.session, given).await {
+        match engine.answer(session, given).await {
             Err(Error::Unanswerable { .. } | Error::NotEntitled { .. }) => {
                 self.witness.count(Happening::AnsweredTwice);
                 Ok(())

@@ -10,13 +10,13 @@ use outrigger_sandbox::Suspend;
 use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
-use crate::invariants::{check, check_undisturbed};
+use crate::invariants::{check, check_nothing_left, check_undisturbed};
 use crate::rules::Books;
 use crate::shape::shape;
 use crate::store::Without;
-use crate::tally::Tally;
+use crate::tally::{Happening, Tally};
 use crate::witness::Told;
-use crate::world::{Ended, Fate, How, World, few_tokens, fold};
+use crate::world::{Ended, Fate, How, World, is_poor};
 use crate::{Violation, limits, stopped, storm};
 
 /// What a seed came to.
@@ -105,7 +105,7 @@ impl Sim {
             let place = format!("{kills:?}");
             let ran = self.run(seed, &kills).await.map_err(Broken::at(&place))?;
             report.add(&ran);
-            let poor = few_tokens(seed).is_some();
+            let poor = is_poor(seed);
             let same_shape = match alike {
                 Alike::Always => !poor,
                 Alike::Alive => !poor || ran.kills == 0,
@@ -318,31 +318,46 @@ async fn live_through(world: &World, kills: &[Kill]) -> Result<Run, Violation> {
         writes += wrote;
         match ended {
             Ended::Killed => killed += 1,
-            Ended::Parked(Park::Answers(asked)) => {
+            Ended::Parked(Park::Answers(_)) => {
                 // What was to happen at a later write happens to who goes on.
                 ahead = match kill {
                     Some(Kill::Write(death)) => death.after_writes(wrote).map(Kill::Write),
                     _ => None,
                 };
-                let state = fold(&world.records().await, |_, _| ());
-                let first = asked.first().copied().unwrap_or_default();
-                world.answer(first, &state).await?;
+                let Some((session, effect, state)) = world.first_asked().await else {
+                    return Err(Violation::StopUnheard("nothing that is asked".to_owned()));
+                };
+                if session != world.session {
+                    world.witness.count(Happening::ChildWaited);
+                }
+                world.answer(&session, effect, &state).await?;
             }
             Ended::Parked(park) => {
-                let records = world.records().await;
-                stopped::check(&records, &park)?;
-                world.answer_late(&records).await?;
-                check(world, &records).await?;
+                check_all(world, &park).await?;
+                check_nothing_left(world).await?;
                 if killed == 0 && !kills.iter().any(|kill| kill.loses()) {
-                    check_undisturbed(&records)?;
+                    for session in world.witness.sessions() {
+                        check_undisturbed(&world.records(&session).await)?;
+                    }
                 }
-                let (shape, tally) = (shape(&records), world.witness.tally());
-                let story = world.witness.story();
+                let shape = shape(world, &world.session).await;
+                let (tally, story) = (world.witness.tally(), world.witness.story());
                 return Ok(Run { shape, writes, kills: killed, tally, story });
             }
         }
     }
     Err(Violation::Livelock(limits::STARTS_MAX))
+}
+
+/// Checks a world whose session waits as it says.
+async fn check_all(world: &World, park: &Park) -> Result<(), Violation> {
+    for session in world.witness.sessions() {
+        let records = world.records(&session).await;
+        let park = if session == world.session { park } else { &Park::Cancelled };
+        stopped::check(&records, park)?;
+        world.answer_late(&session, &records).await?;
+    }
+    check(world).await
 }
 
 fn same(calm: &[String], crashed: &[String]) -> Result<(), Violation> {

@@ -1,19 +1,56 @@
 //! The shape of a journal: what happened, without when, what it cost, and how
 //! often it was attempted. A run with crashes has the same shape as one without.
 
-use outrigger_agent::{Event, Outcome, Product, Record, Seq};
+use outrigger_agent::{Event, Outcome, Product, Record, Seq, SessionId};
 use std::collections::BTreeMap;
 
-use crate::world::name;
+use crate::world::{World, name};
 
-/// One line an event.
-pub(crate) fn shape(records: &[Record]) -> Vec<String> {
-    let mut numbers = BTreeMap::new();
-    let mut lines = Vec::new();
-    for record in records {
-        lines.extend(line(record, &mut numbers));
+/// One line an event; subagents right after what their session says of the call that is
+/// one. Those of the same reply run beside each other, and which is over first says nothing:
+/// what is said of an effect stands together.
+pub(crate) async fn shape(world: &World, root: &SessionId) -> Vec<String> {
+    let mut shape = Vec::new();
+    let alone = world.witness.below().is_empty();
+    let mut open = vec![root.clone()];
+    while let Some(session) = open.pop() {
+        let mut numbers = BTreeMap::new();
+        let mut lines = Vec::new();
+        for record in world.records(&session).await {
+            let line = line(&record, &mut numbers).filter(|_| alone || !is_care(&record));
+            let about = about(&record).and_then(|effect| numbers.get(&effect).copied());
+            let place = about.unwrap_or(numbers.len());
+            lines.extend(line.map(|line| (place, line)));
+        }
+        if alone {
+            return lines.into_iter().map(|(_, line)| line).collect();
+        }
+        lines.sort_by_key(|(place, _)| *place);
+        shape.extend(lines.into_iter().map(|(_, line)| line));
+        let known = world.witness.below();
+        let below = numbers.keys().rev().map(|effect| session.child(*effect));
+        open.extend(below.filter(|below| known.contains(below)));
     }
-    lines
+    shape
+}
+
+/// When a session that waits for its subagents is looked after depends on when they came
+/// to wait.
+fn is_care(record: &Record) -> bool {
+    matches!(record.event, Event::SandboxKept { .. })
+}
+
+/// The effect that an event is about.
+fn about(record: &Record) -> Option<Seq> {
+    match &record.event {
+        Event::Proposed(_) => Some(record.seq),
+        Event::Decided { effect, .. }
+        | Event::Answered { effect, .. }
+        | Event::Started { effect, .. }
+        | Event::Withheld { effect, .. }
+        | Event::Settled { effect, .. } => Some(*effect),
+        _ => None,
+    }
 }
 
 /// Effects are numbered by their order, because a further attempt moves places.

@@ -46,7 +46,10 @@ fn settled(records: &[Record], last: &State) -> Result<(), Violation> {
         match &record.event {
             Event::Proposed(_) if is_whole(last) => drop(open.insert(record.seq)),
             Event::Started { effect, .. } => drop(open.insert(*effect)),
-            Event::Settled { effect, .. } => drop(open.remove(effect)),
+            // What was lost and withheld begins anew when the turn is resumed.
+            Event::Settled { effect, .. } | Event::Withheld { effect, .. } => {
+                open.remove(effect);
+            }
             _ => {}
         }
     }

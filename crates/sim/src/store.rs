@@ -4,12 +4,13 @@
 use outrigger_agent::{Event, Seq, SessionId};
 use outrigger_store::{Error, Journal, Memory, Page, Summary};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::ledger::Under;
 use crate::limits;
 use crate::tally::Happening;
-use crate::witness::Witness;
+use crate::witness::{Appended, Witness};
 
 /// A safeguard that can be taken away from outside the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,30 @@ pub(crate) struct Store {
     pub(crate) witness: Arc<Witness>,
     pub(crate) without: Option<Without>,
     pub(crate) under: Under,
+    /// Of which process.
+    pub(crate) life: Arc<Life>,
+}
+
+/// A process, which may be dead.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) number: u64,
+    dead: AtomicBool,
+}
+
+impl Life {
+    pub(crate) fn new(number: u64) -> Self {
+        Self { number, dead: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Whatever of it still goes on reaches nothing any more.
+    pub(crate) fn end(&self) {
+        self.dead.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What is to be written.
@@ -77,7 +102,12 @@ impl Store {
         let shown = events.clone();
         let kept = self.inner.append(&session, after, at_ms, events, summary).await;
         match &kept {
-            Ok(_) => self.witness.appended(after, &shown, self.under),
+            Ok(_) => {
+                let (session, events) = (&session, &shown[..]);
+                let (under, writer) = (self.under, self.life.number);
+                let appended = Appended { session, after, at_ms, events, under, writer };
+                self.witness.appended(appended);
+            }
             Err(Error::Conflict { .. }) => self.witness.count(Happening::Fenced),
             Err(_) => {}
         }

@@ -4,14 +4,14 @@
 //! the session must come to its end, or wait for a named reason.
 
 use futures_util::future::{join_all, join3};
-use outrigger_agent::{Author, Message, Park};
+use outrigger_agent::{Author, Message, Park, SessionId};
 use outrigger_engine::{Engine, Error, workspace};
 use outrigger_sandbox::fake::Disk;
 use outrigger_sandbox::{Snapshots, Suspend};
 use std::time::Duration;
 
 use crate::crash::Death;
-use crate::invariants::check;
+use crate::invariants::{check, check_nothing_left};
 use crate::rules::Kind;
 use crate::tally::Happening;
 use crate::world::{Harness, World, drive};
@@ -23,33 +23,39 @@ fn moment(rng: &mut fastrand::Rng, most_ms: u64) -> Duration {
 
 /// Runs a session through a storm.
 pub(crate) async fn run(world: &World, mut rng: fastrand::Rng) -> Result<(), Violation> {
+    if world.roots.len() > 1 {
+        world.limit_all(&mut rng).await;
+    }
     for round in 0..limits::STARTS_MAX {
         if round < limits::STORMY_ROUNDS {
             world.rage(&mut rng).await?;
         }
         let kind = Kind::any(&mut rng);
         let calm = world.harness(kind, Death::Never, None);
-        let park = drive(&calm.engine, &world.session).await;
-        let park = match park {
-            Ok(park) => park,
+        let parks = join_all(world.roots.iter().map(|root| drive(&calm.engine, root))).await;
+        let parks = match parks.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(parks) => parks,
             // What is on its way from before still gets in between.
             Err(Error::Contended(_)) => continue,
             Err(error) => return Err(Violation::Engine(workspace::explain(&error))),
         };
         world.witness.verdict()?;
-        if let Park::Answers(_) = &park {
-            let state = calm.engine.state(&world.session).await;
-            let state = state.map_err(|error| Violation::Engine(workspace::explain(&error)))?;
-            world.answer_somehow(&state, &mut rng).await?;
+        if parks.iter().any(|park| matches!(park, Park::Answers(_))) {
+            world.answer_all(&mut rng).await?;
             continue;
         }
         if !world.witness.is_quiet() || round + 1 < limits::STORMY_ROUNDS {
             tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
             continue;
         }
-        let records = world.records().await;
-        check(world, &records).await?;
-        return stopped::check(&records, &park);
+        world.wait_for_those_below(&calm.engine).await?;
+        check(world).await?;
+        for session in world.witness.sessions() {
+            let root = world.roots.iter().position(|root| *root == session);
+            let park = root.and_then(|root| parks.get(root)).unwrap_or(&Park::Cancelled);
+            stopped::check(&world.records(&session).await, park)?;
+        }
+        return Ok(());
     }
     Err(Violation::Livelock(limits::STARTS_MAX))
 }
@@ -67,20 +73,60 @@ impl World {
         hosts.into_iter().collect::<Result<(), _>>().and(person)
     }
 
+    /// Answers all that is asked, of any session.
+    async fn answer_all(&self, rng: &mut fastrand::Rng) -> Result<(), Violation> {
+        for session in self.witness.sessions() {
+            let state = self.state(&session).await;
+            if !self.roots.contains(&session) && state.asked().next().is_some() {
+                self.witness.count(Happening::ChildWaited);
+            }
+            self.answer_somehow(&session, &state, rng).await?;
+        }
+        Ok(())
+    }
+
+    /// A stop that took too long goes on behind the session that is over: subagents end
+    /// all the same, and what is left of them is collected.
+    async fn wait_for_those_below(&self, engine: &Engine) -> Result<(), Violation> {
+        for _ in 0..limits::ENDINGS_MAX {
+            if self.witness.open_below().is_none() && self.witness.is_quiet() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
+        }
+        // What was used in this very millisecond is left alone.
+        tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
+        engine.collect(0).await;
+        check_nothing_left(self).await
+    }
+
+    /// A session to do something with: mostly the one that people began.
+    fn somebody(&self, rng: &mut fastrand::Rng) -> SessionId {
+        let below = self.witness.below();
+        if below.is_empty() || rng.bool() {
+            return self.roots[rng.usize(..self.roots.len())].clone();
+        }
+        below[rng.usize(..below.len())].clone()
+    }
+
     /// A host that drives the session, dies and is started again.
     async fn host(&self, mut rng: fastrand::Rng) -> Result<(), Violation> {
         for _ in 0..rng.u64(1..=limits::LIVES_MAX) {
             tokio::time::sleep(moment(&mut rng, limits::MOMENT_MS_MAX / 4)).await;
             let kind = if rng.bool() { self.kind } else { Kind::any(&mut rng) };
             let Harness { engine, journal } = self.harness(kind, Death::Never, Some(&mut rng));
-            let life = drive(&engine, &self.session);
+            let session = self.somebody(&mut rng);
+            if !self.roots.contains(&session) {
+                self.witness.count(Happening::ChildDriven);
+            }
+            let life = drive(&engine, &session);
             let ended = if rng.bool() {
                 tokio::time::timeout(moment(&mut rng, limits::STORM_MS_MAX), life).await.ok()
             } else {
                 Some(life.await)
             };
             match ended {
-                None => self.witness.count(Happening::KilledBetween),
+                None => journal.kill(Happening::KilledBetween),
                 Some(Ok(_) | Err(Error::Contended(_))) => {}
                 Some(Err(Error::Journal { .. })) if journal.was_disturbed() => {}
                 Some(Err(error)) => return Err(Violation::Engine(workspace::explain(&error))),
@@ -120,24 +166,33 @@ impl World {
             tokio::time::sleep(moment(&mut rng, limits::STORM_MS_MAX / 2)).await;
             let engine = self.bystander();
             let by = "person:other";
+            let session = self.somebody(&mut rng);
+            if self.roots.len() > 1 && rng.bool() {
+                self.switch(true).await;
+                tokio::time::sleep(moment(&mut rng, limits::STORM_MS_MAX / 2)).await;
+                self.switch(false).await;
+            }
             let meddled = match rng.u8(..8) {
-                0..3 => self.steer(&engine).await,
-                3..5 => engine.interrupt(&self.session, by).await,
-                5..7 => engine.resume(&self.session, by, None, None).await,
-                _ => engine.cancel(&self.session, by, "simulated").await,
+                0..3 => self.steer(&engine, &session).await,
+                3..5 => engine.interrupt(&session, by).await,
+                5..7 => engine.resume(&session, by, None, None).await,
+                _ => engine.cancel(&session, by, "simulated").await,
             };
             match meddled {
-                Ok(()) | Err(Error::Ended(_) | Error::Contended(_)) => {}
+                Ok(()) if !self.roots.contains(&session) => {
+                    self.witness.count(Happening::ChildMeddled);
+                }
+                Ok(()) | Err(Error::Ended(_) | Error::Contended(_) | Error::Subagent { .. }) => {}
                 Err(error) => return Err(Violation::Engine(workspace::explain(&error))),
             }
         }
         Ok(())
     }
 
-    async fn steer(&self, engine: &Engine) -> Result<(), Error> {
+    async fn steer(&self, engine: &Engine, session: &SessionId) -> Result<(), Error> {
         let author = Author::Person("person:other".to_owned());
         let message = Message { author, text: "wait, this too".to_owned() };
-        engine.say(&self.session, message).await?;
+        engine.say(session, message).await?;
         self.witness.count(Happening::Steered);
         Ok(())
     }

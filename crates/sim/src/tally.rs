@@ -99,6 +99,44 @@ happenings! {
     Resumed => "turns resumed",
     /// What became of an effect is unknown.
     Unknown => "outcomes unknown",
+    /// A subagent was started by a session that people began.
+    Child => "subagents started",
+    /// A subagent was started by a subagent.
+    Grandchild => "subagents started by subagents",
+    /// A subagent began with a copy of the files above.
+    ChildCopied => "subagents begun on a copy of the files",
+    /// What was reserved for a subagent was not enough for one question.
+    ChildStarved => "subagents not started for want of budget",
+    /// A session waited because a subagent waited for a person.
+    ChildWaited => "sessions that waited for their subagents' people",
+    /// A call that ran a subagent was stopped.
+    ChildStopped => "subagents stopped with the session above",
+    /// A person stopped or ended a subagent, or said something in it.
+    ChildMeddled => "subagents meddled with",
+    /// A harness died while a subagent could go on.
+    KilledAboveChild => "kills while a subagent was under way",
+    /// Another process went on with a subagent.
+    ChildFoundAgain => "subagents found again by another process",
+    /// A host drove a subagent beside those that drive the session above.
+    ChildDriven => "subagents driven by a host of their own",
+    /// A subagent's sandbox was lost or suspended.
+    ChildUnhoused => "sandboxes of subagents lost or suspended",
+    /// What a subagent was told by others labelled the session above.
+    ChildLabelled => "labels that came up with an answer",
+    /// A server outside did what it was asked and did not answer.
+    DeskDied => "tools outside that acted and died",
+    /// A server outside did not answer in time.
+    DeskHung => "tools outside that hung",
+    /// A call of a tool outside was made again, under the same key.
+    DeskRepeated => "calls of tools outside made again",
+    /// What became of a call that may not be made again is not known.
+    DeskUnknown => "calls of tools outside left unknown",
+    /// An account had no room for what was about to start.
+    Withheld => "starts that an account refused",
+    /// Everything of an account was stopped.
+    Switched => "accounts stopped",
+    /// What a stopped account would have started did not start.
+    WithheldStopped => "starts refused because the account was stopped",
     /// A turn had no steps left.
     OutOfSteps => "turns out of steps",
     /// A turn did not fit the budget.

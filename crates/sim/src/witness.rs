@@ -1,21 +1,28 @@
 //! Sees every append and every act of every harness at the moment when it comes about,
 //! and keeps the first thing that does not hold.
 
-use outrigger_agent::{Answer, Event, Outcome, Product, Replacement, Seq, SessionId, TurnEnd};
+use outrigger_agent::{
+    Answer, Cause, Event, Outcome, Product, Replacement, Seq, SessionId, TurnEnd,
+};
+use outrigger_engine::Owner;
 use outrigger_policy::Verdict;
+use outrigger_sandbox::SandboxId;
 use outrigger_sandbox::fake::Fake;
-use std::collections::BTreeSet;
+use outrigger_tools::outside::Calling;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::Violation;
+use crate::desk;
+use crate::kin::{self, All, Kin};
 use crate::ledger::{Ledger, Under};
+use crate::purse::Purse;
 use crate::tally::{Happening, Tally};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    session: SessionId,
     began: Instant,
     seen: Mutex<Seen>,
 }
@@ -29,16 +36,28 @@ pub(crate) enum Told {
     Whole,
 }
 
+/// What is known of one session.
 #[derive(Debug, Default)]
-struct Seen {
+pub(crate) struct Watched {
     head: Seq,
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
+    pub(crate) kin: Kin,
     /// Effects that were permitted once.
     permitted: BTreeSet<Seq>,
     /// Model calls that were begun.
     calls: u64,
-    /// Tokens that the provider charges for them.
+    /// Tokens that the provider charges for them, and for those of its subagents.
     burnt: u64,
+    /// Calls of tools outside that were made, and under which keys.
+    called: BTreeMap<Seq, String>,
+    /// Which process appended last.
+    writer: u64,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    sessions: All,
+    purse: Purse,
     /// How many starts in sandboxes were looked at.
     starts: usize,
     /// Appends that are on their way to the store.
@@ -56,20 +75,45 @@ impl Seen {
         }
     }
 
+    fn of(&mut self, session: &SessionId) -> &mut Watched {
+        self.sessions.entry(session.clone()).or_default()
+    }
+
     /// What the provider charges was charged to the session, or is reserved for it.
-    fn solvent(&self) -> Result<(), Violation> {
-        if self.burnt > self.ledger.owed().tokens {
-            return Err(Violation::Undercharged { burnt: self.burnt });
+    fn solvent(&self, session: &SessionId) -> Result<(), Violation> {
+        match self.sessions.get(session) {
+            Some(own) if own.burnt > own.ledger.owed().tokens => {
+                Err(Violation::Undercharged { burnt: own.burnt })
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// A session, and those above it, the nearest first.
+    fn line(&self, session: &SessionId) -> Vec<SessionId> {
+        let above =
+            |session: &SessionId| Some(self.sessions.get(session)?.kin.parent()?.session.clone());
+        std::iter::successors(Some(session.clone()), above).collect()
     }
 }
 
+/// An append, as it came about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Appended<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) after: Seq,
+    pub(crate) at_ms: u64,
+    pub(crate) events: &'a [Event],
+    pub(crate) under: Under,
+    /// By which process.
+    pub(crate) writer: u64,
+}
+
 impl Witness {
-    pub(crate) fn new(session: SessionId, told: Told) -> Self {
+    pub(crate) fn new(told: Told) -> Self {
         let story = (told == Told::Whole).then(Vec::new);
         let seen = Mutex::new(Seen { story, ..Seen::default() });
-        Self { session, began: Instant::now(), seen }
+        Self { began: Instant::now(), seen }
     }
 
     /// What happened, up to the first thing that did not hold.
@@ -92,14 +136,55 @@ impl Witness {
         let mut seen = self.seen();
         self.note(&mut seen, || format!("+ {what}"));
         seen.tally.count(what);
+        let kills = [
+            Happening::KilledBefore,
+            Happening::KilledAfter,
+            Happening::KilledBetween,
+            Happening::Torn,
+        ];
+        let below = |own: &Watched| own.kin.parent().is_some() && own.kin.is_open();
+        if kills.contains(&what) && seen.sessions.values().any(below) {
+            seen.tally.count(Happening::KilledAboveChild);
+        }
     }
 
     pub(crate) fn tally(&self) -> Tally {
         self.seen().tally.clone()
     }
 
-    pub(crate) fn head(&self) -> Seq {
-        self.seen().head
+    pub(crate) fn head(&self, session: &SessionId) -> Seq {
+        self.seen().sessions.get(session).map(|own| own.head).unwrap_or_default()
+    }
+
+    /// All sessions that there are, by name.
+    pub(crate) fn sessions(&self) -> Vec<SessionId> {
+        self.seen().sessions.keys().cloned().collect()
+    }
+
+    /// Those that were started by others.
+    pub(crate) fn below(&self) -> Vec<SessionId> {
+        let seen = self.seen();
+        let below = seen.sessions.iter().filter(|(_, own)| own.kin.parent().is_some());
+        below.map(|(session, _)| session.clone()).collect()
+    }
+
+    /// One that was started by another and can still go on.
+    pub(crate) fn open_below(&self) -> Option<SessionId> {
+        let seen = self.seen();
+        let open = |own: &Watched| {
+            own.kin.parent().is_some() && (own.kin.is_open() || !own.ledger.is_idle())
+        };
+        seen.sessions.iter().find(|(_, own)| open(own)).map(|(session, _)| session.clone())
+    }
+
+    /// What holds for the accounts changes.
+    pub(crate) fn purse(&self, change: impl FnOnce(&mut Purse)) {
+        change(&mut self.seen().purse);
+    }
+
+    /// Whether an account above the sessions is limited.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.seen().purse.is_limited()
     }
 
     /// An append leaves for the store, or came to its end there.
@@ -119,99 +204,158 @@ impl Witness {
     }
 
     /// Events became durable.
-    pub(crate) fn appended(&self, after: Seq, events: &[Event], under: Under) {
+    pub(crate) fn appended(&self, appended: Appended<'_>) {
+        let Appended { session, after, at_ms, events, under, writer } = appended;
         let mut seen = self.seen();
         let seen = &mut *seen;
-        if after != seen.head {
+        if after != seen.of(session).head {
             seen.blame(Err(Violation::Unfenced(after)));
         }
         for event in events {
-            seen.head = seen.head.next();
-            let head = seen.head;
+            let own = seen.of(session);
+            own.head = own.head.next();
+            let head = own.head;
             self.note(seen, || {
                 let text: String = format!("{event:?}").chars().take(240).collect();
-                format!("{head} {text} ({:?})", under.kind)
+                format!("{session} {head} {text} ({:?}, {writer})", under.kind)
             });
-            let held = seen.ledger.take(seen.head, event, under);
+            let own = seen.of(session);
+            let asked = own.ledger.questions;
+            let held = own.ledger.take((head, at_ms), event, under);
+            own.kin.take(event);
+            if own.ledger.questions > asked {
+                own.kin.asks();
+            }
             seen.blame(held);
-            seen.tell(event);
+            let held = kin::check(&seen.sessions, session, event);
+            seen.blame(held);
+            if matches!(event, Event::Started { .. }) {
+                let held = seen.purse.allows(&seen.sessions);
+                seen.blame(held);
+            }
+            seen.tell(session, event);
         }
-        let solvent = seen.solvent();
+        let own = seen.of(session);
+        if own.kin.parent().is_some() && own.writer != 0 && own.writer != writer {
+            seen.tally.count(Happening::ChildFoundAgain);
+        }
+        seen.of(session).writer = writer;
+        let solvent = seen.solvent(session);
         seen.blame(solvent);
     }
 
     /// The model is asked; the provider charges so many tokens whatever becomes of it.
-    pub(crate) fn asked(&self, tokens: u64) {
+    pub(crate) fn asked(&self, session: &str, tokens: u64) {
         let mut seen = self.seen();
-        self.note(&mut seen, || format!("> model, {tokens} tokens"));
-        seen.calls += 1;
-        seen.burnt += tokens;
-        let intended = seen.calls <= seen.ledger.questions;
-        let call = seen.calls;
-        let no_intent = || Violation::NoIntent(format!("model call {call}"));
+        self.note(&mut seen, || format!("> {session} asks the model, {tokens} tokens"));
+        let Some(session) = SessionId::new(session) else { return };
+        let own = seen.of(&session);
+        own.calls += 1;
+        let (call, intended) = (own.calls, own.calls <= own.ledger.questions);
+        let no_intent = || Violation::NoIntent(format!("model call {call} of {session}"));
         let held = intended.then_some(()).ok_or_else(no_intent);
         seen.blame(held);
-        let solvent = seen.solvent();
-        seen.blame(solvent);
+        for payer in seen.line(&session) {
+            seen.of(&payer).burnt += tokens;
+            let solvent = seen.solvent(&payer);
+            seen.blame(solvent);
+        }
     }
 
     /// Something was asked of a sandbox under an exec id, by a harness with these rules.
     /// Called right after the sandbox had it.
-    pub(crate) fn begun(&self, exec: &str, sandboxes: &Fake, under: Under) {
+    pub(crate) fn begun(&self, sandbox: &SandboxId, exec: &str, sandboxes: &Fake, under: Under) {
         let mut seen = self.seen();
         let seen = &mut *seen;
         let starts = sandboxes.starts();
         let fresh = starts.len() > seen.starts;
         seen.starts = starts.len();
         self.note(seen, || format!("> {exec}{}", if fresh { ", begun" } else { "" }));
-        let effect = self.effect(exec);
+        let Some(Owner::Session { session, .. }) = Owner::of(sandbox) else { return };
+        let effect = effect_of(&session, exec);
+        let own = seen.of(&session);
         let intended = match effect {
-            Some(effect) => seen.ledger.intended(effect),
+            Some(effect) => own.ledger.intended(effect),
             // The files of a workspace have names of their own.
-            None => seen.ledger.provisions(),
+            None => own.ledger.provisions(),
         };
-        if !intended {
-            seen.blame(Err(Violation::NoIntent(exec.to_owned())));
-        }
-        let Some(effect) = effect else { return };
+        let Some(effect) = effect.filter(|_| intended) else {
+            let held = intended.then_some(()).ok_or_else(|| Violation::NoIntent(exec.to_owned()));
+            return seen.blame(held);
+        };
         if !fresh {
             if starts.iter().any(|start| start.exec.as_str() == exec) {
                 seen.tally.count(Happening::Reattached);
             }
             return;
         }
-        let held = seen.ledger.allows(effect, under);
-        seen.blame(held);
-        if seen.ledger.is_over(effect) {
+        let allowed = own.ledger.allows(effect, under);
+        let over = own.ledger.is_over(effect);
+        seen.blame(allowed);
+        if over {
             seen.blame(Err(Violation::BegunAfterEnd(effect)));
         }
     }
+}
 
-    fn effect(&self, exec: &str) -> Option<Seq> {
-        let rest = exec.strip_prefix(self.session.as_str())?.strip_prefix('.')?;
-        rest.split('.').next()?.parse().ok().map(Seq)
+impl Witness {
+    /// A tool outside is called, by a harness with these rules.
+    pub(crate) fn called(&self, call: &Calling<'_>, under: Under) {
+        let mut seen = self.seen();
+        let seen = &mut *seen;
+        self.note(seen, || format!("> {} calls {}", call.exec, call.tool));
+        let name = call.exec.split('.').next().and_then(SessionId::new);
+        let Some(session) = name else { return };
+        let Some(effect) = effect_of(&session, call.exec) else { return };
+        let own = seen.of(&session);
+        let held = match own.ledger.intended(effect) {
+            true => own.ledger.allows(effect, under),
+            false => Err(Violation::NoIntent(call.exec.to_owned())),
+        };
+        let before = own.called.insert(effect, call.key.to_owned());
+        seen.blame(held);
+        let Some(before) = before else { return };
+        seen.tally.count(Happening::DeskRepeated);
+        if !desk::may_repeat(call.tool) || before != call.key {
+            seen.blame(Err(Violation::CalledAgain(call.exec.to_owned())));
+        }
     }
+}
+
+/// The effect of this session that has this name in its sandboxes.
+fn effect_of(session: &SessionId, exec: &str) -> Option<Seq> {
+    let rest = exec.strip_prefix(session.as_str())?.strip_prefix('.')?;
+    rest.split('.').next()?.parse().ok().map(Seq)
 }
 
 impl Seen {
     /// Counts what an event shows.
-    fn tell(&mut self, event: &Event) {
+    fn tell(&mut self, session: &SessionId, event: &Event) {
+        if let Some(happening) = kin::tell(&self.sessions, session, event) {
+            self.tally.count(happening);
+        }
+        if let Event::Settled { effect, outcome: Outcome::Unknown { .. }, .. } = event
+            && self.of(session).called.contains_key(effect)
+        {
+            self.tally.count(Happening::DeskUnknown);
+        }
+        let permitted = &mut self.sessions.entry(session.clone()).or_default().permitted;
         let happening = match event {
             Event::Decided { effect, verdict, .. } => match verdict {
                 Verdict::Permit { .. } => {
-                    self.permitted.insert(*effect);
+                    permitted.insert(*effect);
                     return;
                 }
                 Verdict::Forbid { .. } => Happening::Forbidden,
-                Verdict::Ask { .. } if self.permitted.contains(effect) => Happening::AskedAgain,
+                Verdict::Ask { .. } if permitted.contains(effect) => Happening::AskedAgain,
                 Verdict::Ask { .. } => return,
             },
             Event::Answered { effect, answer, .. } => match answer {
                 Answer::Approved { .. } => {
-                    self.permitted.insert(*effect);
+                    permitted.insert(*effect);
                     Happening::Approved
                 }
-                Answer::Denied { .. } if self.permitted.contains(effect) => Happening::Overruled,
+                Answer::Denied { .. } if permitted.contains(effect) => Happening::Overruled,
                 Answer::Denied { .. } => Happening::Denied,
                 Answer::Amended { .. } => Happening::Amended,
             },
@@ -227,6 +371,10 @@ impl Seen {
                     Happening::CommandHung
                 }
                 _ => return,
+            },
+            Event::Withheld { shortfall, .. } => match shortfall.cause {
+                Cause::Stopped { .. } => Happening::WithheldStopped,
+                _ => Happening::Withheld,
             },
             Event::Interrupted { .. } => Happening::Interrupted,
             Event::Cancelled { .. } => Happening::Cancelled,

@@ -1,15 +1,15 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Role, Seq, SessionId, Spec,
-    State, TurnLimits, Workspace,
+    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
+    TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
 use outrigger_model::Model;
 use outrigger_sandbox::fake::{Disk, Fake};
-use outrigger_sandbox::{Backend, Suspend};
+use outrigger_sandbox::{Backend, SandboxId, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
-use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -17,12 +17,15 @@ use tokio::time::Instant;
 
 use crate::backend::Watched;
 use crate::crash::{Death, Mortal};
+use crate::desk::{self, Desk};
 use crate::disk::Disorder;
+use crate::family;
 use crate::ledger::Under;
 use crate::limits;
 use crate::model::Simulated;
+use crate::purse;
 use crate::rules::{Books, Kind};
-use crate::store::{Store, Without};
+use crate::store::{Life, Store, Without};
 use crate::tally::Happening;
 use crate::witness::{Told, Witness};
 
@@ -45,6 +48,8 @@ pub(crate) struct World {
     pub(crate) journal: Memory,
     pub(crate) sandboxes: Fake,
     pub(crate) session: SessionId,
+    /// All sessions that people began.
+    pub(crate) roots: Vec<SessionId>,
     pub(crate) seed: u64,
     pub(crate) witness: Arc<Witness>,
     /// The rules that are in force as long as nobody changes them.
@@ -53,6 +58,8 @@ pub(crate) struct World {
     without: Option<Without>,
     model: Arc<dyn Model>,
     clock: Arc<dyn Clock>,
+    /// Processes that there were.
+    lives: AtomicU64,
 }
 
 /// What all worlds have in common.
@@ -103,9 +110,15 @@ impl World {
         storm: Option<fastrand::Rng>,
     ) -> Result<Self, Error> {
         let session = SessionId::new(format!("sim-{seed}")).expect("digits are plain");
-        let witness = Arc::new(Witness::new(session.clone(), how.told));
+        let witness = Arc::new(Witness::new(how.told));
+        let mut roots = vec![session.clone()];
+        if storm.is_some() && purse::has(seed) {
+            let beside = |name| SessionId::new(format!("{name}-{seed}"));
+            roots.extend(["beside", "third"].into_iter().filter_map(beside));
+        }
         let world = Self {
             journal: Memory::default(),
+            roots,
             sandboxes: Fake::new(),
             session,
             seed,
@@ -114,6 +127,7 @@ impl World {
             without: how.without,
             model: Arc::new(Simulated::new(seed, Arc::clone(&witness), storm)),
             clock: Arc::new(VirtualClock(Instant::now())),
+            lives: AtomicU64::new(0),
             witness,
         };
         let archive = world.journal.put(archive()).await;
@@ -123,7 +137,9 @@ impl World {
         let engine = world.harness(world.kind, Death::Never, None).engine;
         let task =
             Message { author: Author::Person("person:sim".to_owned()), text: "go".to_owned() };
-        engine.open(&world.session, spec(seed, workspace), vec![task]).await?;
+        for root in &world.roots {
+            engine.open(root, spec(seed, workspace.clone()), vec![task.clone()]).await?;
+        }
         Ok(world)
     }
 
@@ -142,14 +158,22 @@ impl World {
         let rules = self.books.get(believes);
         let under = Under { kind, hash: rules.hash() };
         let (witness, without) = (Arc::clone(&self.witness), self.without);
-        let store = Store { inner: self.journal.clone(), witness, without, under };
-        let (disorder, mood) = match storm {
-            None => (None, None),
-            Some(rng) => (Some(Disorder::new(rng.fork())), Some(Arc::new(Mutex::new(rng.fork())))),
+        let life = Arc::new(Life::new(1 + self.lives.fetch_add(1, Ordering::Relaxed)));
+        let inner = self.journal.clone();
+        let store = Store { inner, witness, without, under, life: Arc::clone(&life) };
+        let (disorder, mood, temper) = match storm {
+            None => (None, None, None),
+            Some(rng) => {
+                let (disorder, mood) = (Disorder::new(rng.fork()), Mutex::new(rng.fork()));
+                (Some(disorder), Some(Arc::new(mood)), Some(Mutex::new(rng.fork())))
+            }
         };
+        let (seen, alive) = (Arc::clone(&self.witness), Arc::clone(&life));
+        let desk = Desk { witness: seen, under, life: alive, mood: temper };
         let (fake, witness) = (self.sandboxes.clone(), Arc::clone(&self.witness));
-        let backend = Watched { fake, witness, under, mood };
-        let journal = Arc::new(Mortal::new(store, self.sandboxes.clone(), death, disorder));
+        let backend = Watched { fake, witness, under, life, mood };
+        let (sandboxes, root) = (self.sandboxes.clone(), self.session.clone());
+        let journal = Arc::new(Mortal::new(store, sandboxes, death, disorder, root));
         let mut site = Site::new(Arc::new(backend), Fake::spec());
         site.care.freeze_after_ms = Some(limits::FREEZE_AFTER_MS);
         let engine = Engine::new(Parts {
@@ -157,7 +181,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
-            outside: BTreeMap::new(),
+            outside: desk.servers(),
             rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),
@@ -190,7 +214,7 @@ impl World {
         let writes = journal.writes();
         match ended {
             None => {
-                self.witness.count(Happening::KilledBetween);
+                journal.kill(Happening::KilledBetween);
                 Ok((Ended::Killed, writes))
             }
             Some(_) if journal.is_dead() => Ok((Ended::Killed, writes)),
@@ -218,31 +242,63 @@ impl World {
 
     /// As an idle time that is over does it. Busy, or gone, is fine.
     pub(crate) async fn suspend(&self, how: Suspend) {
-        let id = Engine::sandbox_id(&self.session, SANDBOX);
+        let id = self.some_sandbox();
         if self.sandboxes.suspend(&id, how).await.is_ok() {
             self.witness.count(Happening::Suspended);
         }
     }
 
+    /// That of a session which happens to be hit.
+    fn some_sandbox(&self) -> SandboxId {
+        let sessions = self.witness.sessions();
+        let place = usize::try_from(self.now_ms()).unwrap_or_default() % sessions.len().max(1);
+        let hit = sessions.get(place).unwrap_or(&self.session);
+        if !self.roots.contains(hit) {
+            self.witness.count(Happening::ChildUnhoused);
+        }
+        Engine::sandbox_id(hit, SANDBOX)
+    }
+
     pub(crate) fn lose(&self, disk: Disk) {
-        self.sandboxes.lose(&Engine::sandbox_id(&self.session, SANDBOX), disk);
+        self.sandboxes.lose(&self.some_sandbox(), disk);
         self.witness.count(match disk {
             Disk::Kept => Happening::LostLife,
             Disk::Dropped => Happening::LostDisk,
         });
     }
 
-    /// Everything that was journalled.
-    pub(crate) async fn records(&self) -> Vec<Record> {
+    /// Everything that was journalled of a session.
+    pub(crate) async fn records(&self, session: &SessionId) -> Vec<Record> {
         let mut records = Vec::new();
-        let read =
-            load_all(&self.journal, &self.session, Seq::default(), |record| records.push(record));
+        let read = load_all(&self.journal, session, Seq::default(), |record| records.push(record));
         read.await.expect("a journal in memory can be read");
         records
     }
 
-    pub(crate) async fn verify(&self) -> bool {
-        self.journal.verify(&self.session).await.is_ok()
+    /// How a session stands.
+    pub(crate) async fn state(&self, session: &SessionId) -> State {
+        fold(&self.records(session).await, |_, _| ())
+    }
+
+    pub(crate) async fn verify(&self, session: &SessionId) -> bool {
+        self.journal.verify(session).await.is_ok()
+    }
+
+    /// The first effect that waits for a person, of the session that people began or of
+    /// those below it.
+    pub(crate) async fn first_asked(&self) -> Option<(SessionId, Seq, State)> {
+        let mut open = vec![self.session.clone()];
+        while let Some(session) = open.pop() {
+            let state = self.state(&session).await;
+            let asked = state.asked().next().map(|(effect, ..)| effect);
+            if let Some(effect) = asked {
+                return Some((session, effect, state));
+            }
+            let mut below: Vec<SessionId> = state.subagents(&session).collect();
+            below.reverse();
+            open.extend(below);
+        }
+        None
     }
 }
 
@@ -274,9 +330,25 @@ pub(crate) fn fold(records: &[Record], mut each: impl FnMut(&Record, &State)) ->
 
 /// The tokens that a seed's session may spend, if they are few: a lost attempt
 /// stays charged, so such a session may end earlier when it was killed.
-pub(crate) fn few_tokens(seed: u64) -> Option<u64> {
+fn few_tokens(seed: u64) -> Option<u64> {
     let mut rng = fastrand::Rng::with_seed(seed.rotate_left(41));
     (rng.u8(..) < 40).then(|| rng.u64(5_000..40_000))
+}
+
+/// The steps that a turn may take, if they are few.
+fn few_steps(rng: &mut fastrand::Rng) -> Option<u64> {
+    (rng.u8(..) < 40).then(|| rng.u64(1..12))
+}
+
+fn spec_draws(seed: u64) -> fastrand::Rng {
+    fastrand::Rng::with_seed(seed.rotate_left(33))
+}
+
+/// Whether what a lost attempt costs can be missing in the end, or a lost call of a tool
+/// outside is not made again.
+pub(crate) fn is_poor(seed: u64) -> bool {
+    let few_steps_below = family::has(seed) && few_steps(&mut spec_draws(seed)).is_some();
+    few_tokens(seed).is_some() || family::is_tight(seed) || few_steps_below || desk::has(seed)
 }
 
 /// After how long a seed's questions are denied, if ever.
@@ -286,9 +358,9 @@ fn expiry(seed: u64) -> Option<u64> {
 }
 
 fn spec(seed: u64, workspace: Workspace) -> Spec {
-    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(33));
+    let mut rng = spec_draws(seed);
     // Now and then the limits bite.
-    let steps_max = if rng.u8(..) < 40 { rng.u64(1..12) } else { 1_000 };
+    let steps_max = few_steps(&mut rng).unwrap_or(1_000);
     let tokens = few_tokens(seed).unwrap_or(10_000_000);
     Spec {
         principal: "person:sim".to_owned(),
@@ -302,14 +374,14 @@ fn spec(seed: u64, workspace: Workspace) -> Spec {
             price: None,
         },
         system: "You are simulated.".to_owned(),
-        tools: outrigger_tools::specs(SANDBOX),
+        tools: family::tools(seed, SANDBOX),
         budget: Limit { steps: Some(10_000), tokens: Some(tokens), ..Limit::NONE },
         soft: Limit::NONE,
         turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
         approvals: Approvals { expire_ms: expiry(seed), escalate_ms: None },
         workspace: Some(workspace),
         sandboxes: Vec::new(),
-        role: Role::default(),
+        role: family::role(seed),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use futures_util::StreamExt;
 use outrigger_agent::{Outcome, Phase, Place, Seq};
-use outrigger_sandbox::{Error, ExecId};
+use outrigger_sandbox::{Error as SandboxError, ExecId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,12 +13,16 @@ use crate::live::{Completed, Live};
 use crate::reach::{Missing, reach};
 use crate::sandboxes::Berth;
 use crate::tasks::begun;
-use crate::{Engine, limits};
+use crate::{Engine, Error, limits};
 
 impl Engine {
     /// Kills running commands, stops waiting for the model, and settles each as
     /// cancelled; what came to its end first is settled as what it came to.
-    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) {
+    ///
+    /// # Errors
+    /// What stops the driver of a subagent. It is not known to be ended then, and nobody
+    /// would look for it again if this session went on: whoever drives next stops it again.
+    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) -> Result<(), Error> {
         let placed = ids.iter().filter_map(|id| Some((*id, runs_of(live, *id)?)));
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
         let killing = placed.map(|(id, (place, names))| {
@@ -56,7 +60,7 @@ impl Engine {
         for (id, ended) in ended {
             match ended {
                 Ok(Some(Ok(spent))) => drop(spent_below.insert(id, spent)),
-                Ok(Some(Err(error))) => drop(missed.insert(id, error.to_string())),
+                Ok(Some(Err(error))) => return Err(error),
                 Ok(None) | Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
             }
         }
@@ -73,6 +77,7 @@ impl Engine {
             };
             self.settle(live, Completed::new(*id, outcome, spent));
         }
+        Ok(())
     }
 
     /// Ends a program outside that a crash left behind, whose outcome nobody waits for.
@@ -121,7 +126,7 @@ async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), Stri
         let killing = names.iter().map(|name| sandbox.kill(name));
         match futures_util::future::try_join_all(killing).await {
             // Suspended by somebody else meanwhile, or gone: reaching it says which.
-            Err(Error::Lost { .. }) => {}
+            Err(SandboxError::Lost { .. }) => {}
             killed => return killed.map(drop).map_err(|error| error.to_string()),
         }
     }

@@ -152,16 +152,35 @@ impl Subagent {
     /// Opens it, unless it was opened before. Gives what stands against it, for the model.
     async fn begin(&mut self) -> Result<Option<String>, Error> {
         match self.engine.state(&self.child.session).await {
-            Ok(state) => return Ok(self.is_other(&state)),
+            Ok(state) => return Ok(self.against(&state)),
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
-        if let Err(detail) = self.copy_disks().await {
-            return Ok(Some(format!("its files could not be copied: {detail}")));
-        }
-        self.open(Event::Said(Arc::new(self.child.task.clone()))).await?;
+        let copied = self.copy_disks().await;
+        let first = match &copied {
+            Ok(()) => Event::Said(Arc::new(self.child.task.clone())),
+            // Another driver may have had more luck, and may be about to open it: what is
+            // told to be not begun must not begin afterwards.
+            Err(detail) => {
+                let by = self.child.spec.role.above.first().cloned().unwrap_or_default();
+                Event::Cancelled { by, reason: uncopied(detail) }
+            }
+        };
+        self.open(first).await?;
         let state = self.engine.state(&self.child.session).await?;
-        Ok(self.is_other(&state))
+        Ok(match copied {
+            Err(detail) if was_given_up(&state) => {
+                self.drop_copies().await;
+                Some(uncopied(&detail))
+            }
+            Ok(()) | Err(_) => self.against(&state),
+        })
+    }
+
+    /// Why it does not go on although it is there.
+    fn against(&self, state: &State) -> Option<String> {
+        let given_up = || was_given_up(state).then(|| "it was given up before it began".to_owned());
+        self.is_other(state).or_else(given_up)
     }
 
     /// Another driver may be faster.
@@ -287,6 +306,15 @@ async fn copied(
         }
     }
     take(theirs, snapshots, parent, effect).await
+}
+
+fn uncopied(detail: &str) -> String {
+    format!("its files could not be copied: {detail}")
+}
+
+/// Whether it was ended before it heard its task.
+fn was_given_up(state: &State) -> bool {
+    state.is_cancelled() && !state.in_turn() && state.ended().is_none()
 }
 
 fn not_begun(effect: Seq, detail: &str) -> Completed {
