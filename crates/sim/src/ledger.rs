@@ -226,8 +226,7 @@ impl Ledger {
 
     /// Whether the intent to make a sandbox was ever made durable.
     pub(crate) fn provisions(&self) -> bool {
-        let made =
-            |entry: &Entry| matches!(entry.work, Work::Provision { .. }) && entry.attempts > 0;
+        let made = |entry: &Entry| matches!(entry.work, Work::Provision { .. }) && entry.intended;
         self.entries.values().any(made)
     }
 

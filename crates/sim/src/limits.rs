@@ -5,9 +5,9 @@ pub(crate) const REPLIES_MAX: u64 = 6;
 /// The same where it speaks for a subagent.
 pub(crate) const REPLIES_BELOW_MAX: u64 = 3;
 /// Seeds whose sessions may start subagents, of 256.
-pub(crate) const FAMILIES_OF_256: u8 = 18;
+pub(crate) const FAMILIES_OF_256: u8 = 14;
 /// Seeds whose sessions may call tools outside, of 256.
-pub(crate) const DESKS_OF_256: u8 = 30;
+pub(crate) const DESKS_OF_256: u8 = 20;
 /// How long a call of a tool outside is waited for.
 pub(crate) const DESK_MS_MAX: u64 = 30_000;
 /// What the model sees of an answer from outside.
