@@ -85,6 +85,9 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Makes the streams of a request.
 fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
+    // A pipe and a terminal are files of whoever makes them. The command opens them again,
+    // by `/dev/stdout` or by the terminal's name; where that is not to be had, it can't.
+    let _rights = sys::AgentRights::take();
     if let Some(size) = request.terminal {
         let Pair { ours, theirs } = terminal::open(size)?;
         let theirs = Theirs { stdin: Some(theirs.try_clone()?), stdout: theirs, stderr: None };

@@ -19,6 +19,7 @@ cases! { "exec":
     stdin_arrives,
     stdin_is_closed,
     stdin_unread,
+    streams_by_name [Kernel],
     environment,
     argument_of_100_kib,
     arguments_of_1_mib,
@@ -135,6 +136,14 @@ async fn stdin_arrives(context: Context) -> Outcome {
 async fn stdin_is_closed(context: Context) -> Outcome {
     let done = context.run(argv("a", &["cat"])).await?;
     same("cat", (done.stdout, done.end), (vec![], End::Exited(0)))
+}
+
+async fn streams_by_name(context: Context) -> Outcome {
+    let line = "cat /dev/stdin > /dev/stdout; echo err > /dev/stderr; echo out > /proc/self/fd/1";
+    let request = Execute { stdin: b"in\n".to_vec(), ..shell("a", line) };
+    let done = context.run(request).await?;
+    same("stdout", text(&done.stdout), "in\nout\n".to_owned())?;
+    same("stderr", text(&done.stderr), "err\n".to_owned())
 }
 
 async fn stdin_unread(context: Context) -> Outcome {

@@ -7,6 +7,7 @@ use crate::{End, Error, Execute, Input, TerminalSize, limits};
 
 cases! { "terminal":
     standard_streams_are_one [Terminal, Programs],
+    opens_by_its_name [Terminal, Programs],
     size_is_as_given [Terminal, Programs],
     output_is_merged [Terminal, Programs],
     input_arrives [Terminal, Programs],
@@ -83,6 +84,11 @@ async fn standard_streams_are_one(context: Context) -> Outcome {
     same("output", plain(&done.stdout), "yes\nx\ntty\n".to_owned())?;
     let line = "[ -t 0 ] || [ -t 1 ] || [ -t 2 ] || echo none";
     context.prints("b", line, "none\n").await
+}
+
+async fn opens_by_its_name(context: Context) -> Outcome {
+    let done = context.run(terminal("a", "echo named > \"$(tty)\"")).await?;
+    same("output", plain(&done.stdout), "named\n".to_owned())
 }
 
 async fn size_is_as_given(context: Context) -> Outcome {
