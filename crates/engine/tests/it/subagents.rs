@@ -274,6 +274,28 @@ async fn stopping_reaches_all_of_them() {
     }
 }
 
+/// What is told to be not begun can't begin afterwards, whoever else had more luck.
+#[tokio::test(start_paused = true)]
+async fn one_whose_files_can_t_be_copied_is_given_up_for_good() {
+    let world = world(&[("late", vec![done()])]).await;
+    let steps = [run("append /workspace/n x"), start("late").after(10), done()];
+    let engine = world.engine(&steps);
+    let one = world.open(&engine, "s1").await;
+    world.spy.fill();
+    drive(&engine, &one).await;
+    let gave = results(&engine.state(&one).await.unwrap());
+    assert!(
+        gave[1].starts_with("No subagent was started: its files could not be copied"),
+        "{gave:?}"
+    );
+    let below = child(&world).await;
+    let state = engine.state(&below).await.unwrap();
+    assert!(state.is_cancelled() && state.conversation().is_empty(), "it heard its task");
+    // Another driver of the subagent finds nothing to do.
+    assert_eq!(engine.drive(&below, &Notify::new()).await.unwrap(), Park::Cancelled);
+    assert_eq!(engine.state(&below).await.unwrap().spent().steps, 0);
+}
+
 /// A driver that others believe dead is about to open what was stopped.
 #[tokio::test(start_paused = true)]
 async fn what_was_stopped_before_it_was_opened_is_not_opened() {
