@@ -69,6 +69,8 @@ pub(crate) const STORMY_ROUNDS: u32 = 2;
 pub(crate) const STORM_MS_MAX: u64 = 4_000;
 /// Plans of each seed that are drawn from all that there are, unless every one is run.
 pub(crate) const PLANS_DRAWN: usize = 8;
+/// The same of a seed with subagents, each run of which is that of many sessions.
+pub(crate) const FAMILY_PLANS_DRAWN: usize = 4;
 /// Seeds after which everything that can happen has happened, or the run shows nothing.
 pub const COVERED_SEEDS: u64 = 200;
 

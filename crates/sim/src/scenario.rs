@@ -10,6 +10,7 @@ use outrigger_sandbox::Suspend;
 use outrigger_sandbox::fake::Disk;
 
 use crate::crash::Death;
+use crate::family;
 use crate::invariants::{check, check_nothing_left, check_undisturbed};
 use crate::rules::Books;
 use crate::shape::shape;
@@ -136,7 +137,10 @@ impl Sim {
         plans.extend(losses(&mut rng, writes).into_iter().map(Alike::No.plan()));
         if self.plans == Plans::Drawn {
             rng.shuffle(&mut plans);
-            plans.truncate(limits::PLANS_DRAWN);
+            plans.truncate(match family::has(seed) {
+                true => limits::FAMILY_PLANS_DRAWN,
+                false => limits::PLANS_DRAWN,
+            });
         }
         plans
     }
