@@ -76,6 +76,7 @@ impl State {
             Event::TurnEnded(end) => self.turn_ended(end, record.at_ms),
             Event::Forked { cut, .. } => self.forked(cut, record.seq, record.at_ms),
             Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
+            Event::Touched(touched) => self.note(touched),
         }
         self
     }
@@ -198,19 +199,11 @@ impl State {
     }
 
     fn started(&mut self, id: Seq, phase: Phase, at_ms: u64) {
+        let again = self.lose(id, at_ms);
         let Some(effect) = self.effects.get_mut(&id) else { return };
-        match &effect.phase {
-            // The attempt before was lost in a crash; it stays charged as an estimate.
-            Phase::Started { reserved, since_ms, .. } => {
-                self.spent = self.spent.plus(reserved.lost(*since_ms, at_ms));
-            }
-            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
-                if let (Some(turn), false) =
-                    (&mut self.turn, matches!(effect.work, Work::Provision { .. }))
-                {
-                    turn.steps = turn.steps.saturating_add(1);
-                }
-            }
+        let is_step = !again && !matches!(effect.work, Work::Provision { .. });
+        if let (Some(turn), true) = (&mut self.turn, is_step) {
+            turn.steps = turn.steps.saturating_add(1);
         }
         effect.phase = phase;
         if effect.work == Work::AskModel {

@@ -12,11 +12,11 @@ use outrigger_policy::{RuleSetHash, Verdict};
 
 use crate::{
     Amounts, Cut, Digest, Kept, Limit, Loss, Message, Reply, SandboxReady, Seen, Seq, Shortfall,
-    Spec, Status, TurnLimits,
+    Spec, Status, Touched, TurnLimits,
 };
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +147,9 @@ pub enum Event {
         /// The cut of its own.
         cut: Arc<Cut>,
     },
+    /// Files of memory or of skills were changed, or reached for in vain, by a tool or by a
+    /// program in a sandbox.
+    Touched(Arc<Touched>),
 }
 
 /// What an effect does.

@@ -16,11 +16,13 @@ pub const OTHERS: &str = "others";
 /// The labels of content that nobody vouches for, by where it came from.
 #[must_use]
 pub fn labels_of(source: &str) -> BTreeSet<String> {
-    BTreeSet::from([UNTRUSTED.to_owned(), from(source)])
+    BTreeSet::from([UNTRUSTED.to_owned(), label_of(source)])
 }
 
-/// Sources are named by configuration and by people; one that is absurdly long is cut.
-fn from(source: &str) -> String {
+/// The label of what a source wrote, for example `from:person:bob`. Sources are named by
+/// configuration and by people; one that is absurdly long is cut.
+#[must_use]
+pub fn label_of(source: &str) -> String {
     let source: String = source.chars().take(limits::LABEL_CHARS_MAX).collect();
     format!("from:{source}")
 }
@@ -43,7 +45,7 @@ impl State {
                     Author::Person(person) => {
                         let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
                         if !own {
-                            self.labels.extend([OTHERS.to_owned(), from(person)]);
+                            self.labels.extend([OTHERS.to_owned(), label_of(person)]);
                         }
                     }
                 },

@@ -33,6 +33,7 @@ mod spec;
 mod spending;
 mod state;
 mod subagent;
+mod touched;
 
 pub use account::{AccountId, Cause, Shortfall};
 pub use approval::{Approvals, Asked, Seen, Unanswerable};
@@ -47,7 +48,7 @@ pub use event::{
     ToolCall, ToolOutput, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
-pub use labels::{OTHERS, labels_of};
+pub use labels::{OTHERS, label_of, labels_of};
 pub use outside::OutsideTool;
 pub use price::Price;
 pub use recover::Recover;
@@ -58,3 +59,4 @@ pub use spec::{
 pub use spending::egress_bytes;
 pub use state::{Effect, FOLD, Phase, State, Turn};
 pub use subagent::{Assignment, Child, DEFAULT_AGENT, Delegate, Files, Parent, Role};
+pub use touched::{EntryChange, EntryRefused, Touched};

@@ -57,7 +57,8 @@ impl State {
         if *attempt >= limits::ATTEMPTS_MAX {
             return over(Outcome::Failed(given_up(&effect.work)));
         }
-        let beside = self.having_lost(id, lost);
+        let mut beside = self.clone();
+        beside.lose(id, now_ms);
         let reserved = beside.reservation(&effect.work, self.spec.as_ref()?);
         if !beside.affords(reserved) {
             return over(Outcome::Failed(Failure::Budget));
@@ -66,14 +67,14 @@ impl State {
         Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
     }
 
-    /// As it is before an effect is begun again whose attempt cost that.
-    fn having_lost(&self, id: Seq, lost: Amounts) -> Self {
-        let mut beside = self.clone();
-        beside.spent = beside.spent.plus(lost);
-        if let Some(effect) = beside.effects.get_mut(&id) {
-            effect.phase = Phase::Permitted;
-        }
-        beside
+    /// Takes in that an attempt was lost in a crash, if one was under way: it stays charged
+    /// as an estimate, and the effect may be begun again.
+    pub(crate) fn lose(&mut self, id: Seq, at_ms: u64) -> bool {
+        let Some(effect) = self.effects.get_mut(&id) else { return false };
+        let Phase::Started { reserved, since_ms, .. } = effect.phase else { return false };
+        self.spent = self.spent.plus(reserved.lost(since_ms, at_ms));
+        effect.phase = Phase::Permitted;
+        true
     }
 
     /// Where work that is done again runs: in the life that its sandbox has now.

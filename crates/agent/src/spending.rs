@@ -83,15 +83,10 @@ impl State {
     /// ends the turn when what runs has come to its end.
     pub(crate) fn withheld(&mut self, id: Seq, shortfall: &Shortfall, at_ms: u64) {
         let below = self.is_subagent(id);
+        self.lose(id, at_ms);
         let Some(effect) = self.effects.get_mut(&id) else { return };
-        match effect.phase {
-            Phase::Permitted => {}
-            // The attempt before was lost in a crash; it stays charged as an estimate.
-            Phase::Started { reserved, since_ms, .. } => {
-                self.spent = self.spent.plus(reserved.lost(since_ms, at_ms));
-                effect.phase = Phase::Permitted;
-            }
-            Phase::Proposed | Phase::Asked | Phase::Refused { .. } => return,
+        if effect.phase != Phase::Permitted {
+            return;
         }
         match (&shortfall.cause, effect.judged) {
             (Cause::Soft(_), Some(rule_set)) => {

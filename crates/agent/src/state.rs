@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 6;
+pub const FOLD: u32 = 7;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -50,6 +50,9 @@ pub struct State {
     pub(crate) repeated: Option<(String, u32)>,
     /// Where what reached the conversation came from, summaries or not. Only grows.
     pub(crate) labels: BTreeSet<String>,
+    /// The last version of the store that the journal names.
+    #[serde(default)]
+    pub(crate) noted: u64,
 }
 
 /// The running turn.

@@ -46,6 +46,7 @@ impl NativeWorld {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm: 0,
+            trees: None,
         };
         Ok(Self { backend: Arc::new(Native::open(config).await?), state })
     }

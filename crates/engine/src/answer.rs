@@ -7,9 +7,11 @@ use outrigger_agent::{Answer, Asked, Digest, Phase, Seq, SessionId, State, Unans
 use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
+use std::sync::Arc;
 
 use crate::facts::with_facts;
 use crate::reach::{Missing, reach};
+use crate::shelves::Shelved;
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.
@@ -68,7 +70,7 @@ impl Engine {
         let escalated = effect.is_escalated(state.approvals(), rule_set, now_ms);
         let approval = Approved { by, rule_set, escalated };
         // Where they do not ask any more, the answer is void anyway.
-        let may = with_facts(state, &effect.work, now_ms, |facts| {
+        let may = with_facts(state, &effect.work, now_ms, rules.looks(), |facts| {
             !matches!(rules.judge(facts), Verdict::Ask { .. })
                 || rules.may_approve(facts, &approval)
         });
@@ -117,6 +119,11 @@ impl Engine {
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let (tool, arguments) = (tool.built_in(), call.arguments.as_str());
         let invocation = Invocation { tool, arguments, exec, seen: None };
+        let tree = self.session_tree(session, state).map(Arc::new);
+        let sandbox = match &tree {
+            Some(tree) => Shelved::new(tree, effect).over(&sandbox),
+            None => sandbox,
+        };
         outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)
     }
 }

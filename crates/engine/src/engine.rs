@@ -8,7 +8,7 @@ use outrigger_tools::outside::Outside;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Clock, Error, Feed, Site, Usual};
+use crate::{Clock, Error, Feed, Shelves, Site, Usual};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Parts {
     pub sandboxes: BTreeMap<String, Site>,
     /// The servers outside whose tools sessions can have, by name.
     pub outside: BTreeMap<String, OutsideServer>,
+    /// Memory and skills, where sessions have them.
+    pub shelves: Option<Shelves>,
     /// The rules in force.
     pub rules: Arc<RuleSet>,
     /// The time.

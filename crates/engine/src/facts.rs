@@ -2,7 +2,7 @@
 //! model's words only what the tool itself will act on.
 
 use outrigger_agent::{Measure, OutsideTool, Role, Seq, State, ToolKind, Work};
-use outrigger_policy::{Action, Facts, Left, OutsideFacts, Situation};
+use outrigger_policy::{Action, Facts, Left, Looks, OutsideFacts, ShellFacts, Situation};
 
 /// Where file tools act that name no path.
 const WORKSPACE: &str = "/workspace";
@@ -11,14 +11,16 @@ const WORKSPACE: &str = "/workspace";
 #[must_use]
 pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
     let effect = state.effect(effect)?;
-    Some(with_facts(state, &effect.work, at_ms, |facts| Situation::from(facts)))
+    let all = Looks { shell: true, time: true };
+    Some(with_facts(state, &effect.work, at_ms, all, |facts| Situation::from(facts)))
 }
 
-/// Judges an effect as the journal has it.
+/// Judges an effect as the journal has it. What nobody looks at is not worked out.
 pub(crate) fn with_facts<T>(
     state: &State,
     work: &Work,
     at_ms: u64,
+    looks: Looks,
     judge: impl FnOnce(&Facts<'_>) -> T,
 ) -> T {
     let (principal, model) = match state.spec() {
@@ -50,11 +52,16 @@ pub(crate) fn with_facts<T>(
     let tool = state.tool(&call.tool);
     let sandbox = tool.and_then(|tool| tool.sandbox.as_deref());
     let all = Facts { sandbox, tool: Some(&call.tool), ..all };
+    let built_in = tool.map_or(call.tool.as_str(), |tool| tool.built_in());
+    let genuine = state.call(call);
     let action = match tool.map(|tool| tool.kind) {
         // A tool that is not on offer never gets here; the strictest is right for it.
         Some(ToolKind::Execute) | None => {
             let resource = sandbox.unwrap_or_default();
-            return judge(&Facts { action: Action::Execute, resource, ..all });
+            let command = genuine.filter(|_| looks.shell);
+            let shell = command.and_then(|command| shell(built_in, &command.arguments));
+            let shell = shell.as_ref();
+            return judge(&Facts { action: Action::Execute, resource, shell, ..all });
         }
         Some(ToolKind::ReadFiles) => Action::ReadFiles,
         Some(ToolKind::WriteFiles) => Action::WriteFiles,
@@ -73,10 +80,15 @@ pub(crate) fn with_facts<T>(
             return judge(&Facts { action, resource: &resource, outside, ..all });
         }
     };
-    let built_in = tool.map_or(call.tool.as_str(), |tool| tool.built_in());
-    let genuine = state.call(call);
     let target = genuine.and_then(|genuine| outrigger_tools::target(built_in, &genuine.arguments));
     judge(&Facts { action, resource: target.as_deref().unwrap_or(WORKSPACE), ..all })
+}
+
+/// What a parser makes of a command.
+fn shell(tool: &str, arguments: &str) -> Option<ShellFacts> {
+    let outrigger_shell::Facts { programs, touches, opaque } =
+        outrigger_tools::label(tool, arguments)?;
+    Some(ShellFacts { programs, touches, opaque })
 }
 
 /// What is known of an outside tool.

@@ -42,3 +42,14 @@ pub const COPY_PAUSE_MS: u64 = 100;
 pub const SESSIONS_MAX: usize = 4_096;
 /// What a listing shows of a session's first message.
 pub const TITLE_CHARS_MAX: usize = 120;
+
+/// How long what the rules said of an entry is kept: they may look at the time.
+pub const RIGHTS_MS_MAX: u64 = 1_000;
+/// Entries of which it is kept at once, for one session.
+pub const RIGHTS_MAX: usize = 20_000;
+/// What a conflict shows of an entry as it is.
+pub const CONFLICT_BYTES_MAX: usize = 8 << 10;
+/// Refused changes of entries that one event of the journal names.
+pub const REFUSED_ENTRIES_MAX: usize = 100;
+/// The reason of each.
+pub const REFUSAL_CHARS_MAX: usize = 300;

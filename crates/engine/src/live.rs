@@ -3,7 +3,8 @@
 
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
-    Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId, State,
+    Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId,
+    State, Touched,
 };
 use outrigger_sandbox::Sandbox;
 use outrigger_store::{Cover, Error as StoreError, Snapshot, Summary};
@@ -15,6 +16,7 @@ use crate::charge::Refused;
 use crate::held::Held;
 use crate::lulls::Lulls;
 use crate::perform::Performing;
+use crate::shelves::SessionTree;
 use crate::{Engine, Error, Notice, limits};
 
 /// An effect that came to its end.
@@ -29,12 +31,15 @@ pub(crate) struct Completed {
     pub(crate) kept: Option<(String, Kept)>,
     /// The sandbox that it was done in, and its name.
     pub(crate) reached: Option<(String, Arc<dyn Sandbox>)>,
+    /// What was done to entries of memory and skills meanwhile.
+    pub(crate) touched: Touched,
 }
 
 impl Completed {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
-        Self { effect, outcome, spent, lost: None, kept: None, reached: None }
+        let (lost, kept, reached, touched) = (None, None, None, Touched::default());
+        Self { effect, outcome, spent, lost, kept, reached, touched }
     }
 }
 
@@ -61,6 +66,8 @@ pub(crate) struct Live {
     pub(crate) lulls: Lulls,
     /// Kept from call to call, so that each need not look for its sandbox again.
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
+    /// Memory and skills as the session sees them, if it does.
+    pub(crate) tree: Option<Arc<SessionTree>>,
     /// What `pending` settles: to be settled again if it does not become durable.
     pub(crate) outcomes: Vec<Completed>,
     /// Applied to `state` but not durable yet.
@@ -123,8 +130,10 @@ impl Engine {
         if state.seq() == Seq::default() {
             return Err(Error::NotFound(session.clone()));
         }
+        let tree = self.session_tree(session, &state).map(Arc::new);
         Ok(Live {
             session: session.clone(),
+            tree,
             state,
             held: Held::default(),
             running: BTreeSet::new(),

@@ -58,6 +58,9 @@ impl Engine {
             if berth.shared {
                 continue;
             }
+            if let Some(shelves) = &self.parts.shelves {
+                shelves.served.forget(&berth.id);
+            }
             if let Err(source) = berth.backend.destroy(&berth.id).await {
                 troubles.push(Trouble::NotRemoved { name: berth.id.to_string(), source });
             }

@@ -167,7 +167,9 @@ impl Engine {
 impl Berth {
     /// What it is made from, if it has no disk.
     pub(crate) fn spec(&self, origin: Origin) -> Spec {
-        Spec { origin, isolation_min: self.isolation_min(), ..self.spec.clone() }
+        // Who shares a disk does not share what each may see of memory.
+        let served = if self.shared { Vec::new() } else { self.spec.served.clone() };
+        Spec { origin, isolation_min: self.isolation_min(), served, ..self.spec.clone() }
     }
 
     /// What it is resumed with: if its disk is gone after all, it begins as it was kept.

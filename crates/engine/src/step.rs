@@ -36,6 +36,7 @@ impl Engine {
     /// What stops a driver; see [`Error`].
     pub async fn drive(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
         let mut live = self.load(session).await?;
+        self.note_untold(&mut live).await;
         if live.state.subagents(session).next().is_some() {
             // It may have stood as waiting, as they did.
             self.tell_how_it_stands(session, live.state.seq(), live.state.status()).await?;
@@ -97,7 +98,8 @@ impl Engine {
     fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) {
         let Some(effect) = live.state.effect(id) else { return };
         let rules = &self.parts.rules;
-        let verdict = with_facts(&live.state, &effect.work, at_ms, |facts| rules.judge(facts));
+        let verdict =
+            with_facts(&live.state, &effect.work, at_ms, rules.looks(), |facts| rules.judge(facts));
         live.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
     }
 
@@ -119,7 +121,7 @@ impl Engine {
         let rules = &self.parts.rules;
         let no_effect = Refused { verdict: outrigger_policy::Verdict::forbid(Vec::new()) };
         let effect = state.effect(id).ok_or(no_effect)?;
-        with_facts(state, &effect.work, at_ms, |facts| {
+        with_facts(state, &effect.work, at_ms, rules.looks(), |facts| {
             rules.grant(facts, &effect.approved, effect.work.clone())
         })
     }
@@ -265,6 +267,7 @@ impl Engine {
             live.sandboxes.remove(&sandbox);
             live.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
         }
+        self.note(live, done.touched.clone(), at_ms);
         let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
         live.push(at_ms, Event::Settled { effect, outcome, spent });
         if let Some((sandbox, kept)) = done.kept.clone() {

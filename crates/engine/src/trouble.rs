@@ -24,6 +24,13 @@ pub enum Trouble {
         #[source]
         source: Error,
     },
+    /// What a session changed of memory or skills could not be looked up for its journal.
+    /// The versions are in the store, and are noted the next time.
+    #[error("what the session changed of memory and skills could not be noted: {reason}")]
+    NotNoted {
+        /// Why.
+        reason: String,
+    },
     /// A sandbox or snapshot that nobody needs any more could not be removed.
     #[error("`{name}` could not be removed")]
     NotRemoved {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use outrigger_sandbox::wire::{self, FromGuest, Gather, Reply, ToGuest};
-use outrigger_sandbox::{Error, Generation};
+use outrigger_sandbox::{Error, Generation, TreeOp};
 use rustix::io::Errno;
 
 use crate::exec::table::Caller;
@@ -80,6 +80,18 @@ impl Connections {
         }
     }
 
+    /// Whether it is there.
+    pub(crate) fn is_open(&self, connection: u64) -> bool {
+        self.all.contains_key(&connection)
+    }
+
+    /// Has a host perform an operation on a served tree.
+    pub(crate) fn ask_tree(&mut self, connection: u64, number: u64, op: TreeOp) {
+        if let Some(connection) = self.all.get_mut(&connection) {
+            connection.send(&FromGuest::Tree { number, op });
+        }
+    }
+
     /// Whether more may be sent there; `None` if it is gone.
     pub(crate) fn has_room(&self, connection: u64) -> Option<bool> {
         self.all.get(&connection).map(Connection::has_room)
@@ -130,7 +142,9 @@ impl Connection {
                 let reply = Reply::Files(Err(Error::Backend(error.to_string())));
                 wire::encode(&FromGuest::Reply { request: *request, reply })
             }
-            FromGuest::Reply { .. } | FromGuest::Hello { .. } => Err(error),
+            FromGuest::Reply { .. } | FromGuest::Hello { .. } | FromGuest::Tree { .. } => {
+                Err(error)
+            }
         });
         match frame {
             Ok(frame) => {

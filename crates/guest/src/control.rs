@@ -40,12 +40,12 @@ pub(crate) enum Tell {
 }
 
 /// Takes bytes, and the descriptors that come with them.
-fn take(
-    control: BorrowedFd<'_>,
+pub(crate) fn take(
+    control: impl AsFd,
     bytes: &mut [u8],
     flags: RecvFlags,
 ) -> rustix::io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(limits::REST_FDS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [io::IoSliceMut::new(bytes)];
     let length = recvmsg(control, &mut parts, &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC)?;

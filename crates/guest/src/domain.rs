@@ -28,8 +28,8 @@ use landlock::{
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::limits;
 use crate::sys::AgentRights;
+use crate::{limits, sys};
 
 type Rights = BitFlags<AccessFs>;
 
@@ -72,12 +72,13 @@ const PARTS: [(&str, Rights); 10] = [
 ];
 
 /// Confines this thread and all that it will start, for good, as far as the kernel can.
-/// `own`: directories beyond the root in which the guest writes. To be called with one
-/// thread, in the sandbox's root, after no_new_privs.
+/// `own`: directories beyond the root in which the guest writes; `served`: mounts that the
+/// guest itself answers for, about which nothing may be asked before it does. To be called
+/// with one thread, in the sandbox's root, after no_new_privs.
 ///
 /// # Errors
 /// When the kernel has a Landlock that serves, and then refuses.
-pub(crate) fn enter(own: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(crate) fn enter(own: &[BorrowedFd<'_>], served: &[&Path]) -> io::Result<()> {
     let required = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::Refer);
@@ -94,10 +95,16 @@ pub(crate) fn enter(own: &[BorrowedFd<'_>]) -> io::Result<()> {
             allow(&mut ruleset, part, rights)?;
         }
     }
-    for place in places()? {
+    let others = places()?.into_iter().filter(|place| !served.contains(&place.as_path()));
+    for place in others {
         if let Some(place) = found(&place)? {
             allow(&mut ruleset, place, WRITE)?;
         }
+    }
+    if !served.is_empty() {
+        let copy: Option<OwnedFd> = ruleset.try_clone()?.into();
+        let copy = copy.ok_or_else(|| io::Error::other("there is no ruleset"))?;
+        served.iter().try_for_each(|place| allow_unasked(&copy, place))?;
     }
     for dir in own {
         allow(&mut ruleset, dir, WRITE)?;
@@ -114,6 +121,19 @@ fn allow(ruleset: &mut RulesetCreated, place: impl AsFd, rights: Rights) -> io::
     // Of rights on directories, those of a file are what a file gets.
     let rule = PathBeneath::new(place, rights).set_compatibility(CompatLevel::BestEffort);
     ruleset.add_rule(rule).map(drop).map_err(io::Error::other)
+}
+
+/// As [`allow`], but without a question what is there. A right that this kernel's Landlock
+/// does not know is left out.
+fn allow_unasked(ruleset: &OwnedFd, place: &Path) -> io::Result<()> {
+    let place = open(place)?;
+    let allow = |rights: Rights| sys::allow_beneath(ruleset, rights.bits(), place.as_fd());
+    match allow(WRITE) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            allow(WRITE & !AccessFs::Truncate)
+        }
+        allowed => allowed,
+    }
 }
 
 fn open(path: impl AsRef<Path>) -> rustix::io::Result<OwnedFd> {

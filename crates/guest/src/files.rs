@@ -40,8 +40,9 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new() -> io::Result<Self> {
-        let (pool, wake) = Pool::new()?;
+    /// `apart`: its threads hold no descriptors of this one's.
+    pub(crate) fn new(apart: bool) -> io::Result<Self> {
+        let (pool, wake) = Pool::new(apart)?;
         Ok(Self { wake, pool })
     }
 

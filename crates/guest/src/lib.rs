@@ -39,6 +39,8 @@ mod seccomp;
 #[cfg(fuzzing)]
 mod serve;
 #[cfg(fuzzing)]
+mod served;
+#[cfg(fuzzing)]
 mod sys;
 
 /// The static program that runs as process 1 of a sandbox: an ELF executable with

@@ -79,6 +79,56 @@ pub(crate) const STOCK_MAX: usize = 4;
 
 /// The rest of a command line that comes over the spawner's socket.
 pub(crate) const REST_BYTES_MAX: usize = 4 << 10;
+/// Descriptors that come with it: of outputs, of what is kept, and of each served tree.
+pub(crate) const REST_FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
+/// How long a guest that listens waits for the devices of its served trees.
+pub(crate) const DEVICES_MS_MAX: u64 = 30_000;
 /// Entries at the top of an image's root in which commands may write; a further one is
 /// read alone.
 pub(crate) const ROOT_ENTRIES_MAX: usize = 1_024;
+
+/// Numbers that the kernel is given for files and folders of a served tree. Beyond it no
+/// more are looked up until the kernel forgot some.
+pub(crate) const NODES_MAX: usize = 1 << 18;
+/// Largest write to a served file that the kernel is told to send at once.
+pub(crate) const WRITE_BYTES_MAX: u32 = 128 << 10;
+/// What one read of its device may give: a write with what stands before it.
+pub(crate) const REQUEST_BYTES_MAX: usize = WRITE_BYTES_MAX as usize + 4_096;
+/// Oldest revision of the kernel's protocol for file systems that is spoken: Linux 5.4.
+pub(crate) const PROTOCOL_MINOR_MIN: u32 = 31;
+/// Requests that are taken from the kernel before others have their turn.
+pub(crate) const REQUESTS_PER_TURN_MAX: usize = 32;
+/// For how long what was heard of a file is taken for what it is, if nothing at all came
+/// from outside since: for a process that looks at what it has just opened.
+pub(crate) const FRESH_MS_MAX: u64 = 10;
+/// Contents of served files that are kept for who opens them again, for each tree.
+pub(crate) const CONTENTS_BYTES_MAX: usize = 4 << 20;
+/// The same with those that are open.
+pub(crate) const CONTENTS_OPEN_BYTES_MAX: usize = 16 << 20;
+/// What one of them counts beside its bytes.
+pub(crate) const CONTENTS_OVERHEAD_BYTES: usize = 128;
+/// Working copies of served files that are open to be written, all together.
+pub(crate) const COPIES_BYTES_MAX: usize = 16 << 20;
+/// Revisions of a served file that are remembered as known to the sandbox.
+pub(crate) const OPENED_MAX: usize = 8;
+/// Notes of which process read which revision of a served file, for each tree.
+pub(crate) const READS_MAX: usize = 4_096;
+/// Times that what was added to a served file is added again, because others wrote it.
+pub(crate) const REBASES_MAX: u32 = 200;
+/// Times that something else is tried again because others were faster.
+pub(crate) const RETRIES_MAX: u32 = 4;
+/// From a signal to a process that waits for a host until it is let go, and from the
+/// beginning of a kill until all are that wait for as long.
+pub(crate) const INTERRUPTED_MS_MAX: u64 = 500;
+/// One part of a listing of a served folder.
+pub(crate) const LISTING_BYTES_MAX: usize = 128 << 10;
+/// From the end of a command until it is told although what it wrote to served files is
+/// not outside yet.
+pub(crate) const RELEASING_MS_MAX: u64 = 1_000;
+/// From one look at that to the next.
+pub(crate) const RELEASING_POLL_MS: u64 = 2;
+/// For how long the guest looks again and again whether more is asked of it, after something
+/// was: to be woken on another core takes longer than most answers.
+pub(crate) const SPIN_US_MAX: u64 = 100;
+/// Of so many turns in which that was of no use, it is tried in one.
+pub(crate) const SPINS_SKIPPED_MAX: u32 = 16;

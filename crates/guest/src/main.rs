@@ -19,6 +19,7 @@
 mod bridge;
 mod connection;
 mod control;
+mod devices;
 mod domain;
 mod exec;
 mod files;
@@ -28,11 +29,14 @@ mod options;
 mod scratch;
 mod seccomp;
 mod serve;
+mod served;
+mod spin;
 mod sys;
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use control::Tell;
 use exec::child::{self, Launcher};
@@ -44,6 +48,7 @@ use exec::{Cgroups, Commands, Given, Spills};
 use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
 use serve::{Control, Door, Guest};
+use served::Served;
 
 /// Exit codes, which the spawner turns into words.
 const EXIT_OPTIONS: u8 = 2;
@@ -115,12 +120,18 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     sys::drop_capabilities()?;
     if matches!(options.way, Way::Control(_)) {
         let own = [&options.output, &options.cgroup2, &options.freezer];
-        domain::enter(&own.into_iter().flatten().map(AsFd::as_fd).collect::<Vec<_>>())?;
+        let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
+        let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
+        domain::enter(&own, &served)?;
         sys::die_with_parent()?;
     }
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
+    if let Some(path) = &options.devices {
+        options.served.extend(devices::receive(path)?);
+    }
+    let served = Served::new(options.served, options.served_owner);
     let launcher = Launcher {
         filter,
         pids_max: options.pids_max,
@@ -128,6 +139,8 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
         null,
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
         stack: Stack::new(),
+        // What the new process enters and executes may have to be answered for by this one.
+        lends: served.is_empty(),
     };
     let given = match (options.cgroup2, options.freezer) {
         (Some(dir), _) => Given::Unified(dir),
@@ -149,7 +162,7 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
     let generation = options.generation.map_or_else(sys::generation, Ok)?;
     let mut connections = connection::Connections::new(generation);
-    let files = files::Files::new()?;
+    let files = files::Files::new(!served.is_empty())?;
     let door = match options.way {
         Way::Control(control) => {
             // The spawner waits for this before it calls the sandbox made.
@@ -162,5 +175,6 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
             Door::Single
         }
     };
-    Ok(Guest { door, signals, connections, commands, files })
+    let spin = spin::Spin::default();
+    Ok(Guest { door, signals, connections, commands, files, served, spin })
 }

@@ -52,6 +52,12 @@ pub(crate) struct Options {
     pub(crate) kept: Option<OwnedFd>,
     /// Who to become first, in its own user namespace.
     pub(crate) user: Option<u32>,
+    /// Devices of trees that are served, each with the path where it is mounted.
+    pub(crate) served: Vec<(OwnedFd, String)>,
+    /// Where they come from, if they come later.
+    pub(crate) devices: Option<PathBuf>,
+    /// Whose their files are, as whoever mounted them counts ids.
+    pub(crate) served_owner: u32,
 }
 
 impl Default for Options {
@@ -67,6 +73,9 @@ impl Default for Options {
             file_bytes_max: limits::FILE_BYTES_MAX,
             kept: None,
             user: None,
+            served: Vec::new(),
+            devices: None,
+            served_owner: 0,
         }
     }
 }
@@ -91,6 +100,12 @@ impl Options {
             "--freezer" => self.freezer = Some(descriptor(&value)?),
             "--memory-events" => self.memory_events = Some(descriptor(&value)?),
             "--kept" => self.kept = Some(descriptor(&value)?),
+            "--served" => {
+                let (number, path) = value.split_once(':')?;
+                self.served.push((descriptor(number)?, path.to_owned()));
+            }
+            "--devices" => self.devices = Some(value.into()),
+            "--served-owner" => self.served_owner = value.parse().ok()?,
             _ => return None,
         }
         Some(())

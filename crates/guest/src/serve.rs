@@ -17,6 +17,8 @@ use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
 use crate::scratch::Scratch;
+use crate::served::Served;
+use crate::spin::Spin;
 use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
@@ -73,6 +75,8 @@ pub(crate) struct Guest {
     pub(crate) connections: Connections,
     pub(crate) commands: Commands,
     pub(crate) files: Files,
+    pub(crate) served: Served,
+    pub(crate) spin: Spin,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +84,7 @@ enum Token {
     Door,
     Signals,
     Files,
+    Served(usize),
     Connection(u64),
     Pipe(i32, Pipe),
     Drain,
@@ -99,12 +104,13 @@ impl Guest {
                 Door::Control(control) => control.wake(Instant::now()),
                 Door::Listen(_) | Door::Single => None,
             };
-            let wake = self.commands.wake().into_iter().chain(told).min();
+            let wake = self.commands.wake(self.served.is_releasing());
+            let wake = wake.into_iter().chain(told).chain(self.served.wake()).min();
             let timeout = wake.map_or(-1, |wait| {
                 // Rounded up, so that the loop does not spin through the last millisecond.
                 i32::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
             });
-            match sys::poll(&mut fds, timeout) {
+            match self.spin.poll(&mut fds, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -113,9 +119,11 @@ impl Guest {
                     return Ok(());
                 }
             }
-            self.commands.step(&mut self.connections);
+            self.commands.step(&mut self.connections, self.served.is_releasing());
             self.commands.pump(&mut self.connections);
             self.connections.flush();
+            self.served.step(&mut self.connections, self.commands.is_killing());
+            self.spin.wanted = self.served.was_asked();
             if let Door::Control(control) = &mut self.door {
                 control.step(Instant::now());
             }
@@ -145,6 +153,7 @@ impl Guest {
         // After the pipes: the last output of a command is read before its end is noted.
         add(sys::pollfd(&self.signals, libc::POLLIN), Token::Signals);
         add(sys::pollfd(&self.files.wake, libc::POLLIN), Token::Files);
+        self.served.poll(|fd, number| add(fd, Token::Served(number)));
         self.connections.poll(|fd, number| add(fd, Token::Connection(number)));
     }
 
@@ -154,9 +163,12 @@ impl Guest {
             Token::Door => return self.admit(),
             Token::Signals => {
                 let _ = scratch.read(&self.signals);
+                // What an ended process closed comes before its end.
+                self.served.drain();
                 self.commands.reap();
             }
             Token::Files => self.files.collect(&mut self.commands.table, &mut self.connections),
+            Token::Served(number) => self.served.ready(number),
             Token::Connection(number) => {
                 for request in self.connections.read(number, scratch) {
                     self.perform(number, request);
@@ -193,7 +205,7 @@ impl Guest {
     }
 
     fn is_busy(&self) -> bool {
-        self.commands.is_busy() || self.files.is_busy()
+        self.commands.is_busy() || self.files.is_busy() || self.served.is_releasing()
     }
 
     /// Writes what the next life is to know and then waits for the end of this one.
@@ -235,7 +247,9 @@ impl Guest {
 
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
-        if let Door::Control(control) = &mut self.door {
+        self.served.hear();
+        let asks_for_it = !matches!(ask, Ask::Serve | Ask::Tree { .. });
+        if asks_for_it && let Door::Control(control) = &mut self.door {
             control.untold = true;
         }
         match ask {
@@ -247,6 +261,8 @@ impl Guest {
             Ask::Freeze => self.commands.freeze(caller, &mut self.connections),
             Ask::Thaw => self.commands.thaw(caller, &mut self.connections),
             Ask::Forget => self.commands.forget(caller),
+            Ask::Serve => self.served.serve(connection),
+            Ask::Tree { number, result } => self.served.answer(connection, number, result),
             Ask::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
                 if let Some(answer) = answer {

@@ -209,6 +209,52 @@ pub(crate) fn hide() -> io::Result<()> {
     Ok(())
 }
 
+/// Gives this thread descriptors of its own, of which there is but one: that alone may it
+/// use, under its number.
+pub(crate) fn keep_apart(kept: BorrowedFd<'_>) -> io::Result<()> {
+    let number = libc::c_ulong::try_from(kept.as_raw_fd()).map_err(io::Error::other)?;
+    let most = libc::c_ulong::from(u32::MAX);
+    let unshare = libc::c_ulong::from(libc::CLOSE_RANGE_UNSHARE);
+    // SAFETY: no memory is passed. The first call gives this thread a table of its own, in
+    // which nobody owns the numbers that are closed.
+    unsafe {
+        check(libc::syscall(libc::SYS_close_range, number + 1, most, unshare))?;
+        if number > 0 {
+            check(libc::syscall(libc::SYS_close_range, 0_u64, number - 1, 0_u64))?;
+        }
+    }
+    Ok(())
+}
+
+/// As linux/landlock.h has it.
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed_access: u64,
+    parent_fd: i32,
+}
+
+/// Grants rights beneath a directory in a ruleset of Landlock (landlock_add_rule(2)).
+pub(crate) fn allow_beneath(
+    ruleset: &OwnedFd,
+    rights: u64,
+    place: BorrowedFd<'_>,
+) -> io::Result<()> {
+    /// `LANDLOCK_RULE_PATH_BENEATH`.
+    const PATH_BENEATH: libc::c_int = 1;
+    let rule = PathBeneath { allowed_access: rights, parent_fd: place.as_raw_fd() };
+    // SAFETY: the rule is a live local of the layout that its kind has.
+    let added = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            &raw const rule,
+            0_u32,
+        )
+    };
+    check(added).map(drop)
+}
+
 /// Gives memory back that was needed once and is free now.
 pub(crate) fn give_back_memory() {
     // SAFETY: it takes a number alone, and leaves everything that is in use as it is.

@@ -2,9 +2,11 @@
 
 mod audit;
 mod budget;
+mod memory;
 mod policy;
 mod sandbox;
 mod sessions;
+mod skills;
 mod tools;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
@@ -13,9 +15,11 @@ use std::path::PathBuf;
 
 pub(crate) use audit::{Audit, Verify};
 pub(crate) use budget::{Budget, Set as BudgetSet};
+pub(crate) use memory::{Memory, Proposals, Shelf};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 pub(crate) use sessions::Sessions;
+pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -81,6 +85,12 @@ pub(crate) enum Command {
     /// Check that what is stored is what was written, and prove it to others.
     #[command(subcommand)]
     Audit(Audit),
+    /// Read, search and change what agents and people wrote down, with its history.
+    #[command(subcommand)]
+    Memory(Memory),
+    /// Take in, give out and look at what agents can learn to do.
+    #[command(subcommand)]
+    Skills(Skills),
     /// Make and use sandboxes without an agent.
     Sandbox(Sandboxes),
     /// Look at the tools of servers outside, and trust what they say of themselves.
@@ -157,15 +167,9 @@ pub(crate) struct Limits {
 impl Limits {
     /// What they say of the session's budget; `max_steps` is of a turn.
     pub(crate) fn budget(self) -> Limit {
-        let ms = |seconds: u64| seconds.saturating_mul(1_000);
-        Limit {
-            steps: None,
-            tokens: self.max_tokens,
-            money_nanos: self.max_dollars.map(crate::config::Dollars::nanos),
-            wall_ms: self.max_seconds.map(ms),
-            cpu_ms: self.max_cpu_seconds.map(ms),
-            egress_bytes: self.max_egress_bytes,
-        }
+        let Self { max_tokens, max_seconds, max_cpu_seconds, max_egress_bytes, .. } = self;
+        let amounts = [None, max_tokens, max_seconds, max_cpu_seconds, max_egress_bytes];
+        crate::config::limit(amounts, self.max_dollars)
     }
 }
 
@@ -278,6 +282,8 @@ impl Command {
             Self::Audit(asked) => asked.output(),
             Self::Budget(asked) => asked.output(),
             Self::Tools(asked) => asked.output(),
+            Self::Memory(asked) => asked.output(),
+            Self::Skills(asked) => asked.output(),
             Self::Run(run) => run.output,
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,

@@ -8,11 +8,13 @@ mod demo;
 mod doctor;
 mod drive;
 mod finish;
+mod memory;
 mod policy;
 mod remind;
 mod run;
 mod sandbox;
 mod sessions;
+mod skills;
 mod tools;
 
 use crate::cli::{Cli, Command, Sessions};
@@ -34,6 +36,8 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Policy(asked) => policy::execute(&paths, asked).await,
         Command::Budget(asked) => budget::execute(&paths, asked).await,
         Command::Tools(asked) => tools::execute(&paths, asked).await,
+        Command::Memory(asked) => memory::execute(&paths, asked).await,
+        Command::Skills(asked) => skills::execute(&paths, asked).await,
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(asked) => of_sessions(&paths, asked).await,

@@ -2,12 +2,15 @@
 //! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
 
 use outrigger_agent::ModelSpec;
-use outrigger_engine::{Engine, Feed, Parts, Site, SystemClock};
+use outrigger_engine::{Engine, Feed, Parts, Served, Shelves, Site, SystemClock};
 use outrigger_model::Model;
-use outrigger_sandbox::Backend;
+use outrigger_policy::Scope;
+use outrigger_sandbox::{Backend, Spec};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
+use outrigger_store::entries::{Entries, Reviews};
 use outrigger_store::{Accounts, Blobs, Journal, Settings, Sqlite};
+use outrigger_tools::namespace::MOUNTS;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsString;
@@ -19,7 +22,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::outside::Servers;
 use crate::paths::Paths;
-use crate::{models, rules};
+use crate::{models, rules, session};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
 pub(crate) const SPAWNER_MODE: &str = "native-spawner";
@@ -33,6 +36,10 @@ pub(crate) struct Store {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) accounts: Arc<dyn Accounts>,
+    pub(crate) entries: Arc<dyn Entries>,
+    pub(crate) reviews: Arc<dyn Reviews>,
+    /// What of it is served into sandboxes.
+    pub(crate) served: Served,
 }
 
 /// Opens the store; makes it if there is none.
@@ -40,7 +47,14 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
     let opened = sqlite(paths).await?;
     let blobs = Arc::new(opened.blobs().clone());
     let opened = Arc::new(opened);
-    Ok(Store { journal: Arc::clone(&opened) as _, blobs, accounts: opened })
+    Ok(Store {
+        journal: Arc::clone(&opened) as _,
+        blobs,
+        accounts: Arc::clone(&opened) as _,
+        entries: Arc::clone(&opened) as _,
+        reviews: opened,
+        served: Served::default(),
+    })
 }
 
 /// The same, as what it is.
@@ -53,17 +67,28 @@ pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     })
 }
 
+/// Who the person of this machine is, and in which groups.
+pub(crate) fn scope(config: &Config) -> Outcome<Option<Scope>> {
+    let people = rules::people(&config.policy)?;
+    Ok(session::WHO.parse().ok().and_then(|who| people.authenticate(&who)))
+}
+
 /// The backends that a configuration names.
 pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
 
-/// Opens the backends in which sandboxes are made.
-pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends> {
+/// Opens the backends in which sandboxes are made. `served`: what the sandboxes are served
+/// of the store, where sessions are driven.
+pub(crate) async fn backends(
+    paths: &Paths,
+    config: &Config,
+    served: Option<&Served>,
+) -> Outcome<Backends> {
     let mut backends = Backends::new();
     for sandbox in &config.sandboxes {
         if let Entry::Vacant(vacant) = backends.entry(sandbox.backend) {
             let opened: Arc<dyn Backend> = match sandbox.backend {
-                BackendName::Native => native(paths, config).await?,
-                BackendName::Docker => Arc::new(docker(paths, config).await?),
+                BackendName::Native => native(paths, config, served).await?,
+                BackendName::Docker => Arc::new(docker(paths, config, served).await?),
             };
             vacant.insert(opened);
         }
@@ -72,7 +97,11 @@ pub(crate) async fn backends(paths: &Paths, config: &Config) -> Outcome<Backends
 }
 
 /// The native backend. Its list of readable directories holds for all its sandboxes.
-pub(crate) async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native>> {
+pub(crate) async fn native(
+    paths: &Paths,
+    config: &Config,
+    served: Option<&Served>,
+) -> Outcome<Arc<Native>> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
     let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
     read_only.sort();
@@ -86,12 +115,17 @@ pub(crate) async fn native(paths: &Paths, config: &Config) -> Outcome<Arc<Native
         guest: outrigger_guest::PROGRAM,
         read_only,
         warm: 0,
+        trees: served.cloned().map(|served| Arc::new(served) as _),
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))
 }
 
 /// The Docker backend. A template is an image of the engine's, by its own name.
-pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
+pub(crate) async fn docker(
+    paths: &Paths,
+    config: &Config,
+    served: Option<&Served>,
+) -> Outcome<Docker> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Docker);
     let images = ours.filter_map(Sandbox::template).filter(|name| *name != HOST_TOOLS);
     let host = std::env::var("DOCKER_HOST").ok();
@@ -103,6 +137,7 @@ pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
         guest: outrigger_guest::PROGRAM,
         images: images.map(|name| (name.to_owned(), name.to_owned())).collect(),
         default_image: config.docker.image.clone(),
+        trees: served.cloned().map(|served| Arc::new(served) as _),
     });
     opened.await.map_err(|error| no_sandbox(&error))
 }
@@ -149,8 +184,16 @@ pub(crate) fn engine(
 ) -> Outcome<Engine> {
     let site = |sandbox: &Sandbox| {
         let backend = Arc::clone(backends.get(&sandbox.backend)?);
-        let site = Site { backend, spec: sandbox.spec.clone(), care: sandbox.care() };
+        let served = MOUNTS.map(str::to_owned).to_vec();
+        let spec = Spec { served, ..sandbox.spec.clone() };
+        let site = Site { backend, spec, care: sandbox.care() };
         Some((sandbox.name.clone(), site))
+    };
+    let shelves = Shelves {
+        entries: Arc::clone(&store.entries),
+        reviews: Arc::clone(&store.reviews),
+        people: rules::people(&config.policy)?,
+        served: store.served.clone(),
     };
     let engine = Engine::new(Parts {
         journal: Arc::clone(&store.journal),
@@ -158,6 +201,7 @@ pub(crate) fn engine(
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
+        shelves: Some(shelves),
         rules: Arc::new(rules::load(&config.policy)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
@@ -167,7 +211,7 @@ pub(crate) fn engine(
 
 /// An engine that asks no model and calls no server, and reaches the sandboxes.
 pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
-    let backends = backends(paths, config).await?;
+    let backends = backends(paths, config, Some(&store.served)).await?;
     engine(config, store, &models::unasked()?, &backends, Servers::new())
 }
 

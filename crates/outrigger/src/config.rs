@@ -9,6 +9,7 @@ mod model;
 mod policy;
 mod range;
 mod sandbox;
+mod skills;
 mod tools;
 
 use outrigger_agent::Approvals;
@@ -27,10 +28,11 @@ use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{cli, limits};
 
-pub(crate) use self::budget::{Budget, BudgetFile, Dollars};
+pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
+pub(crate) use self::skills::{Skills, hex};
 pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what
@@ -46,6 +48,7 @@ pub(crate) struct File {
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
     pub(crate) budget: BudgetFile,
+    pub(crate) skills: Skills,
     pub(crate) tools: BTreeMap<ServerName, ServerFile>,
     pub(crate) agents: BTreeMap<AgentName, AgentFile>,
 }
@@ -107,6 +110,7 @@ pub(crate) struct Config {
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
     pub(crate) budget: Budget,
+    pub(crate) skills: Skills,
     /// Servers outside whose tools sessions have, by name.
     pub(crate) tools: BTreeMap<String, Server>,
     /// The agents that a session may start.
@@ -176,10 +180,12 @@ impl Config {
             workspace,
             notify,
             policy: _,
+            skills,
             tools,
             agents,
             budget: _,
         } = file;
+        self.skills.absorb(skills);
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -264,6 +270,7 @@ impl Default for Config {
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
             budget: Budget::default(),
+            skills: Skills::default(),
             tools: BTreeMap::new(),
             agents: Agents::default(),
             subagents_deep: limits::SUBAGENTS_DEEP_DEFAULT,

@@ -87,3 +87,11 @@ pub(crate) const AGENT_NAME_CHARS_MAX: usize = 32;
 pub(crate) const SUBAGENTS_DEEP_DEFAULT: u64 = 1;
 /// A checkpoint or a key that is read from a file.
 pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;
+
+/// A day.
+pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
+
+/// Folders that are looked at as skills.
+pub(crate) const SKILLS_MAX: usize = 500;
+/// What a session is told of skills when it is opened, names and descriptions together.
+pub(crate) const SKILLS_PROMPT_BYTES_MAX: usize = 32 << 10;

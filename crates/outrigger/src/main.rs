@@ -22,6 +22,7 @@ mod repository;
 mod rules;
 mod session;
 mod show;
+mod skills;
 mod waiting;
 
 use clap::Parser;

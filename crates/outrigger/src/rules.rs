@@ -24,6 +24,12 @@ pub(crate) fn load(policy: &Policy) -> Outcome<RuleSet> {
     })
 }
 
+/// Who there is, as the configuration says.
+pub(crate) fn people(policy: &Policy) -> Outcome<Directory> {
+    let directory = policy.people.as_deref().map(directory).transpose()?;
+    Ok(directory.unwrap_or_default())
+}
+
 /// The texts of rules and who there is, not looked at yet.
 pub(crate) fn read(policy: &Policy) -> Outcome<(Vec<Source>, Directory)> {
     let mut sources = Vec::new();
@@ -35,8 +41,7 @@ pub(crate) fn read(policy: &Policy) -> Outcome<(Vec<Source>, Directory)> {
     for (file, part) in files.chain(ceiling) {
         sources.push(Source { name: file.display().to_string(), text: text(file)?, part });
     }
-    let directory = policy.people.as_deref().map(directory).transpose()?;
-    Ok((sources, directory.unwrap_or_default()))
+    Ok((sources, people(policy)?))
 }
 
 fn directory(path: &Path) -> Outcome<Directory> {

@@ -1,6 +1,7 @@
 //! Names of sessions: made, looked up by their beginning, and held by one process at a time.
 
 use outrigger_agent::{Record, Seq, SessionId, State};
+use outrigger_engine::{Clock, SystemClock};
 use outrigger_store::{Before, Journal, SessionRow, load_all};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -13,6 +14,11 @@ use crate::limits;
 
 /// On whose behalf everything happens on this machine, as long as there is one person.
 pub(crate) const WHO: &str = "person:local";
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    SystemClock.now_ms()
+}
 
 /// A new name: twelve characters that are easy to read out, 60 bits of chance.
 pub(crate) fn new_id() -> SessionId {

@@ -124,6 +124,11 @@ impl Waiting {
         }
     }
 
+    /// What its command says of itself, if it is one.
+    fn label(&self) -> Option<outrigger_shell::Facts> {
+        outrigger_tools::label(self.tool()?.built_in(), self.words().1)
+    }
+
     /// Digest of its arguments.
     pub(crate) fn arguments(&self) -> Option<Digest> {
         match self.work()? {
@@ -164,6 +169,11 @@ impl Waiting {
                 "tool": outside.tool,
                 "changed": outside.changed.is_some(),
             })),
+            "shell": self.label().map(|label| json!({
+                "programs": label.programs,
+                "touches": label.touches,
+                "opaque": label.opaque,
+            })),
             "rules": asked.map(|asked| &asked.rules),
             "approvers": asked.map(|asked| &asked.approvers),
             "budget": asked.and_then(|asked| asked.budget.as_ref()).map(ToString::to_string),
@@ -199,6 +209,12 @@ impl Waiting {
             lines.push(format!(
                 "    by the server {server}: see outrigger tools show {server} {tool}"
             ));
+        }
+        if let Some(label) = self.label().filter(|label| !label.is_clean()) {
+            let touches = label.touches.iter().map(|path| format!("names {path}"));
+            let opaque = label.opaque.then(|| "does what its text does not say".to_owned());
+            let said: Vec<_> = touches.chain(opaque).collect();
+            lines.push(format!("    the command {}", inert(&said.join(", and "))));
         }
         lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
         lines

@@ -23,6 +23,7 @@ mod request;
 mod resource;
 mod rule;
 mod rules;
+mod scope;
 mod situation;
 mod slices;
 mod verdict;
@@ -36,7 +37,8 @@ pub use facts::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
 pub use rule::{Part, Rule, Says, Source};
-pub use rules::{DEFAULT, RuleSet};
+pub use rules::{DEFAULT, Looks, RuleSet};
+pub use scope::{Owner, Scope, Shelf, ShelfKind};
 pub use situation::Situation;
 pub use verdict::{RuleSetHash, Verdict};
 pub use vocabulary::SCHEMA;

@@ -34,8 +34,27 @@ struct Inner {
     slices: Slices,
     warnings: Vec<Problem>,
     hash: RuleSetHash,
+    /// Whether any text speaks of what a command's text says, and of the time.
+    looks: Looks,
     /// What was weighed last: most effects are judged and started in the same moment.
     last: Mutex<Option<(Situation, Weighed)>>,
+}
+
+/// What rules may look at that takes work to find out, or changes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looks {
+    /// `context.shell`.
+    pub shell: bool,
+    /// `context.at_ms`, `context.hour_utc` and `context.weekday_utc`.
+    pub time: bool,
+}
+
+impl Looks {
+    /// By the words of the texts, so that it errs only towards more.
+    fn of(sources: &[Source]) -> Self {
+        let says = |word: &str| sources.iter().any(|source| source.text.contains(word));
+        Self { shell: says("shell"), time: ["at_ms", "_utc"].into_iter().any(says) }
+    }
 }
 
 /// What all rules together say of a situation.
@@ -59,11 +78,17 @@ impl RuleSet {
         let check::Checked { rules, warnings } = check::check(sources, &directory)?;
         let has_ceiling = sources.iter().any(|source| source.part == Part::Ceiling);
         let hash = hash(&rules, has_ceiling, &directory);
+        let looks = Looks::of(sources);
         let slices = Slices::new(rules.values());
         let membership = Membership::new(&directory);
         let last = Mutex::default();
-        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash, last };
+        let inner = Inner { rules, membership, has_ceiling, slices, warnings, hash, looks, last };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Who is in which group.
+    pub(crate) fn membership(&self) -> &Membership {
+        &self.inner.membership
     }
 
     /// Rules from one text, where nobody is in a group.
@@ -98,6 +123,12 @@ impl RuleSet {
     #[must_use]
     pub fn hash(&self) -> RuleSetHash {
         self.inner.hash
+    }
+
+    /// What the rules may look at.
+    #[must_use]
+    pub fn looks(&self) -> Looks {
+        self.inner.looks
     }
 
     /// All rules, by name.

@@ -5,13 +5,14 @@
 
 use std::sync::{Arc, Weak};
 
-use outrigger_sandbox::client::{Link, Remote};
-use outrigger_sandbox::{Began, Error, Generation, SandboxId};
+use outrigger_sandbox::client::{Link, Remote, Serving};
+use outrigger_sandbox::{Began, Error, Generation, SandboxId, Trees};
 
 use crate::backend::{Inner, locked};
 use crate::held;
 use crate::live::{self, Doing, Seen};
 use crate::sandbox::{Docked, Gate};
+use crate::served;
 
 /// What this process knows of a sandbox that it used.
 #[derive(Debug)]
@@ -51,7 +52,16 @@ impl Inner {
         let (link, gate) = match self.link(id, seen) {
             Some(known) => known,
             None => {
-                let link = Arc::new(live::connect(&self.engine, id, seen).await?);
+                if self.capabilities.live_mounts && !seen.served.is_empty() {
+                    served::hand_over(&self.engine, &seen.container, &seen.served).await?;
+                }
+                let serving = |trees: &Arc<dyn Trees>| Serving {
+                    sandbox: id.clone(),
+                    trees: Arc::clone(trees),
+                };
+                let serving = self.config.trees.as_ref().map(serving);
+                let link = live::connect(&self.engine, id, seen, serving.as_ref()).await?;
+                let link = Arc::new(link);
                 (link, Arc::new(Gate::new(self.engine.clone(), id.clone(), seen.container.clone())))
             }
         };

@@ -26,7 +26,7 @@ use crate::live::{self, Doing, Seen};
 use crate::names::{self, Store};
 use crate::sandbox::Docked;
 use crate::store::{self, Disk};
-use crate::{guest, held, limits, maker, probe};
+use crate::{guest, held, limits, maker, probe, served};
 
 /// The daemon's socket where none is named.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -78,10 +78,11 @@ impl Docker {
         let socket = config.socket.clone().unwrap_or_else(|| PathBuf::from(SOCKET));
         let engine = Engine::connect(&socket, &config.owner).await?;
         let info = engine.info().await?;
+        let unserved = served::why_not(&socket, &info).await;
         let runtime = config.runtime.as_deref();
         let (api, podman) = (engine.version(), engine.is_podman());
         let runc = engine.runc().map(str::to_owned);
-        let said = probe::Said { info, api, runc, podman };
+        let said = probe::Said { info, api, runc, podman, unserved };
         let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
         let inner = Inner { engine, config, capabilities, used, dues, news, turns };
@@ -150,6 +151,7 @@ impl Inner {
             runtime: self.config.runtime.as_deref(),
             generation: &generation,
             began,
+            live: self.capabilities.live_mounts,
             disk: &disk,
             guest: guest::volume(&self.engine, self.config.guest, image).await?,
         };
@@ -168,6 +170,7 @@ impl Inner {
             began,
             old_at_ms: disk.record.old_at_ms(),
             idle_ms_max: spec.lifetime.idle_ms_max,
+            served: if plan.serves() { spec.served.clone() } else { Vec::new() },
             code: None,
         };
         self.attach(id, &seen, began).await.map(Some)

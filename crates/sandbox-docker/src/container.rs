@@ -23,7 +23,9 @@ pub(crate) const USER: u64 = 1000;
 pub(crate) const BRIDGE_USER: &str = "1001:1001";
 /// Where the guest listens.
 pub(crate) const SOCKET: &str = "/run/outrigger/guest";
-/// The directory of it, a filesystem of its own.
+/// Where it waits for the devices of its served trees.
+pub(crate) const DEVICES: &str = "/run/outrigger/devices";
+/// The directory of both, a filesystem of its own.
 const SOCKET_DIR: &str = "/run/outrigger";
 
 /// The filter of system calls that the daemon puts on all processes of a container,
@@ -56,6 +58,9 @@ const MASKED: [&str; 14] = [
 /// What can't be written whoever asks, as daemons have it by default.
 const READ_ONLY: [&str; 4] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
 
+/// How an empty folder is mounted.
+const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,nr_inodes=1,mode=555";
+
 /// What a container is made from.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
@@ -65,6 +70,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) runtime: Option<&'a str>,
     pub(crate) generation: &'a Generation,
     pub(crate) began: Began,
+    /// Whether trees are served into it, and not only tools reach what is in them.
+    pub(crate) live: bool,
     /// Its disk.
     pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
@@ -102,16 +109,15 @@ impl Plan<'_> {
     fn arguments(&self) -> Vec<String> {
         // Not how many processes: the kernel counts those of a user over all containers,
         // and the daemon counts those of one.
-        let file_bytes = self.spec.disk_bytes_max.to_string();
-        [
+        let (file_bytes, user) = (self.spec.disk_bytes_max.to_string(), USER.to_string());
+        let always = [
             ["--listen", SOCKET],
             ["--generation", self.generation.as_str()],
             ["--file-bytes", &file_bytes],
-        ]
-        .concat()
-        .into_iter()
-        .map(str::to_owned)
-        .collect()
+        ];
+        let served = [["--devices", DEVICES], ["--served-owner", &user]];
+        let served = self.serves().then_some(served).into_iter().flatten();
+        always.into_iter().chain(served).flatten().map(str::to_owned).collect()
     }
 
     fn labels(&self, owner: &str) -> Result<HashMap<String, String>, Error> {
@@ -126,6 +132,10 @@ impl Plan<'_> {
             (names::RECORD, serde_json::to_string(&self.disk.record).map_err(written)?),
         ];
         labels.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        if self.serves() {
+            let served = serde_json::to_string(&self.spec.served).map_err(written)?;
+            labels.insert(names::SERVED.to_owned(), served);
+        }
         Ok(labels)
     }
 
@@ -145,6 +155,17 @@ impl Plan<'_> {
             labels: self.guest.labels.clone(),
         };
         parts.chain([guest]).collect()
+    }
+
+    /// Whether its guest waits for devices before it serves.
+    pub(crate) fn serves(&self) -> bool {
+        self.live && !self.spec.served.is_empty()
+    }
+
+    /// The folders into which trees are served: empty, and not to be written to. What is
+    /// served is mounted over them.
+    fn served(&self) -> impl Iterator<Item = (String, String)> {
+        self.spec.served.iter().map(|path| (path.clone(), EMPTY.to_owned()))
     }
 
     fn host(&self, engine: &Engine) -> HostConfig {
@@ -189,7 +210,7 @@ impl Plan<'_> {
             ipc_mode: Some("private".to_owned()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
             shm_size: Some(limits::SHM_BYTES),
-            tmpfs: Some([(SOCKET_DIR.to_owned(), tmpfs)].into()),
+            tmpfs: Some(self.served().chain([(SOCKET_DIR.to_owned(), tmpfs)]).collect()),
             mounts: Some(self.mounts(&engine.owner).into_iter().map(Mounted::mount).collect()),
             init: Some(false),
             auto_remove: Some(false),

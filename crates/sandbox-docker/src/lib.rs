@@ -32,6 +32,7 @@ mod names;
 mod probe;
 mod runc;
 mod sandbox;
+mod served;
 mod snapshots;
 mod store;
 mod stream;

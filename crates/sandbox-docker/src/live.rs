@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
-use outrigger_sandbox::client::Link;
+use outrigger_sandbox::client::{Link, Serving};
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 use serde::de::DeserializeOwned;
 
@@ -40,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) old_at_ms: Option<u64>,
     /// How long it may be idle, in milliseconds.
     pub(crate) idle_ms_max: Option<u64>,
+    /// The folders for which its guest waits for devices before it serves.
+    pub(crate) served: Vec<String>,
     /// The exit code of its guest, once it ended.
     pub(crate) code: Option<i64>,
 }
@@ -102,6 +104,7 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
         began,
         old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
         idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
+        served: said(&labels, names::SERVED).unwrap_or_default(),
         code: state.exit_code,
     })
 }
@@ -124,13 +127,14 @@ pub(crate) async fn connect(
     engine: &Engine,
     id: &SandboxId,
     expected: &Seen,
+    serving: Option<&Serving>,
 ) -> Result<Link, Error> {
     let begun = Instant::now();
     loop {
         let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
             return Err(lost("its container does not run"));
         };
-        let error = match Link::open(reads, writes).await {
+        let error = match Link::open_serving(reads, writes, serving.cloned()).await {
             Ok(link) if *link.generation() == expected.generation => return Ok(link),
             Ok(_) => return Err(lost("its guest is another life")),
             Err(error) => error,

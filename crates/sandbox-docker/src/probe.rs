@@ -11,6 +11,8 @@ use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, Networ
 const GVISOR: &str = "runsc";
 /// The name of the usual runtime.
 const RUNC: &str = "runc";
+/// Another one of the same kind.
+const CRUN: &str = "crun";
 /// The same by the name that containerd has for it.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
 
@@ -28,6 +30,8 @@ pub(crate) struct Said {
     pub(crate) runc: Option<String>,
     /// Whether it is Podman.
     pub(crate) podman: bool,
+    /// Why no trees can be served into its containers; `None`: they can.
+    pub(crate) unserved: Option<String>,
 }
 
 /// Refuses a runtime that the daemon does not have.
@@ -50,16 +54,41 @@ fn check_runtime(info: &SystemInfo, runtime: &str) -> Result<(), Error> {
     })
 }
 
+/// Whether a daemon names this among what it does for security.
+fn has(info: &SystemInfo, option: &str) -> bool {
+    let options = info.security_options.iter().flatten();
+    options.into_iter().any(|found| found.split(',').any(|part| part == option))
+}
+
+/// Whether trees can be served into containers with this runtime.
+fn served(said: &Said, runtime: &str) -> Layer {
+    let why = if said.podman {
+        Some("this is Podman")
+    } else if has(&said.info, "name=rootless") {
+        Some("the daemon runs without root")
+    } else if has(&said.info, "name=userns") {
+        Some("the daemon remaps user ids")
+    } else if ![RUNC, RUNC_SHIM, CRUN].contains(&runtime) {
+        Some("its runtime is not known to be one over the host's kernel")
+    } else {
+        said.unserved.as_deref()
+    };
+    match why {
+        None => layer("served trees", true, "trees are served to programs as files"),
+        Some(why) => {
+            let means = "served folders are empty, and tools alone reach what is in them";
+            layer("served trees", false, &format!("{means}: {why}"))
+        }
+    }
+}
+
 /// What sandboxes of this daemon with this runtime are.
 pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabilities, Error> {
-    let Said { info, api, runc, podman } = said;
+    let Said { info, api, runc, podman, .. } = said;
     if let Some(runtime) = runtime {
         check_runtime(info, runtime)?;
     }
-    let has = |option: &str| {
-        let options = info.security_options.iter().flatten();
-        options.into_iter().any(|found| found.split(',').any(|part| part == option))
-    };
+    let has = |option: &str| has(info, option);
     let (rootless, remapped) = (has("name=rootless"), has("name=userns"));
     let gvisor = runtime == Some(GVISOR);
     let limits = [info.memory_limit, info.pids_limit, info.cpu_cfs_quota];
@@ -91,6 +120,7 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
     };
     let used = runtime.or(info.default_runtime.as_deref()).unwrap_or(RUNC);
     let runc_version = runc.as_deref().filter(|_| used == RUNC || used == RUNC_SHIM);
+    let served = served(said, used);
     let layers = [
         layer("daemon", true, &format!("{name} {daemon}, API {api}")),
         kernel,
@@ -108,6 +138,7 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
             false,
             "files with whole outputs can be changed by commands, whose user the guest has",
         ),
+        served.clone(),
     ];
     Ok(Capabilities {
         backend: "docker".to_owned(),
@@ -118,6 +149,7 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
         suspend: if freezes { vec![Suspend::Frozen] } else { Vec::new() },
         snapshots: true,
         disk_limit: DiskLimit::None,
+        live_mounts: served.active,
         terminal: true,
         layers: layers.into_iter().chain(runc_version.map(runc::layer)).collect(),
     })
@@ -142,7 +174,7 @@ mod tests {
 
     fn said(info: &SystemInfo) -> Said {
         let runc = Some("1.1.5+ds1".to_owned());
-        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false }
+        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false, unserved: None }
     }
 
     fn active(capabilities: &Capabilities, name: &str) -> bool {
@@ -172,6 +204,27 @@ mod tests {
         assert!(found.layers.iter().all(|layer| layer.name != "runc"));
         // It being there does not make it used.
         assert_eq!(capabilities(&said(&info), None).unwrap().isolation, Isolation::Container);
+    }
+
+    #[test]
+    fn trees_are_served_only_where_this_host_has_the_containers() {
+        let live = |said: &Said, runtime| {
+            let found = capabilities(said, runtime).unwrap();
+            assert_eq!(found.live_mounts, active(&found, "served trees"));
+            found.live_mounts
+        };
+        let mut info = info();
+        let runtimes = ["runc", "runsc", "kata"].map(|name| (name.to_owned(), Runtime::default()));
+        info.runtimes = Some(runtimes.into());
+        assert!(live(&said(&info), None) && live(&said(&info), Some("runc")));
+        assert!(!live(&said(&info), Some("runsc")) && !live(&said(&info), Some("kata")));
+        assert!(!live(&Said { podman: true, ..said(&info) }, None));
+        let why = Some("this process is not root".to_owned());
+        assert!(!live(&Said { unserved: why, ..said(&info) }, None));
+        for option in ["name=rootless", "name=userns"] {
+            info.security_options = Some(vec![option.to_owned()]);
+            assert!(!live(&said(&info), None), "{option}");
+        }
     }
 
     #[test]

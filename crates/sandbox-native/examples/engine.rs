@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Origin, Output, OutputSink, SandboxId, Spec, conformance,
+    Backend, Command, ExecId, Execute, MemoryTrees, Origin, Output, OutputSink, SandboxId, Spec,
+    conformance,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
@@ -28,18 +29,21 @@ async fn main() -> ExitCode {
     let mut next = |what: &str| args.next().unwrap_or_else(|| panic!("{what} is missing"));
     let (mode, state, program) =
         (next("the mode"), next("the state directory"), next("the spawner"));
+    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
     let config = Config {
         state_dir: PathBuf::from(state),
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         warm: 0,
+        trees: Some(trees.clone()),
     };
     let native = Native::open(config).await.expect("the backend opens");
     match mode.as_str() {
         "conformance" => {
             println!("{:?}", native.capabilities().isolation);
-            let report = conformance::run(Arc::new(native), None).await;
+            let filter = args.next();
+            let report = conformance::run(Arc::new(native), Some(trees), filter.as_deref()).await;
             print!("{}", report.let_off());
             println!("{report}");
             ExitCode::from(u8::from(report.failed().count() > 0))
@@ -47,7 +51,7 @@ async fn main() -> ExitCode {
         "run" => {
             let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
             let sandbox = SandboxId::new(sandbox).expect("a name");
-            let mut spec = Spec::default();
+            let mut spec = Spec { served: vec!["/memory".to_owned()], ..Spec::default() };
             // An archive with an image may be named too.
             if let Some(archive) = args.next() {
                 let archive = Archive::open(archive).expect("an archive");

@@ -279,7 +279,8 @@ impl Groups {
         spec: &Spec,
         (pid, owner): (i32, u32),
     ) -> io::Result<()> {
-        let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES).to_string();
+        let serves = if spec.served.is_empty() { 0 } else { limits::GUEST_SERVED_BYTES };
+        let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES + serves).to_string();
         let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
         if let Some(dir) = &group.unified {
             if self.controllers.contains("memory") {

@@ -33,8 +33,11 @@ pub const BLANK_BYTES_MAX: usize = 128;
 pub const MOUNTS_LEFT_MAX: usize = 64;
 /// Without anything to do for this long, the spawner does what it put off.
 pub const PUT_OFF_MS: u64 = 5;
-/// Descriptors with one message inside of the spawner, or to a guest.
-pub const FDS_MAX: usize = 2;
+/// Descriptors with one message inside of the spawner, or to a guest: of two things, and of
+/// each tree that is served.
+pub const FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
+/// Folders for trees that a root has although its own sandbox asked for none of them.
+pub const SERVED_FOLDERS_MAX: usize = 64;
 /// Times that a guest which dies under a new connection is asked for again.
 pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
 /// Between two of them.
@@ -45,6 +48,8 @@ pub const SANDBOXES_MAX: usize = 4_000;
 pub const GUEST_PROCESSES: u32 = 16;
 /// Memory that a guest may have beside the limit of its commands, in bytes.
 pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
+/// The same for a guest that serves trees: what it holds of their files.
+pub const GUEST_SERVED_BYTES: u64 = 64 << 20;
 /// The skeleton of a sandbox's root: directories, links and a few small files.
 pub const ROOT_BYTES_MAX: u64 = 4 << 20;
 /// Files of `/etc` up to this size are copied to the skeleton, larger ones bound.

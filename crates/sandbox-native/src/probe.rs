@@ -25,8 +25,17 @@ enum Trial {
     Fine,
     Namespaces(i32),
     Mount,
-    /// Only trees that stand on others, which snapshots and images need.
-    Overlay,
+    /// These alone, without which there are sandboxes that can do less.
+    Parts(Missing),
+}
+
+/// What the trial lacks of what not every sandbox needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Missing {
+    /// Trees that stand on others, which snapshots and images need.
+    overlay: bool,
+    /// File systems with a server, by which trees are served into sandboxes.
+    fuse: bool,
 }
 
 /// Probes the host, for a state directory that may be there already: what is in it
@@ -39,8 +48,12 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
         reason,
         advice: "give them back, or use another state directory".to_owned(),
     })?;
-    let trial = attempt(isolation);
-    if !matches!(trial, Trial::Fine | Trial::Overlay) {
+    let missing = match attempt(isolation) {
+        Trial::Fine => Ok(Missing::default()),
+        Trial::Parts(missing) => Ok(missing),
+        refused @ (Trial::Namespaces(_) | Trial::Mount) => Err(refused),
+    };
+    let missing = missing.map_err(|trial| {
         let reason = match trial {
             Trial::Namespaces(errno) => {
                 format!(
@@ -48,12 +61,12 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
                     std::io::Error::from_raw_os_error(errno)
                 )
             }
-            Trial::Mount | Trial::Overlay | Trial::Fine => {
+            Trial::Mount | Trial::Parts(_) | Trial::Fine => {
                 "user namespaces are allowed but have no power over mounts".to_owned()
             }
         };
-        return Err(Error::Unavailable { reason, advice: advice() });
-    }
+        Error::Unavailable { reason, advice: advice() }
+    })?;
     if rustix::fs::access("/proc/sys/kernel/seccomp/actions_avail", rustix::fs::Access::READ_OK)
         .is_err()
     {
@@ -74,10 +87,11 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
         } else {
             vec![Suspend::Cold]
         },
-        snapshots: trial == Trial::Fine,
+        snapshots: !missing.overlay,
         disk_limit: DiskLimit::Watched,
+        live_mounts: !missing.fuse,
         terminal: true,
-        layers: layers::layers(isolation, why, trial == Trial::Fine, &places),
+        layers: layers::layers(isolation, why, (!missing.overlay, !missing.fuse), &places),
     })
 }
 
@@ -151,13 +165,16 @@ fn attempt(isolation: Isolation) -> Trial {
     unsafe { libc::waitpid(pid, &raw mut status, 0) };
     match (libc::WIFEXITED(status), libc::WEXITSTATUS(status)) {
         (true, 0) => Trial::Fine,
-        (true, NO_OVERLAY) => Trial::Overlay,
+        (true, lacks) if lacks & !(NO_OVERLAY | NO_FUSE) == 0 => {
+            Trial::Parts(Missing { overlay: lacks & NO_OVERLAY != 0, fuse: lacks & NO_FUSE != 0 })
+        }
         _ => Trial::Mount,
     }
 }
 
-/// What the trial ends with if all that it lacks is the overlay.
+/// Bits of what the trial ends with if that is all that it lacks.
 const NO_OVERLAY: libc::c_int = 2;
+const NO_FUSE: libc::c_int = 4;
 
 /// Where the trial has a file system of its own, in its own mount namespace: a
 /// directory that every host has.
@@ -192,10 +209,28 @@ extern "C" fn trial(maps: *mut libc::c_void) -> libc::c_int {
             libc::mkdir(dir.as_ptr(), 0o755);
         }
         let (kind, target) = (c"overlay".as_ptr(), c"/proc/m".as_ptr());
-        match libc::mount(kind, target, kind, 0, options.as_ptr().cast()) {
+        let overlay = match libc::mount(kind, target, kind, 0, options.as_ptr().cast()) {
             0 => 0,
             _ => NO_OVERLAY,
-        }
+        };
+        overlay | if serves(c"/proc/w") { 0 } else { NO_FUSE }
+    }
+}
+
+/// The number that the trial gives its device.
+const DEVICE: libc::c_int = 100;
+
+/// Tries to mount a file system with a server, which ends before it is asked for anything.
+fn serves(place: &CStr) -> bool {
+    let options = c"fd=100,rootmode=40000,user_id=0,group_id=0,allow_other";
+    let kind = c"fuse".as_ptr();
+    // SAFETY: the strings are constants; the descriptors are this process's own, which ends
+    // soon.
+    unsafe {
+        let fd = libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        fd >= 0
+            && libc::dup2(fd, DEVICE) == DEVICE
+            && libc::mount(kind, place.as_ptr(), kind, 0, options.as_ptr().cast()) == 0
     }
 }
 

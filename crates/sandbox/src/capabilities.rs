@@ -93,6 +93,8 @@ pub struct Capabilities {
     pub snapshots: bool,
     /// How the limit of a disk is kept to.
     pub disk_limit: DiskLimit,
+    /// Whether trees can be served into its sandboxes ([`crate::Spec::served`]).
+    pub live_mounts: bool,
     /// Whether commands can have a terminal.
     pub terminal: bool,
     /// Layers of the isolation, for `doctor` and the journal.

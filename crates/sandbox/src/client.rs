@@ -8,6 +8,8 @@
 mod link;
 mod outbox;
 mod remote;
+mod serving;
 
 pub use link::{Link, Pending};
 pub use remote::Remote;
+pub use serving::Serving;

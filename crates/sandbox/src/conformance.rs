@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
-use crate::{Backend, Error, SandboxId, Spec};
+use crate::{Backend, Error, MemoryTrees, SandboxId, Spec};
 
 mod cold;
 mod context;
@@ -34,6 +34,9 @@ mod lives;
 mod need;
 mod resources;
 mod search;
+mod served;
+mod served_faults;
+mod served_writers;
 mod snapshot;
 mod terminal;
 mod transfer;
@@ -96,6 +99,9 @@ const TABLES: &[&[Case]] = &[
     terminal::CASES,
     resources::CASES,
     disk::CASES,
+    served::CASES,
+    served_writers::CASES,
+    served_faults::CASES,
 ];
 
 /// How a case went.
@@ -192,16 +198,26 @@ impl fmt::Display for Report {
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
 /// its own that is destroyed afterwards with all that was made of it. Those that
 /// strain the host come last, one after the other.
-pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
+///
+/// `trees` are those that the backend was opened with, for mount points `/memory` and
+/// `/skills`; without them it is let off what it declares to serve.
+pub async fn run(
+    backend: Arc<dyn Backend>,
+    trees: Option<Arc<MemoryTrees>>,
+    filter: Option<&str>,
+) -> Report {
     let capabilities = backend.capabilities();
     let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
     let chosen: Vec<Case> =
         TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
     let mut verdicts = BTreeMap::new();
+    let serves = trees.is_some();
     let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
     for (number, case) in chosen.iter().enumerate() {
         let strains = case.needs.iter().any(|need| need.strains());
-        match case.needs.iter().find_map(|need| need.missing(capabilities)) {
+        let unserved = case.needs.contains(&Need::Served) && !serves;
+        let missing = case.needs.iter().find_map(|need| need.missing(capabilities));
+        match missing.or(unserved.then_some("it was given no trees to serve")) {
             Some(why) => {
                 drop(verdicts.insert(number, (Verdict::NotApplicable(why.to_owned()), 0)));
             }
@@ -210,7 +226,7 @@ pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
         }
     }
     for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
-        verdicts.extend(judge_all(&backend, cases, at_once).await);
+        verdicts.extend(judge_all((&backend, &trees), cases, at_once).await);
     }
     let judged = chosen.into_iter().zip(verdicts.into_values());
     let cases = judged
@@ -221,7 +237,7 @@ pub async fn run(backend: Arc<dyn Backend>, filter: Option<&str>) -> Report {
 
 /// Verdicts by number of the case, with how many milliseconds each took.
 async fn judge_all(
-    backend: &Arc<dyn Backend>,
+    (backend, trees): (&Arc<dyn Backend>, &Option<Arc<MemoryTrees>>),
     mut cases: VecDeque<(usize, Case)>,
     at_once: usize,
 ) -> BTreeMap<usize, (Verdict, u64)> {
@@ -232,8 +248,8 @@ async fn judge_all(
         while running.len() < at_once
             && let Some((number, case)) = cases.pop_front()
         {
-            let backend = Arc::clone(backend);
-            let task = running.spawn(async move { judge(&backend, &case).await });
+            let (backend, trees) = (Arc::clone(backend), trees.clone());
+            let task = running.spawn(async move { judge(&backend, trees, &case).await });
             numbers.insert(task.id(), (number, Instant::now()));
         }
         let (task, verdict) = match running.join_next_with_id().await {
@@ -249,7 +265,11 @@ async fn judge_all(
     }
 }
 
-async fn judge(backend: &Arc<dyn Backend>, case: &Case) -> Outcome {
+async fn judge(
+    backend: &Arc<dyn Backend>,
+    trees: Option<Arc<MemoryTrees>>,
+    case: &Case,
+) -> Outcome {
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
     let isolation_min = backend.capabilities().isolation;
@@ -259,7 +279,7 @@ async fn judge(backend: &Arc<dyn Backend>, case: &Case) -> Outcome {
     sweep(backend, &id).await.map_err(left)?;
     let made = backend.create(&id, &spec).await;
     let sandbox = made.map_err(|error| format!("create: {error}"))?;
-    let context = Context { backend: backend.clone(), sandbox, spec };
+    let context = Context { backend: backend.clone(), sandbox, spec, trees };
     let limit = Duration::from_millis(CASE_MS_MAX);
     let outcome = match tokio::time::timeout(limit, (case.run)(context)).await {
         Ok(outcome) => outcome,

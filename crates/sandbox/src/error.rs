@@ -28,6 +28,10 @@ pub enum FileErrorKind {
     InvalidArgument,
     /// The kernel reported an input or output error.
     Io,
+    /// Nothing can be changed there by anybody who asks this way.
+    ReadOnly,
+    /// A directory with something in it where an empty one was expected.
+    NotEmpty,
 }
 
 impl FileErrorKind {
@@ -46,6 +50,8 @@ impl FileErrorKind {
             Self::Conflict => "conflict",
             Self::InvalidArgument => "invalid_argument",
             Self::Io => "io",
+            Self::ReadOnly => "read_only",
+            Self::NotEmpty => "not_empty",
         }
     }
 }

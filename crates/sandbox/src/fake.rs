@@ -126,6 +126,7 @@ fn capabilities() -> Capabilities {
         suspend: vec![Suspend::Frozen, Suspend::Cold],
         snapshots: true,
         disk_limit: DiskLimit::None,
+        live_mounts: false,
         terminal: false,
         layers: vec![layer],
     }

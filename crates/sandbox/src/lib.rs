@@ -23,11 +23,14 @@ mod files;
 mod ids;
 mod life;
 pub mod limits;
+#[cfg(feature = "port")]
+mod memory_tree;
 mod pieces;
 #[cfg(feature = "port")]
 mod port;
 mod request;
 pub mod text;
+mod tree;
 pub mod wire;
 
 pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
@@ -39,6 +42,11 @@ pub use files::{
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
 pub use life::{Began, Lifetime, Listed, Origin, Snapshot, Spec, State, Suspend};
+#[cfg(feature = "port")]
+pub use memory_tree::{MemoryTree, MemoryTrees};
 pub use pieces::each_piece;
 #[cfg(feature = "port")]
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
+pub use tree::{Expected, Node, TreeEntry, TreeOp, TreeReply};
+#[cfg(feature = "port")]
+pub use tree::{Tree, Trees};

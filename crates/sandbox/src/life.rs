@@ -26,6 +26,12 @@ pub struct Spec {
     pub disk_inodes_max: u64,
     /// How long it is kept when nobody asks for it.
     pub lifetime: Lifetime,
+    /// Folders of its root into which a tree is served ([`crate::Tree`]), for example
+    /// `/memory`; at most [`limits::SERVED_MAX`]. Where [`crate::Capabilities::live_mounts`]
+    /// is not they are empty and can't be written to; where nobody serves, what programs ask
+    /// for fails.
+    #[serde(default)]
+    pub served: Vec<String>,
 }
 
 impl Default for Spec {
@@ -39,6 +45,7 @@ impl Default for Spec {
             disk_bytes_max: 10 << 30,
             disk_inodes_max: 1_000_000,
             lifetime: Lifetime::default(),
+            served: Vec::new(),
         }
     }
 }
@@ -69,8 +76,68 @@ impl Spec {
                 return Err(Error::Invalid(words));
             }
         }
+        self.check_served()
+    }
+
+    /// Checks the folders into which trees are served.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] says which of them can't be one.
+    pub fn check_served(&self) -> Result<(), Error> {
+        let max = limits::SERVED_MAX;
+        if self.served.len() > max {
+            let given = self.served.len();
+            return Err(Error::Invalid(format!("{given} served folders; {max} is the most")));
+        }
+        for (number, path) in self.served.iter().enumerate() {
+            let top = path.split('/').nth(1).unwrap_or_default();
+            let why = if !crate::tree::is_canonical(path) {
+                "it is not an absolute path without `.`, `..` and double slashes"
+            } else if path.len() > limits::TREE_NAME_BYTES_MAX {
+                "it is too long"
+            } else if NOT_SERVED.contains(&top) {
+                "that place has something else in it"
+            } else if self.served[..number].iter().any(|other| nested(other, path)) {
+                "it is another one of them, or within one"
+            } else {
+                continue;
+            };
+            let shown: String = path.chars().take(limits::TREE_NAME_BYTES_MAX).collect();
+            return Err(Error::Invalid(format!("`{shown}` can't be a served folder: {why}")));
+        }
         Ok(())
     }
+}
+
+/// Top directories of a root that a sandbox needs for itself.
+const NOT_SERVED: [&str; 19] = [
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "libx32",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "workspace",
+];
+
+/// Whether one of two paths is the other, or within it.
+fn nested(one: &str, other: &str) -> bool {
+    let within = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within(one, other) || within(other, one)
 }
 
 /// Where the disk of a new sandbox begins. Ignored for one that has a disk already.
@@ -202,12 +269,17 @@ mod tests {
 
     #[test]
     fn absurd_specifications_are_refused_by_name() {
-        let changes: [fn(&mut Spec); 5] = [
+        let changes: [fn(&mut Spec); 10] = [
             |spec| spec.memory_bytes_max = 0,
             |spec| spec.disk_inodes_max = 0,
             |spec| spec.lifetime.idle_ms_max = Some(0),
             |spec| spec.lifetime.age_ms_max = Some(u64::MAX),
             |spec| spec.lifetime.age_ms_max = Some(limits::LIFETIME_MS_MAX),
+            |spec| spec.served = vec!["/skills".to_owned(), "/memory/../etc".to_owned()],
+            |spec| spec.served = vec!["/".to_owned()],
+            |spec| spec.served = vec!["/usr/skills".to_owned()],
+            |spec| spec.served = vec!["/skills/a".to_owned(), "/skills".to_owned()],
+            |spec| spec.served = vec!["/skills".to_owned(), "/skills-too".to_owned()],
         ];
         let mut shown = String::new();
         for change in changes {
@@ -220,6 +292,11 @@ mod tests {
             Err("invalid request: a sandbox with no files at all")
             Err("invalid request: idle time of 0 ms; 1 to 315360000000 can be asked for")
             Err("invalid request: age of 18446744073709551615 ms; 1 to 315360000000 can be asked for")
+            Ok(())
+            Err("invalid request: `/memory/../etc` can't be a served folder: it is not an absolute path without `.`, `..` and double slashes")
+            Err("invalid request: `/` can't be a served folder: it is not an absolute path without `.`, `..` and double slashes")
+            Err("invalid request: `/usr/skills` can't be a served folder: that place has something else in it")
+            Err("invalid request: `/skills` can't be a served folder: it is another one of them, or within one")
             Ok(())
         "#]]
         .assert_eq(&shown);

@@ -59,6 +59,19 @@ pub const LINE_BYTES_MAX: usize = 16 << 10;
 /// One frame of the wire between host and guest.
 pub const FRAME_BYTES_MAX: usize = 72 << 20;
 
+/// Largest file of a tree that is served into a sandbox.
+pub const TREE_FILE_BYTES_MAX: usize = 1 << 20;
+/// Names that one page of a folder of a served tree holds.
+pub const TREE_PAGE_ENTRIES_MAX: usize = 1_000;
+/// Longest name in a served tree, as on Linux.
+pub const TREE_NAME_BYTES_MAX: usize = 255;
+/// Operations on served trees that one sandbox has its host perform at once.
+pub const TREE_OPS_MAX: usize = 32;
+/// What one of them may take; after it the program that asked is told of an I/O error.
+pub const TREE_MS_MAX: u64 = 10_000;
+/// Trees that are served into one sandbox.
+pub const SERVED_MAX: usize = 8;
+
 /// Longest pattern of a `glob` or `grep`.
 pub const PATTERN_BYTES_MAX: usize = 4 << 10;
 /// Memory of one compiled regular expression, and again of its cache.

@@ -11,11 +11,14 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, limits};
+use crate::{
+    Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, Input, TreeOp,
+    TreeReply, limits,
+};
 
 /// Version of these messages. Both sides are of one build, so another one is
 /// refused, not negotiated.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes before each message that give its length.
 pub const HEADER_BYTES: usize = 4;
@@ -52,6 +55,16 @@ pub enum Ask {
     Thaw,
     /// The host no longer waits for this request, which goes on. No answer.
     Forget,
+    /// From now on this connection answers for the trees that are served into the sandbox,
+    /// until it ends or another one says so. No answer.
+    Serve,
+    /// The answer to a [`FromGuest::Tree`]. No answer.
+    Tree {
+        /// Its number.
+        number: u64,
+        /// What came of it.
+        result: Result<TreeReply, FileError>,
+    },
 }
 
 /// From guest to host.
@@ -70,6 +83,14 @@ pub enum FromGuest {
         request: u64,
         /// The answer, or a part of it.
         reply: Reply,
+    },
+    /// A program asks for something of a served tree. Only to a connection that said
+    /// [`Ask::Serve`]; at most [`limits::TREE_OPS_MAX`] wait for their answer.
+    Tree {
+        /// Chosen by the guest, and never again the same.
+        number: u64,
+        /// What it asks.
+        op: TreeOp,
     },
 }
 

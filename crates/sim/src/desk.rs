@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::family;
 use crate::ledger::Under;
 use crate::limits;
 use crate::store::Life;
@@ -27,7 +28,7 @@ const TOOLS: [(&str, Declared); 3] =
 
 /// Whether a seed's sessions have its tools.
 pub(crate) fn has(seed: u64) -> bool {
-    fastrand::Rng::with_seed(seed.rotate_left(53)).u8(..) < limits::DESKS_OF_256
+    family::is_one_of(seed, 53, limits::DESKS_OF_256)
 }
 
 fn described(tool: &str) -> Described {

@@ -10,7 +10,12 @@ use crate::{desk, limits};
 
 /// Whether a seed's sessions may start others.
 pub(crate) fn has(seed: u64) -> bool {
-    fastrand::Rng::with_seed(seed.rotate_left(57)).u8(..) < limits::FAMILIES_OF_256
+    is_one_of(seed, 57, limits::FAMILIES_OF_256)
+}
+
+/// Whether a seed has something that so many of 256 have. What turns it is the thing's own.
+pub(crate) fn is_one_of(seed: u64, turn: u32, share: u8) -> bool {
+    fastrand::Rng::with_seed(seed.rotate_left(turn)).u8(..) < share
 }
 
 /// Whether what is lost in a crash can be missing in the end: such a family's subagents

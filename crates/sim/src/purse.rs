@@ -9,7 +9,7 @@ use outrigger_store::{Accounts, Change, Stopped, Terms};
 use crate::Violation;
 use crate::tally::Happening;
 use crate::world::World;
-use crate::{kin, limits};
+use crate::{family, kin, limits};
 
 /// What holds for all sessions of a world together.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Purse {
 
 /// Whether a seed's storms have accounts with limits, and several sessions that share them.
 pub(crate) fn has(seed: u64) -> bool {
-    fastrand::Rng::with_seed(seed.rotate_left(61)).u8(..) < limits::PURSES_OF_256
+    family::is_one_of(seed, 61, limits::PURSES_OF_256)
 }
 
 impl Purse {

@@ -6,33 +6,29 @@ use outrigger_policy::RuleSet;
 
 use crate::family;
 
-/// Beside what is permitted as usual, every command is asked about.
-const ASKING: &str = r#"
+/// What is permitted as usual, and tools outside.
+const PERMITS: &str = r#"
 @id("model") permit (principal, action == Action::"ask_model", resource);
 @id("inside") permit (principal, action in Action::"inside", resource);
 @id("below") permit (principal, action == Action::"start_subagent", resource);
 @id("outside") permit (principal, action == Action::"call_outside_tool", resource);
+"#;
+
+/// Beside what is permitted, every command is asked about.
+const ASKING: &str = r#"
 @id("commands-ask") @approvable("anyone")
 forbid (principal, action == Action::"execute", resource);
 "#;
 
-/// Beside what is permitted as usual, every command of a subagent is asked about.
+/// Beside what is permitted, every command of a subagent is asked about.
 const ASKING_BELOW: &str = r#"
-@id("model") permit (principal, action == Action::"ask_model", resource);
-@id("inside") permit (principal, action in Action::"inside", resource);
-@id("below") permit (principal, action == Action::"start_subagent", resource);
-@id("outside") permit (principal, action == Action::"call_outside_tool", resource);
 @id("commands-below-ask") @approvable("anyone")
 forbid (principal, action == Action::"execute", resource) when { context.depth > 0 };
 "#;
 
-/// Beside what is permitted as usual, no file tool writes: that is said of the agent of
+/// Beside what is permitted, no file tool writes: that is said of the agent of
 /// the session that people began, and so holds of all that it starts.
 const READING: &str = r#"
-@id("model") permit (principal, action == Action::"ask_model", resource);
-@id("inside") permit (principal, action in Action::"inside", resource);
-@id("below") permit (principal, action == Action::"start_subagent", resource);
-@id("outside") permit (principal, action == Action::"call_outside_tool", resource);
 @id("no-writing")
 forbid (principal == Agent::"default", action == Action::"write_files", resource);
 "#;
@@ -98,7 +94,10 @@ pub(crate) struct Books {
 
 impl Books {
     pub(crate) fn new() -> Self {
-        let read = |text| RuleSet::from_cedar(text).expect("the rules above are sound");
+        let read = |text: &str| {
+            let text = format!("{PERMITS}{text}");
+            RuleSet::from_cedar(&text).expect("the rules above are sound")
+        };
         Self {
             usual: RuleSet::local_default(),
             asking: read(ASKING),

@@ -182,6 +182,7 @@ impl World {
             model: Arc::clone(&self.model),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
             outside: desk.servers(),
+            shelves: None,
             rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),

@@ -4,6 +4,7 @@
 //! Must never look behind the ports.
 
 mod accounts;
+mod entries;
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use outrigger_agent::{Author, Digest, Event, Message, Record, Seq, SessionId, Tu
 use crate::{Before, Blobs, Cached, Error, Journal, Snapshot, Stored, Summary, limits, load_all};
 
 pub use accounts::accounts;
+pub use entries::entries;
 
 /// Appenders that run at the same time.
 const APPENDERS: usize = 50;

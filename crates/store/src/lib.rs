@@ -1,5 +1,5 @@
 //! The journal: append-only events, hash-chained and fenced per session, and the
-//! blobs that are too large for it.
+//! blobs that are too large for it. Beside it the [`entries`] of memory and skills.
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
 //! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
@@ -9,7 +9,7 @@
 //! means: folding belongs to the turn machine, and a session's title and status are
 //! handed in by whoever appends.
 //!
-//! Read first: [`Journal`], [`chain`], [`Error`].
+//! Read first: [`Journal`], [`chain`], [`Error`]; [`entries::Entries`].
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod blobs;
 pub mod chain;
 pub mod conformance;
 mod directory;
+pub mod entries;
 mod entry;
 mod error;
 mod journal;

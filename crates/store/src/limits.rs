@@ -68,3 +68,51 @@ pub const PROOF_BYTES_MAX: u64 = 256 << 20;
 pub const LOG_LINE_BYTES_MAX: u64 = 256;
 /// A day, as calendars count it.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
+/// A file of memory or skills.
+pub const ENTRY_BYTES_MAX: usize = 1 << 20;
+/// A path on a shelf.
+pub const PATH_BYTES_MAX: usize = 1_024;
+/// A name in a path.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Names of a path.
+pub const DEPTH_MAX: usize = 48;
+/// What an author, a reviewer or a redaction says.
+pub const MESSAGE_BYTES_MAX: usize = 4 << 10;
+/// Labels of a version.
+pub const LABELS_MAX: usize = 256;
+/// Text of all labels of a version together.
+pub const LABELS_BYTES_MAX: usize = 16 << 10;
+/// Entries of one page of a listing.
+pub const PAGE_ENTRIES_MAX: usize = 1_000;
+/// Versions of one page.
+pub const PAGE_VERSIONS_MAX: usize = 1_000;
+/// Proposals of one page.
+pub const PAGE_PROPOSALS_MAX: usize = 100;
+/// Proposals of a shelf that wait for somebody.
+pub const PROPOSALS_OPEN_MAX: usize = 1_000;
+/// Comments on a proposal.
+pub const COMMENTS_MAX: usize = 1_000;
+/// Entries that one move takes along.
+pub const MOVE_ENTRIES_MAX: usize = 4_096;
+/// Versions that one pruning lets go of.
+pub const PRUNE_VERSIONS_MAX: usize = 1_000;
+/// Versions that a blame goes back.
+pub const BLAME_VERSIONS_MAX: usize = 1_000;
+/// How long two texts are compared exactly; then the difference is told coarser.
+pub const DIFF_MS_MAX: u64 = 500;
+/// Text of one search.
+pub const SEARCH_BYTES_MAX: usize = 1_024;
+/// Words of one search.
+pub const SEARCH_WORDS_MAX: usize = 16;
+/// Letters of a word's beginning that is looked for; shorter ones are those of too many.
+pub const PREFIX_CHARS_MIN: usize = 3;
+/// Files that one search gives.
+pub const SEARCH_HITS_MAX: usize = 100;
+/// Files that have the words and are compared for which fits best.
+pub const SEARCH_CANDIDATES_MAX: usize = 5_000;
+/// Text that is shown of a file that was found.
+pub const SNIPPET_BYTES_MAX: usize = 240;
+/// How long a destruction waits for others who read the write-ahead log.
+pub const SHRED_WAIT_MS: u64 = 500;
+/// Changes of entries that one commit takes together.
+pub const BATCH_CHANGES_MAX: usize = 128;

@@ -8,6 +8,7 @@ mod accounts;
 mod anchor;
 mod audit;
 mod batch;
+mod entries;
 mod fault;
 mod log;
 mod open;
@@ -36,7 +37,7 @@ pub use self::audit::{Asked, Audit};
 pub use self::prove::Text;
 
 /// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod cut;
 mod execute;
 mod files;
 pub mod limits;
+pub mod namespace;
 mod output;
 pub mod outside;
 mod preview;
@@ -27,6 +28,7 @@ pub mod subagent;
 
 pub use preview::{Preview, preview};
 
+use arguments::Arguments;
 use catalogue::{TOOLS, Tool, ToolName};
 
 /// A tool call that is about to be performed.
@@ -66,13 +68,19 @@ pub fn specs_of_further(sandbox: &str) -> Vec<ToolSpec> {
     TOOLS.iter().map(|tool| tool.spec_of_further(sandbox)).collect()
 }
 
-/// The file or folder that a call of a built-in file tool is about, as that tool itself
-/// reads its arguments. `None` if it is no file tool, or performs nothing because its
-/// arguments are wrong.
+/// The file or folder that a call of a built-in file tool is about, in its one spelling,
+/// as that tool itself reads its arguments. `None` if it is no file tool, or performs
+/// nothing because its arguments are wrong.
 #[must_use]
 pub fn target(tool: &str, arguments: &str) -> Option<String> {
     let tool = Tool::named(tool)?;
     let arguments = arguments::check(tool, arguments).ok()?;
+    let path = given_target(tool, &arguments)?;
+    // What has no spelling is refused by the tool.
+    Some(namespace::canonical(&path).unwrap_or(path))
+}
+
+fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
     let text = |name: &str| arguments.text(name).map(str::to_owned);
     match tool.name {
         ToolName::Execute => None,
@@ -80,8 +88,17 @@ pub fn target(tool: &str, arguments: &str) -> Option<String> {
         ToolName::Ls | ToolName::Grep => {
             Some(text("path").unwrap_or_else(|| files::WORKSPACE.to_owned()))
         }
-        ToolName::Glob => Some(search::globbed(&arguments).0.to_owned()),
+        ToolName::Glob => Some(search::globbed(arguments).0.to_owned()),
     }
+}
+
+/// What can be said of the command of a call of `execute`, from its text: a label, never a
+/// boundary. `None` for another tool, and for wrong arguments.
+#[must_use]
+pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::Facts> {
+    let tool = Tool::named(tool).filter(|tool| tool.name == ToolName::Execute)?;
+    let arguments = arguments::check(tool, arguments).ok()?;
+    Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))
 }
 
 /// Performs a call and gives what the model sees of it. `sink` gets a command's

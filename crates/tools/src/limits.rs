@@ -42,3 +42,14 @@ pub const DESCRIPTION_CHARS_MAX: usize = 4_096;
 pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 /// What a model sees of an answer from outside, where nothing else was said.
 pub const OUTSIDE_BYTES_DEFAULT: usize = 30_000;
+
+/// Served files of which a session's knowledge is kept; beyond it has to read again.
+pub const SEEN_REVISIONS_MAX: usize = 10_000;
+/// How often an edit is made again because the file moved in between.
+pub const EDIT_ATTEMPTS_MAX: u32 = 16;
+/// What a conflict shows of the file as it is.
+pub const CONFLICT_BYTES_MAX: usize = 8 << 10;
+/// Served names that one `glob` or `grep` looks at.
+pub const SEARCH_ENTRIES_MAX: usize = 200_000;
+/// Served bytes that one `grep` looks at.
+pub const SEARCH_BYTES_MAX: usize = 256 << 20;

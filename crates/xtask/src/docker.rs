@@ -168,11 +168,9 @@ impl Engine {
             (Kind::Podman, None) => podman::service(home, &data(home))?,
         };
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        command.spawn().map_err(|error| match (error.kind(), kind) {
-            (std::io::ErrorKind::NotFound, Kind::Docker) => Error::Missing("dockerd"),
-            (std::io::ErrorKind::NotFound, Kind::Podman) => {
-                Error::MissingPackage("podman".to_owned())
-            }
+        command.spawn().map_err(|error| match error.kind() {
+            // Podman was looked for.
+            std::io::ErrorKind::NotFound => Error::Missing("dockerd"),
             _ => Error::Start(error),
         })
     }

@@ -24,6 +24,8 @@ pub(crate) enum Floor {
 const FLOORS: &[(&str, Floor)] = &[
     ("policy", Floor::At(0)),
     ("sandbox", Floor::At(0)),
+    ("shell", Floor::At(0)),
+    ("skills", Floor::At(0)),
     ("agent", Floor::At(1)),
     ("evil", Floor::At(0)),
     ("guest", Floor::At(1)),

@@ -81,7 +81,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Measurements: `bench turn|sandbox|policy|audit [--json]`.
+    /// Measurements: `bench turn|sandbox|policy|audit|namespace [--json]`.
     #[command(disable_help_flag = true)]
     Bench {
         /// Passed on as they are.

@@ -205,5 +205,6 @@ fn line(before: &State, event: &Event) -> Option<String> {
         Event::TurnEnded(end) => format!("ended {end:?}"),
         Event::Forked { cut, .. } => format!("forked at {}", cut.at),
         Event::Rewound { cut, .. } => format!("rewound to {}", cut.at),
+        Event::Touched(touched) => format!("touched {}", touched.changes.len()),
     })
 }

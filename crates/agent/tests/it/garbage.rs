@@ -1,10 +1,10 @@
 //! Events in orders that can't be: neither function may panic over them.
 
 use outrigger_agent::{
-    AccountId, Amounts, Answer, Call, CallFault, Cause, Cut, CutSandbox, Event, Failure, Item,
-    Kept, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record, Reply, Seq,
-    SessionId, Shortfall, Spec, State, Status, ToolCall, ToolResult, TurnEnd, TurnLimits, Usage,
-    Work,
+    AccountId, Amounts, Answer, Call, CallFault, Cause, Cut, CutSandbox, EntryChange, Event,
+    Failure, Item, Kept, Limit, Loss, Measure, ModelFault, Outcome, Part, Place, Product, Record,
+    Reply, Seq, SessionId, Shortfall, Spec, State, Status, ToolCall, ToolResult, Touched, TurnEnd,
+    TurnLimits, Usage, Work,
 };
 use outrigger_policy::Verdict;
 use proptest::prelude::*;
@@ -155,6 +155,18 @@ fn outcome(tape: &mut Tape) -> Outcome {
     }
 }
 
+fn touched(tape: &mut Tape) -> Touched {
+    let change = EntryChange {
+        number: u64::MAX - u64::from(tape.byte()),
+        path: text(tape),
+        revision: u64::from(tape.byte()),
+        digest: None,
+        removed: true,
+        via: text(tape),
+    };
+    Touched { changes: vec![change.clone(), change], ..Touched::default() }
+}
+
 fn event(tape: &mut Tape) -> Event {
     let by = "p".to_owned();
     let effect = effect(tape);
@@ -194,6 +206,7 @@ fn event(tape: &mut Tape) -> Event {
         11..13 => Event::Settled { effect, outcome: outcome(tape), spent: amounts(tape) },
         13 => match tape.below(6) {
             0 => Event::Interrupted { by },
+            4 if tape.rarely(128) => Event::Touched(Arc::new(touched(tape))),
             5 => Event::Withheld { effect, shortfall: shortfall(tape) },
             1 => build::lost(&text(tape)),
             2 if tape.rarely(40) => Event::Cancelled { by, reason: text(tape) },

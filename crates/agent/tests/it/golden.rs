@@ -37,7 +37,6 @@ fn an_amended_and_approved_call_of_format_2() {
 
 #[test]
 fn money_accounts_and_soft_limits_of_format_3() {
-    assert_eq!(FORMAT, 3, "a new format needs a golden journal of its own");
     // Asked about, withheld, and at the end.
     let (shown, state) = ([5, 7, 12], expect_file!["../golden/v3-budget.state.txt"]);
     check(include_str!("../golden/v3-budget.jsonl"), &shown, &state);
@@ -45,8 +44,13 @@ fn money_accounts_and_soft_limits_of_format_3() {
 
 #[test]
 fn tools_outside_and_labels_of_format_3() {
-    assert_eq!(FORMAT, 3, "a new format needs a golden journal of its own");
     // In the middle of the round, and after it.
     let shown = [12, 15];
     check(include_str!("../golden/v3.jsonl"), &shown, &expect_file!["../golden/v3.state.txt"]);
+}
+
+#[test]
+fn changes_of_memory_of_format_4() {
+    assert_eq!(FORMAT, 4, "a new format needs a golden journal of its own");
+    check(include_str!("../golden/v4.jsonl"), &[22], &expect_file!["../golden/v4.state.txt"]);
 }

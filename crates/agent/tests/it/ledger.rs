@@ -96,6 +96,7 @@ impl Ledger {
                 panic!("nobody cut this session, at {}", cut.at)
             }
             Event::Said(_)
+            | Event::Touched(_)
             | Event::SandboxLost { .. }
             | Event::SandboxKept { .. }
             | Event::Interrupted { .. }

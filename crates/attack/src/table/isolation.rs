@@ -345,7 +345,7 @@ pub(super) const ROWS: &[Row] = &[
                 "fields of a spec",
                 act!(requests::fields),
                 &[
-                    "cpu_millis_max disk_bytes_max disk_inodes_max isolation_min lifetime memory_bytes_max origin pids_max",
+                    "cpu_millis_max disk_bytes_max disk_inodes_max isolation_min lifetime memory_bytes_max origin pids_max served",
                 ],
             ),
             outside("names that are paths", act!(requests::names), &["refused"]),

@@ -2,15 +2,17 @@
 
 use outrigger_agent::{
     Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
-    ToolOutput,
+    ToolOutput, Touched,
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
+use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
 use crate::live::{Completed, Live, Lost};
 use crate::reach::{Missing, reach};
 use crate::sandboxes::Berth;
+use crate::shelves::Shelved;
 use crate::step::Found;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
@@ -27,26 +29,36 @@ impl Engine {
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
         let place = place.clone()?;
         let arguments = genuine.given().to_owned();
+        let berth = self.berth(&live.session, &live.state, &place.sandbox);
+        self.serve(live, berth.as_ref().ok());
         let attempt = Attempt {
             tool: live.state.tool(&call.tool)?.built_in().to_owned(),
             arguments,
-            berth: self.berth(&live.session, &live.state, &place.sandbox),
+            berth,
             known: live.sandboxes.get(&place.sandbox).cloned(),
             place,
             found,
             seen: live.state.effect(effect)?.seen.clone(),
+            shelved: self.shelved(live, effect),
         };
         let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
             let since_ms = clock.now_ms();
-            let Ended { outcome, loss, reached, took } = attempt.perform(&sink).await;
+            let Ended { mut outcome, loss, reached, took } = attempt.perform(&sink).await;
+            let touched = match &attempt.shelved {
+                Some(shelved) => {
+                    attempt.say_what_is_not_served(&mut outcome);
+                    shelved.told(&mut outcome).await
+                }
+                None => Touched::default(),
+            };
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let Place { sandbox, generation, .. } = attempt.place;
             let reached = reached.map(|reached| (sandbox.clone(), reached));
             let lost = loss.map(|loss| Lost { sandbox, generation, loss });
             let spent = spent(&outcome, took, passed_ms, reserved);
-            Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
+            Completed { lost, reached, touched, ..Completed::new(effect, outcome, spent) }
         })
     }
 }
@@ -81,7 +93,12 @@ struct Attempt {
     found: Found,
     /// What the file that it changes was when it was approved.
     seen: Option<Seen>,
+    /// Memory and skills, where the session has them.
+    shelved: Option<Shelved>,
 }
+
+/// Behind what a command said that names memory or skills where they can't be mounted.
+const NOT_SERVED: &str = "\n[/memory and /skills are not in this sandbox, where they are empty: use read_file, write_file, edit_file, ls, glob and grep for them]";
 
 /// What a call came to.
 struct Ended {
@@ -125,7 +142,14 @@ impl Attempt {
                 exec: exec.clone(),
                 seen: self.seen.as_ref(),
             };
-            let done = outrigger_tools::perform_counted(&invocation, &*sandbox, sink).await;
+            if let Some(done) = self.done_before(&invocation).await {
+                return done;
+            }
+            let within = match &self.shelved {
+                Some(shelved) => shelved.over(&sandbox),
+                None => Arc::clone(&sandbox),
+            };
+            let done = outrigger_tools::perform_counted(&invocation, &*within, sink).await;
             let mut took = None;
             let outcome = match done {
                 Ok((output, counted)) => {
@@ -145,6 +169,34 @@ impl Attempt {
             return Ended { outcome, loss: None, reached: Some(sandbox), took };
         }
         self.missing(Missing::Lost(Loss::Gone), died.as_ref())
+    }
+
+    /// A change of an entry by an attempt of which a crash hid the outcome: it is made once.
+    async fn done_before(&self, call: &Invocation<'_>) -> Option<Ended> {
+        let shelved = self.shelved.as_ref().filter(|_| self.found == Found::Interrupted)?;
+        let path = outrigger_tools::target(call.tool, call.arguments)?;
+        if !shelved.wrote(&path).await {
+            return None;
+        }
+        let text = format!("Done: {path} was changed by this call. What it said was lost.");
+        let output = ToolOutput::new(Status::Ok, text);
+        let outcome = Outcome::Done(Product::Output(output));
+        Some(Ended { outcome, loss: None, reached: None, took: None })
+    }
+
+    /// A command that names what can't be mounted in its sandbox looked at nothing.
+    fn say_what_is_not_served(&self, outcome: &mut Outcome) {
+        let mounts = |berth: &Berth| berth.backend.capabilities().live_mounts && !berth.shared;
+        if self.berth.as_ref().is_ok_and(mounts) {
+            return;
+        }
+        let mentions = MOUNTS.iter().any(|mount| self.arguments.contains(mount));
+        let names = mentions
+            && outrigger_tools::label(&self.tool, &self.arguments)
+                .is_some_and(|label| !label.touches.is_empty());
+        if let (true, Outcome::Done(Product::Output(output))) = (names, outcome) {
+            output.text.push_str(NOT_SERVED);
+        }
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.

@@ -11,6 +11,7 @@ mod model;
 mod refused;
 mod replace;
 mod shared;
+mod shelves;
 mod spy;
 mod stop;
 mod subagents;

@@ -4,7 +4,7 @@ use outrigger_agent::{
     Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxSpec, Scope,
     SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
-use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Site, workspace};
+use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Shelves, Site, workspace};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, SandboxId};
@@ -40,6 +40,7 @@ pub(crate) struct World {
     pub(crate) budget: Limit,
     pub(crate) approvals: Approvals,
     pub(crate) price: Option<Price>,
+    pub(crate) shelves: Option<Shelves>,
     /// What sessions have beside our own.
     tools: Vec<ToolSpec>,
     clock: Arc<VirtualClock>,
@@ -88,6 +89,7 @@ impl World {
             budget,
             approvals: Approvals::default(),
             price,
+            shelves: None,
         }
     }
 
@@ -109,6 +111,7 @@ impl World {
             model: Arc::new(Told::new(steps).and(&self.below)),
             sandboxes: self.sandboxes.iter().map(site).collect(),
             outside: BTreeMap::new(),
+            shelves: self.shelves.clone(),
             rules: Arc::new(self.rules.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             feed: Feed::default(),

@@ -118,6 +118,8 @@ pub(crate) struct Launcher {
     pub(crate) null: OwnedFd,
     pub(crate) shell: &'static str,
     pub(crate) stack: Stack,
+    /// Whether a new process may borrow this one's memory, which stands still meanwhile.
+    pub(crate) lends: bool,
 }
 
 /// The program as the request names it, for messages.
@@ -195,6 +197,7 @@ impl Launcher {
             file_bytes_max: self.file_bytes_max,
             filter: self.filter.program(),
         };
+        let memory = if self.lends { memory } else { Memory::Copied };
         let (into, with) = (group.birthplace(), (&raw const plan).cast());
         // SAFETY: `become_command` makes system calls on what the plan holds, which
         // stays where it is until this returns, and writes nothing but the report.
@@ -239,6 +242,14 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
         if let Err(step) = give_up_privileges(plan) {
             fail(plan.report, step);
         }
+        // Not at the exec, because both the working directory and the program may be answered
+        // for by the guest, whose end must not wait for a copy of what it answers by.
+        libc::syscall(
+            libc::SYS_close_range,
+            3 as libc::c_ulong,
+            libc::c_ulong::from(u32::MAX),
+            0 as libc::c_ulong,
+        );
         let workspace = c"/workspace";
         if libc::chdir(workspace.as_ptr()) != 0 {
             fail(plan.report, STEP_CWD);
@@ -248,13 +259,6 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
         {
             fail(plan.report, STEP_CWD);
         }
-        let close = libc::CLOSE_RANGE_CLOEXEC as libc::c_ulong;
-        libc::syscall(
-            libc::SYS_close_range,
-            3 as libc::c_ulong,
-            libc::c_ulong::from(u32::MAX),
-            close,
-        );
         let mut denied = false;
         for candidate in &plan.candidates {
             libc::execve(candidate.as_ptr(), plan.argv.as_ptr(), plan.envp.as_ptr());
@@ -269,8 +273,8 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
     }
 }
 
-/// Enters a directory, but through none of the magic links of proc(5): until the exec
-/// this process still holds descriptors of the guest's, which `/proc/self/fd` names.
+/// Enters a directory, but through none of the magic links of proc(5), which could name
+/// what is the guest's.
 ///
 /// # Safety
 /// As [`become_command`].

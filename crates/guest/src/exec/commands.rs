@@ -157,6 +157,16 @@ impl Commands {
         !self.running.is_empty()
     }
 
+    /// Whether any command is being killed for long enough that something holds it.
+    pub(crate) fn is_killing(&mut self) -> bool {
+        let Self { running, table, .. } = self;
+        let now = Instant::now();
+        running.values().any(|id| match table.entry(id).map(|entry| &entry.state) {
+            Some(State::Running(running)) => running.resists(now),
+            Some(State::Ended(_)) | None => false,
+        })
+    }
+
     /// Kills the trees of all commands that run.
     pub(crate) fn kill_all(&mut self, why: End) {
         let now = Instant::now();
@@ -214,10 +224,10 @@ impl Commands {
     }
 
     /// When to look at the clock again.
-    pub(crate) fn wake(&mut self) -> Option<Duration> {
+    pub(crate) fn wake(&mut self, releasing: bool) -> Option<Duration> {
         let Self { running, table, .. } = self;
         let commands = running.values().filter_map(|id| match &table.entry(id)?.state {
-            State::Running(running) => Some(running.wake()),
+            State::Running(running) => Some(running.wake(releasing)),
             State::Ended(_) => None,
         });
         commands.chain(self.freezer.wake()).min()
@@ -283,7 +293,8 @@ impl Commands {
     }
 
     /// Moves every command on by the clock, and finishes those that are over.
-    pub(crate) fn step(&mut self, out: &mut Connections) {
+    /// `releasing`: what ended commands wrote may not be outside yet.
+    pub(crate) fn step(&mut self, out: &mut Connections, releasing: bool) {
         self.freezer.step(&mut self.cgroups, out);
         let now = Instant::now();
         let mains: BTreeSet<i32> = self.running.keys().copied().collect();
@@ -293,7 +304,7 @@ impl Commands {
             let State::Running(running) = &mut entry.state else { continue };
             let mut others = mains.clone();
             others.remove(pid);
-            if running.step(now, &others) {
+            if running.step(now, &others) && !(releasing && running.lingers(now)) {
                 self.running.remove(pid);
                 self.finish(id, out);
             }

@@ -190,13 +190,28 @@ impl Running {
     }
 
     /// When [`Running::step`] has something to do although no pipe is ready.
-    pub(crate) fn wake(&self) -> Duration {
+    pub(crate) fn wake(&self, releasing: bool) -> Duration {
         let now = Instant::now();
+        if releasing && self.lingers(now) {
+            return Duration::from_millis(limits::RELEASING_POLL_MS);
+        }
         match (&self.killed, &self.exit) {
             (Some(_), _) => Duration::from_millis(limits::KILL_POLL_MS),
             (None, Some((_, at))) => (*at + Self::DRAIN).saturating_duration_since(now),
             (None, None) => self.deadline.saturating_duration_since(now),
         }
+    }
+
+    /// Whether its end may still be put off until what it wrote is outside.
+    pub(crate) fn lingers(&self, now: Instant) -> bool {
+        let limit = Duration::from_millis(limits::RELEASING_MS_MAX);
+        self.killed.is_none() && self.exit.is_some_and(|(_, at)| now < at + limit)
+    }
+
+    /// Whether it is being killed and goes on for longer than that takes.
+    pub(crate) fn resists(&self, now: Instant) -> bool {
+        let limit = Duration::from_millis(limits::INTERRUPTED_MS_MAX);
+        self.killed.is_some_and(|(_, since)| now >= since + limit)
     }
 
     const DRAIN: Duration = Duration::from_millis(door::DRAIN_MS_MAX);

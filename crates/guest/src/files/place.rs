@@ -339,9 +339,10 @@ impl Place {
             return Ok(false);
         }
         // By the descriptor's own name, so that nothing that a command puts at the
-        // path in between is changed; an O_PATH descriptor takes no fchmod(2).
+        // path in between is changed; an O_PATH descriptor takes no fchmod(2). This thread
+        // may have a table of descriptors that is its own.
         let mode = Mode::from_raw_mode((stat.st_mode & 0o7777) | bits);
-        chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
+        chmod(format!("/proc/thread-self/fd/{}", found.as_raw_fd()), mode)
             .map_err(|errno| self.kernel(errno))?;
         Ok(true)
     }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -30,6 +30,9 @@ struct Shared {
     queue: Mutex<Queue>,
     ready: Condvar,
     wake: OwnedFd,
+    /// Whether threads have descriptors of their own. What they open may be answered for by
+    /// this program: with its devices they would keep its end from being seen.
+    apart: bool,
 }
 
 /// See the module.
@@ -43,10 +46,10 @@ pub(super) struct Pool {
 
 impl Pool {
     /// A pool without threads yet, and the descriptor that tells of answers.
-    pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
+    pub(super) fn new(apart: bool) -> io::Result<(Self, OwnedFd)> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let tells = wake.try_clone()?;
-        let shared = Shared { queue: Mutex::default(), ready: Condvar::new(), wake };
+        let shared = Shared { queue: Mutex::default(), ready: Condvar::new(), wake, apart };
         let (answer, answers) = channel();
         Ok((Self { shared: Arc::new(shared), answers, answer, due: 0 }, tells))
     }
@@ -96,7 +99,8 @@ impl Pool {
 
 fn work(shared: &Shared, answer: &Sender<Answer>) {
     // Without the switch nothing may be touched: each operation is answered with that.
-    let rights = sys::become_user(sys::AGENT_ID);
+    let apart = if shared.apart { sys::keep_apart(shared.wake.as_fd()) } else { Ok(()) };
+    let rights = apart.and_then(|()| sys::become_user(sys::AGENT_ID));
     loop {
         let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let (op, ticket) = loop {

@@ -5,16 +5,16 @@ use outrigger_engine::Engine;
 use outrigger_store::{Account, Change, SessionRow, Stopped, Terms};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::sessions::wind_down;
 use crate::cli::{self, Output};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::paths::Paths;
+use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, amounts};
-use crate::{limits, session};
 
 pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
     let output = asked.output();
@@ -30,27 +30,13 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
     }
 }
 
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let ms = |seconds: u64| seconds.saturating_mul(1_000);
-    let limit = Limit {
-        steps: asked.steps,
-        tokens: asked.tokens,
-        money_nanos: asked.dollars.map(|dollars| dollars.nanos()),
-        wall_ms: asked.seconds.map(ms),
-        cpu_ms: asked.cpu_seconds.map(ms),
-        egress_bytes: asked.egress_bytes,
-    };
-    let soft = Limit {
-        tokens: asked.soft_tokens,
-        money_nanos: asked.soft_dollars.map(|dollars| dollars.nanos()),
-        ..Limit::NONE
-    };
+    let cli::BudgetSet { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = asked;
+    let amounts = [steps, tokens, seconds, cpu_seconds, egress_bytes];
+    let limit = crate::config::limit(amounts, asked.dollars);
+    let soft = [None, asked.soft_tokens, None, None, None];
+    let soft = crate::config::limit(soft, asked.soft_dollars);
     let terms = Terms { limit, soft, period: asked.per.map(Into::into), stopped: None };
     if terms == Terms::default() && !asked.clear {
         return Err(Failure::new(Kind::Usage, "nothing was said that could be set")

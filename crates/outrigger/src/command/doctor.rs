@@ -15,7 +15,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
     let screen = Screen::on_stdout(doctor.output);
     let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes());
-    let docker = compose::docker(paths, &config).await;
+    let docker = compose::docker(paths, &config, None).await;
     let store = compose::store(paths).await;
     let model = config.model.choice().and_then(|choice| models::open(&choice));
     if screen.is_json() {

@@ -15,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{cli, limits, outside, repository, session};
+use crate::{cli, limits, outside, repository, session, skills};
 
 /// What becomes of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,14 +85,18 @@ pub(crate) async fn start(
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let session = session::new_id();
     let _lock = session::lock(&paths.lock(session.as_str()))?;
-    let backends = compose::backends(paths, config).await?;
+    let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let servers = outside::servers(config)?;
     let engine = compose::engine(config, &store, &opened, &backends, servers.clone())?;
     let asking = outside::survey(paths, config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    engine.open(&session, spec(config, &opened, workspace, outside)?, task.messages).await?;
+    let mut spec = spec(config, &opened, workspace, outside)?;
+    if let Some(skills) = told_of_skills(config, &store).await? {
+        spec.system.push_str(&skills);
+    }
+    engine.open(&session, spec, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
@@ -112,6 +116,13 @@ pub(crate) async fn start(
     interrupts
         .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))
         .await
+}
+
+/// What the session is told of skills.
+async fn told_of_skills(config: &Config, store: &Store) -> Outcome<Option<String>> {
+    let Some(scope) = compose::scope(config)? else { return Ok(None) };
+    let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
+    prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
 }
 
 pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outrigger_agent::State> {

@@ -96,7 +96,7 @@ async fn desk(paths: &Paths, mut config: Config, like: Option<&str>) -> Outcome<
             .hint("docs/configuration.md says how sandboxes are configured."));
     };
     let (name, spec) = (sandbox.backend, sandbox.spec.clone());
-    let backend = compose::backends(paths, &config).await?.remove(&name);
+    let backend = compose::backends(paths, &config, None).await?.remove(&name);
     let backend = backend.expect("the backend of every sandbox of a configuration is opened");
     Ok(Desk { backend, spec })
 }

@@ -172,7 +172,7 @@ pub(crate) async fn go_on(
         return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
     }
     let opened = models::reopen(&spec.model, &config.model)?;
-    let backends = compose::backends(paths, &config).await?;
+    let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
     let engine = compose::engine(&config, &store, &opened, &backends, servers)?;
     match more {

@@ -24,8 +24,11 @@ async fn ls(paths: &Paths, output: Output) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let servers = outside::servers(&config)?;
     let programs = config.tools.values().any(|server| server.sandbox().is_some());
-    let backends =
-        if programs { compose::backends(paths, &config).await? } else { compose::Backends::new() };
+    let backends = if programs {
+        compose::backends(paths, &config, None).await?
+    } else {
+        compose::Backends::new()
+    };
     let mut screen = Screen::new(output);
     let asking = outside::survey(paths, &config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;

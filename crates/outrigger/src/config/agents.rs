@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Dollars;
-use super::budget::{Count, limit};
+use super::budget::{Count, limit, plain};
 use crate::limits;
 
 /// A name of an agent, as rules write it: `Agent::"reviewer"`.
@@ -85,14 +85,8 @@ impl AgentFile {
     }
 
     fn limit(&self) -> Limit {
-        limit(
-            self.steps,
-            self.tokens,
-            self.dollars,
-            self.seconds,
-            self.cpu_seconds,
-            self.egress_bytes,
-        )
+        let Self { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = *self;
+        limit([steps, tokens, seconds, cpu_seconds, egress_bytes].map(plain), self.dollars)
     }
 }
 

@@ -86,44 +86,33 @@ impl<'de> Deserialize<'de> for Dollars {
 
 impl LevelFile {
     fn limit(&self) -> Limit {
-        limit(
-            self.steps,
-            self.tokens,
-            self.dollars,
-            self.seconds,
-            self.cpu_seconds,
-            self.egress_bytes,
-        )
+        let Self { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = *self;
+        limit([steps, tokens, seconds, cpu_seconds, egress_bytes].map(plain), self.dollars)
     }
 
     fn soft(&self) -> Limit {
-        limit(
-            self.soft_steps,
-            self.soft_tokens,
-            self.soft_dollars,
-            self.soft_seconds,
-            self.soft_cpu_seconds,
-            self.soft_egress_bytes,
-        )
+        let (steps, tokens, seconds) = (self.soft_steps, self.soft_tokens, self.soft_seconds);
+        let (cpu_seconds, egress_bytes) = (self.soft_cpu_seconds, self.soft_egress_bytes);
+        limit([steps, tokens, seconds, cpu_seconds, egress_bytes].map(plain), self.soft_dollars)
     }
 }
 
-pub(super) fn limit(
-    steps: Option<Count>,
-    tokens: Option<Count>,
-    dollars: Option<Dollars>,
-    seconds: Option<Count>,
-    cpu_seconds: Option<Count>,
-    egress_bytes: Option<Count>,
-) -> Limit {
-    let ms = |seconds: Count| seconds.get().saturating_mul(1_000);
+pub(super) fn plain(count: Option<Count>) -> Option<u64> {
+    count.map(Whole::get)
+}
+
+/// What may be spent as people say it: steps, tokens, seconds, seconds of processors and
+/// bytes that leave, and dollars.
+pub(crate) fn limit(amounts: [Option<u64>; 5], dollars: Option<Dollars>) -> Limit {
+    let [steps, tokens, seconds, cpu_seconds, egress_bytes] = amounts;
+    let ms = |seconds: u64| seconds.saturating_mul(1_000);
     Limit {
-        steps: steps.map(Whole::get),
-        tokens: tokens.map(Whole::get),
+        steps,
+        tokens,
         money_nanos: dollars.map(Dollars::nanos),
         wall_ms: seconds.map(ms),
         cpu_ms: cpu_seconds.map(ms),
-        egress_bytes: egress_bytes.map(Whole::get),
+        egress_bytes,
     }
 }
 

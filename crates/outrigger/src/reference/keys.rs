@@ -58,6 +58,7 @@ pub(super) const TABLES: &[Table] = &[
     sandboxes::WORKSPACE,
     asking::POLICY,
     asking::BUDGET,
+    others::SKILLS,
     others::TOOLS,
     agents::AGENTS,
 ];

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{
     Author, Call, CallFault, Cause, Event, Failure, Outcome, Product, Record, Replacement, Reply,
-    Seq, Status, TurnEnd, Work,
+    Seq, Status, Touched, TurnEnd, Work,
 };
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
@@ -111,6 +111,7 @@ impl Timeline {
             Event::Rewound { by, cut } => {
                 line(Tone::Warning, inert(&format!("● rewound to {} by {by}", cut.at)))
             }
+            Event::Touched(it) => touched(it),
         }
     }
 
@@ -278,6 +279,24 @@ fn why(failure: &Failure) -> String {
 }
 
 /// How a turn ended, as a line.
+/// Files of memory or of skills that were changed or reached for.
+fn touched(touched: &Touched) -> Vec<Line> {
+    let changes = touched.changes.iter().map(|change| {
+        let did = if change.removed { "removed" } else { "wrote" };
+        let (path, revision) = (inert(&change.path), change.revision);
+        Line::new(Tone::Detail, format!("  {did} {path} (revision {revision})"))
+    });
+    let refused = touched.refused.iter().map(|refused| {
+        let text = format!("  ! not changed: {}: {}", refused.path, refused.reason);
+        Line::new(Tone::Warning, inert(&text))
+    });
+    let more = (touched.refused_more > 0).then(|| {
+        let text = format!("  ! and {} more were not changed", touched.refused_more);
+        Line::new(Tone::Warning, text)
+    });
+    changes.chain(refused).chain(more).collect()
+}
+
 fn ended(end: &TurnEnd) -> Line {
     match end {
         TurnEnd::Answered => Line::new(Tone::Good, "● done"),

@@ -23,14 +23,18 @@ mod kill;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../../../mcp/tests/it/server.rs"]
 mod mcp;
+mod memory;
 mod outside;
 mod policy;
 mod programs;
 mod provider;
+mod race;
 mod run;
 mod sandboxes;
 mod sessions;
+mod skills;
 mod subagents;
 mod support;
 mod terminal;
 mod toolserver;
+mod tricks;

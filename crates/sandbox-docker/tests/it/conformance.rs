@@ -3,53 +3,45 @@
 use std::sync::Arc;
 
 use crate::support::*;
-use expect_test::expect;
-use outrigger_sandbox::conformance;
+use expect_test::expect_file;
+use outrigger_sandbox::{Backend, MemoryTrees, conformance};
+
+/// What it was let off, but for the cases about trees, which have a test of their own.
+fn without_trees(let_off: &str) -> String {
+    let starts = ["it was given no trees to serve:", "it declares no served trees:"];
+    let trees = |line: &&str| starts.contains(&line.trim_end()) || line.starts_with("  served/");
+    let_off.split_inclusive('\n').filter(|line| !trees(line)).collect()
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
     let world = world().await;
-    let report = conformance::run(Arc::new(world.again().await), None).await;
+    let report = conformance::run(Arc::new(world.again().await), None, None).await;
     println!("{report}");
     report.assert_passed();
-    expect![[r#"
-        it declares no cold suspension:
-          frozen/then_cold
-          cold/listed_and_not_found
-          cold/resumed_in_the_same_generation
-          cold/disk_is_kept
-          cold/disk_is_verified_and_the_same
-          cold/outcomes_of_commands_are_kept
-          cold/outcomes_of_operations_are_kept
-          cold/refused_ids_stay_refused
-          cold/spilled_output_is_kept
-          cold/old_handles_are_lost
-          cold/repeated_is_fine
-          cold/busy_while_a_command_runs
-          cold/unknown_is_absent
-          cold/destroyed_while_cold
-          cold/resumed_at_once_is_one
-          cold/again_and_again
-          cold/left_processes_end
-          cold/modes_and_links_are_kept
-          cold/closed_directories_are_kept
-          snapshot/of_a_cold_one
-          fork/resumed_from_cold
-          lifetime/idle_goes_cold_again_and_again
-          lifetime/idle_and_frozen_goes_cold
-          lifetime/old_is_destroyed_although_cold
-        it declares no disk limit:
-          disk/one_file_is_bounded
-          disk/bytes_are_bounded
-          disk/bytes_in_tmp_are_bounded
-          disk/inodes_are_bounded
-          disk/works_after_removal
-          disk/what_fits_is_left_alone
-          disk/others_go_on
-          disk/forks_are_bounded_too
-    "#]]
-    .assert_eq(&report.let_off());
+    expect_file!["let_off.txt"].assert_eq(&without_trees(&report.let_off()));
     assert_eq!(world.owned("container").len(), 0, "containers are left");
     // The guest program and its record.
     assert_eq!(world.owned("volume").len(), 2, "volumes are left");
+}
+
+/// That part alone, with trees.
+#[tokio::test(flavor = "multi_thread")]
+async fn trees_are_served_where_the_host_allows_it() {
+    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let world = world().await;
+    let docker = Arc::new(world.serving(trees.clone()).await);
+    let live = docker.capabilities().live_mounts;
+    // It depends on whom the tests are run by, and of which daemon; the layer says so.
+    let layers = &docker.capabilities().layers;
+    let layer = layers.iter().find(|layer| layer.name == "served trees").unwrap();
+    println!("{}", layer.detail);
+    assert_eq!(layer.active, live, "{layer:?}");
+    for part in ["served/", "declared/served"] {
+        let report = conformance::run(docker.clone(), Some(trees.clone()), Some(part)).await;
+        println!("{report}");
+        assert!(report.failed().next().is_none(), "{report}");
+        let ran = report.cases.len() - report.not_applicable().count();
+        assert_eq!(ran > 1, live && part == "served/", "{report}");
+    }
 }

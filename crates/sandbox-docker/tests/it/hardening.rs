@@ -1,7 +1,9 @@
 //! What a command can see and do. Each test fails when one line of the hardening is removed.
 
+use std::sync::Arc;
+
 use crate::support::*;
-use outrigger_sandbox::{Backend, End, Isolation};
+use outrigger_sandbox::{Backend, End, Isolation, MemoryTrees};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_an_ordinary_user_without_rights() {
@@ -60,6 +62,16 @@ async fn only_the_disk_can_be_written() {
     for target in ["/run/outrigger", "/dev/shm"] {
         assert!(option(target, "nosuid") && option(target, "noexec"), "{target}: {mounts}");
     }
+}
+
+/// As Docker words it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_daemon_was_asked_for_no_rights_and_for_namespaces_of_its_own() {
+    let sandbox = single().await;
+    let format = "{{.HostConfig.CapDrop}} {{.HostConfig.IpcMode}} {{.HostConfig.CgroupnsMode}}";
+    let world = &sandbox.world;
+    let seen = world.daemon.docker(&["inspect", "-f", format, &world.container("one")]);
+    assert_eq!(seen.trim(), "[ALL] private private");
 }
 
 /// By what is seen inside: daemons have words of their own for what they were asked for.
@@ -134,4 +146,46 @@ async fn limits_are_the_daemons() {
     let end = hog.await.unwrap().end;
     assert!(matches!(end, End::OutOfMemory | End::Exited(1..)), "{end:?}");
     assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_served_is_mounted_without_a_device_or_a_right_inside() {
+    let trees = Arc::new(MemoryTrees::new(&["/memory"]));
+    let world = world().await;
+    let docker = world.serving(trees.clone()).await;
+    let served = vec!["/memory".to_owned()];
+    let spec = outrigger_sandbox::Spec { served, ..Default::default() };
+    let sandbox = docker.create(&sandbox_id("one"), &spec).await.unwrap();
+    if !docker.capabilities().live_mounts {
+        assert_eq!(says(&*sandbox, "ls -A /memory").await, "");
+        return;
+    }
+    trees.tree(&sandbox_id("one")).put("/memory/f", "served\n");
+    assert_eq!(says(&*sandbox, "cat /memory/f").await, "served\n");
+    assert_eq!(says(&*sandbox, "test -e /dev/fuse || echo none").await, "none\n");
+    let mounts = says(&*sandbox, "grep ' /memory ' /proc/self/mounts | tail -n 1").await;
+    assert!(mounts.starts_with("outrigger /memory fuse rw,nosuid,nodev,"), "{mounts}");
+    let format = "{{.HostConfig.Devices}} {{.HostConfig.CapAdd}} {{.HostConfig.Privileged}}";
+    let seen = world.daemon.docker(&["inspect", "-f", format, &world.container("one")]);
+    assert_eq!(seen.trim(), "[] [] false");
+    let rights = says(&*sandbox, "cat /proc/1/status /proc/self/status | grep Cap").await;
+    assert!(rights.lines().all(|line| line.ends_with("\t0000000000000000")), "{rights}");
+    // What waits for devices waits once: nobody is listened to in its place.
+    let line = "python3 -c \"import socket, os\n\
+                os.remove('/run/outrigger/guest')\n\
+                s = socket.socket(socket.AF_UNIX); s.bind('/run/outrigger/devices')\n\
+                s.listen(); print('listens', flush=True)\n\
+                print('given' if s.accept()[0].recv(1) else 'nothing', flush=True)\"";
+    let heard = Said::default();
+    let running = sandbox.execute(shell(line), &heard);
+    let looking = async {
+        heard.hears("listens\n").await;
+        let other = world.serving(trees.clone()).await;
+        let found = other.create(&sandbox_id("one"), &spec).await.unwrap_err().to_string();
+        assert!(found.contains("serving trees into a container"), "{found}");
+        docker.destroy(&sandbox_id("one")).await.unwrap();
+    };
+    // It ends by itself when its connection does, or with its sandbox.
+    let (_, ()) = tokio::join!(running, looking);
+    assert!(!heard.text().contains("given"), "it was given something: {}", heard.text());
 }

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outrigger_sandbox::client::{Link, Remote};
+use outrigger_sandbox::client::{Link, Remote, Serving};
 use outrigger_sandbox::{
     Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
-    Spec, Suspend,
+    Spec, Suspend, Trees,
 };
 use tokio::net::UnixStream;
 
@@ -37,6 +37,9 @@ pub struct Config {
     /// How many sandboxes like the last one that was made from a template are kept
     /// ready, so that the next is there at once; at most [`limits::WARM_MAX`].
     pub warm: u32,
+    /// Who answers for trees that are served into sandboxes, for as long as somebody here
+    /// has a handle of one. `None`: nobody does, here.
+    pub trees: Option<Arc<dyn Trees>>,
 }
 
 /// The native backend on one state directory.
@@ -45,6 +48,7 @@ pub struct Native {
     spawner: Arc<Spawner>,
     read_only: Vec<PathBuf>,
     warm: u32,
+    trees: Option<Arc<dyn Trees>>,
     capabilities: Capabilities,
     /// Links in use, so that all who use a sandbox share one.
     links: Mutex<HashMap<SandboxId, (Generation, Weak<Link>)>>,
@@ -63,9 +67,9 @@ impl Native {
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let Config { state_dir: state, launch, guest, read_only, warm } = config;
+        let Config { state_dir: state, launch, guest, read_only, warm, trees } = config;
         let spawner = Arc::new(Spawner { state, launch, guest });
-        Ok(Self { spawner, read_only, warm, capabilities, links: Mutex::default() })
+        Ok(Self { spawner, read_only, warm, trees, capabilities, links: Mutex::default() })
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
@@ -220,7 +224,9 @@ impl Native {
         let link = match used.filter(|link| goes_on && link.is_open()) {
             Some(link) => link,
             None => {
-                let link = Arc::new(open(socket.ok_or_else(astray)?).await?);
+                let trees = self.trees.clone();
+                let serving = trees.map(|trees| Serving { sandbox: id.clone(), trees });
+                let link = Arc::new(open(socket.ok_or_else(astray)?, serving).await?);
                 if *link.generation() != generation {
                     return Err(Error::Lost { reason: "its guest is another life".to_owned() });
                 }
@@ -241,13 +247,13 @@ enum Found {
     Nothing,
 }
 
-async fn open(socket: OwnedFd) -> Result<Link, Error> {
+async fn open(socket: OwnedFd, serving: Option<Serving>) -> Result<Link, Error> {
     let failed =
         |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
     let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
-    Link::open(reads, writes).await
+    Link::open_serving(reads, writes, serving).await
 }
 
 /// A spawner that answers another question than was asked is broken.

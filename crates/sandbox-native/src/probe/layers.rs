@@ -16,28 +16,31 @@ struct Host {
     why: Option<String>,
     /// Whether a tree could be laid over another.
     overlay: bool,
+    /// Whether a file system with a server could be mounted.
+    fuse: bool,
     landlock: Landlock,
 }
 
 impl Host {
-    fn look(why: Option<String>, overlay: bool) -> Self {
+    fn look(why: Option<String>, (overlay, fuse): (bool, bool)) -> Self {
         Self {
             root: rustix::process::geteuid().is_root(),
             why,
             overlay,
+            fuse,
             landlock: Landlock::look(),
         }
     }
 }
 
-/// All layers.
+/// All layers. `trial`: whether it found overlays, and file systems with a server.
 pub(super) fn layers(
     isolation: Isolation,
     why: Option<String>,
-    overlay: bool,
+    trial: (bool, bool),
     places: &Places,
 ) -> Vec<Layer> {
-    described(isolation, places, &Host::look(why, overlay))
+    described(isolation, places, &Host::look(why, trial))
 }
 
 fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
@@ -50,6 +53,7 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         layer("user_ids", range, user_ids(isolation, host)),
         always("root", "a private root; host programs read-only through an allow-list"),
         layer("overlay", host.overlay, overlay(host)),
+        layer("fuse", host.fuse, fuse(host)),
         layer("idmapped_mounts", idmapped, idmapped_mounts(isolation)),
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
@@ -85,6 +89,15 @@ fn overlay(host: &Host) -> String {
     }
     "no tree can be laid over another, which snapshots, forks and images need: \
      `modprobe overlay`, or Linux 5.11 where this is not root"
+        .to_owned()
+}
+
+fn fuse(host: &Host) -> String {
+    if host.fuse {
+        return "trees are served to programs as files".to_owned();
+    }
+    "served folders are empty, and tools alone reach what is in them: `modprobe fuse`, and give \
+     this user /dev/fuse (in a container: `--device /dev/fuse`)"
         .to_owned()
 }
 
@@ -144,7 +157,8 @@ mod tests {
     #[test]
     fn what_is_missing_says_what_would_fix_it() {
         let why = Some("no ids: get some".to_owned());
-        let host = Host { root: false, why, overlay: false, landlock: Landlock::Absent };
+        let (overlay, fuse, landlock) = (false, false, Landlock::Absent);
+        let host = Host { root: false, why, overlay, fuse, landlock };
         let missing = described(Isolation::RootlessSingle, &Places::default(), &host);
         let missing: Vec<_> = missing.into_iter().filter(|layer| !layer.active).collect();
         let names: Vec<&str> = missing.iter().map(|layer| layer.name.as_str()).collect();
@@ -153,6 +167,7 @@ mod tests {
             [
                 "user_ids",
                 "overlay",
+                "fuse",
                 "idmapped_mounts",
                 "cgroup_limits",
                 "cgroup_kill",

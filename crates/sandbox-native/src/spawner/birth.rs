@@ -42,6 +42,9 @@ pub(super) struct Born {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
+    /// Numbers of the file systems that it serves itself, of which nobody else may ask
+    /// anything: the answer would be its own.
+    pub(super) serves: Vec<u64>,
 }
 
 /// A guest on its way.
@@ -51,6 +54,7 @@ pub(super) struct Unborn {
     home: Rc<Home>,
     /// What it is told when it waits for that.
     untold: Option<Untold>,
+    serves: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -60,6 +64,7 @@ struct Untold {
     file_bytes_max: u64,
     args: Vec<String>,
     kept: Option<OwnedFd>,
+    agent: u32,
 }
 
 /// Has a guest begin. Where one that was made ahead fails, another one is made: it may
@@ -82,7 +87,8 @@ fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unbor
             return Err(error);
         }
     };
-    let mut unborn = Unborn { blank, home: Rc::clone(&mould.home), untold };
+    let home = Rc::clone(&mould.home);
+    let mut unborn = Unborn { blank, home, untold, serves: Vec::new() };
     // One that was made ahead waits for its orders already.
     if unborn.speaks()
         && let Err(error) = unborn.hear()
@@ -109,6 +115,7 @@ fn prepare(order: &Order<'_>, blank: &mut Blank, mould: &Mould) -> io::Result<Un
         file_bytes_max: spec.disk_bytes_max,
         args: args.collect(),
         kept: kept.map(OwnedFd::try_clone).transpose()?,
+        agent: lease.agent(),
     })
 }
 
@@ -130,17 +137,18 @@ impl Unborn {
             return expect(control, READY).map(|()| true);
         };
         expect(control, WAITING)?;
-        self.tell(untold).map(|()| false)
+        self.serves = self.tell(untold)?;
+        Ok(false)
     }
 
-    /// Makes it what it is to be.
-    fn tell(&self, untold: Untold) -> io::Result<()> {
+    /// Makes it what it is to be. Gives the file systems that it serves.
+    fn tell(&self, untold: Untold) -> io::Result<Vec<u64>> {
         let Blank { pid, control, .. } = &self.blank;
-        let Untold { root, map, file_bytes_max, mut args, kept } = untold;
+        let Untold { root, map, file_bytes_max, mut args, kept, agent } = untold;
         let process = format!("/proc/{pid}");
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mounts = rustix::fs::open(format!("{process}/ns/mnt"), flags, Mode::empty())?;
-        let output = root.attach(mounts.as_fd(), &self.home)?;
+        let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
         limit_files(*pid, file_bytes_max)?;
         // Root of a namespace may map many ids; with one, giving up groups stays forbidden.
         for file in ["uid_map", "gid_map"] {
@@ -155,14 +163,22 @@ impl Unborn {
             fds.push(kept.as_fd());
             args.extend(["--kept", "1"].map(str::to_owned));
         }
+        if !devices.is_empty() {
+            args.extend(["--served-owner".to_owned(), agent.to_string()]);
+        }
+        for device in &devices {
+            args.extend(["--served".to_owned(), format!("{}:{}", fds.len(), device.path)]);
+            fds.push(device.fd.as_fd());
+        }
         let args = args.join("\0");
-        passing::send(control, args.as_bytes(), &fds, SendFlags::empty()).map(drop)
+        passing::send(control, args.as_bytes(), &fds, SendFlags::empty())?;
+        Ok(devices.iter().map(|device| device.number).collect())
     }
 
     /// It serves, and these are its groups.
     pub(super) fn born(self) -> (Born, Group) {
         let Blank { pid, pidfd, control, group } = self.blank;
-        (Born { pid, pidfd, control }, group)
+        (Born { pid, pidfd, control, serves: self.serves }, group)
     }
 
     /// Ends it.

@@ -40,7 +40,7 @@ impl Sandboxes {
         let staging = self.store.staging();
         let prepared = match self.prepared.take() {
             Some(prepared) => prepared,
-            None => Prepared::new(&staging, &[])?,
+            None => Prepared::new(&staging, &[], Vec::new())?,
         };
         let (upper, work, tree) = (scratch.upper(), scratch.work(), self.store.tree(&layer));
         let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);
@@ -55,6 +55,7 @@ impl Sandboxes {
             tty_group: ranges.then_some(owner),
             // No process of a sandbox ever has it.
             shm_bytes: limits::ROOT_BYTES_MAX,
+            served: Vec::new(),
         };
         let maps = plan.maps(self.prepared.insert(prepared))?;
         let work = |merged: std::path::PathBuf| {

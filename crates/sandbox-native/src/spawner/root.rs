@@ -16,6 +16,7 @@ mod kernel;
 mod mounts;
 mod overlay;
 mod prepared;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +33,8 @@ use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
 use crate::limits;
 
-pub(super) use self::prepared::Prepared;
+pub(super) use self::prepared::{Prepared, folders};
+pub(super) use self::served::Device;
 
 /// What a sandbox stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,8 @@ pub(super) struct Plan {
     pub(super) tty_group: Option<u32>,
     /// Room in its shared memory, in bytes.
     pub(super) shm_bytes: u64,
+    /// Folders into which trees are served.
+    pub(super) served: Vec<String>,
 }
 
 /// For each lower of a plan the map of its owners.
@@ -259,35 +263,56 @@ pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
 impl Ready {
     /// Turns a root that [`enter_prepared`] made to that of the sandbox, from outside of
     /// its namespace. Gives the directory for whole outputs, through which files can be
-    /// made. To be called by a process with one thread, before anything of the sandbox runs.
-    pub(super) fn attach(self, namespace: BorrowedFd<'_>, home: &Home) -> io::Result<OwnedFd> {
+    /// made, and the devices of the trees that are served, which no process may have that
+    /// could outlive the guest: none may be forked while they are held. To be called by a
+    /// process with one thread, before anything of the sandbox runs.
+    pub(super) fn attach(
+        self,
+        namespace: BorrowedFd<'_>,
+        home: &Home,
+    ) -> io::Result<(OwnedFd, Vec<Device>)> {
         let Self { plan, trees: Trees { output, seen, rest } } = self;
+        let served = plan.served.iter().map(|path| served::make(path, plan.agent));
+        let (mounts, devices): (Vec<OwnedFd>, Vec<Option<Device>>) = served
+            .map(|made| made.map(|made| (made.mount, made.device)))
+            .collect::<io::Result<_>>()?;
         let go = || doing("enter", "the root", sys::enter_mounts(namespace));
         home.away(go, || {
             match rest {
-                Rest::Parts(parts) => plan.attach_parts(&parts, &seen),
-                Rest::Whole(root) => plan.attach_whole(root, &seen),
+                Rest::Parts(parts) => plan.attach_parts(&parts, &seen, &mounts),
+                Rest::Whole(root) => plan.attach_whole(root, &seen, &mounts),
             }?;
-            Ok(output)
+            Ok((output, devices.into_iter().flatten().collect()))
         })
     }
 }
 
 impl Plan {
-    fn attach_parts(&self, parts: &[OwnedFd], seen: &OwnedFd) -> io::Result<()> {
+    fn attach_parts(
+        &self,
+        parts: &[OwnedFd],
+        seen: &OwnedFd,
+        served: &[OwnedFd],
+    ) -> io::Result<()> {
         for ((inside, _), part) in DISK.iter().zip(parts) {
             mounts::attach(part, CWD, inside)?;
         }
         mounts::attach(seen, CWD, OUTPUT)?;
+        for (path, mount) in self.served.iter().zip(served) {
+            mounts::attach(mount, CWD, path)?;
+        }
         kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)
     }
 
     /// What the kernel gives a sandbox is taken over from the prepared root.
-    fn attach_whole(&self, root: OwnedFd, seen: &OwnedFd) -> io::Result<()> {
+    fn attach_whole(&self, root: OwnedFd, seen: &OwnedFd, served: &[OwnedFd]) -> io::Result<()> {
         mounts::attach(&root, CWD, STEP)?;
         let tree = Tree::at(root, self.owner, self.agent);
         let place = |inside| tree.directory(inside, 0o755, self.owner);
         mounts::attach_on(seen, &place(OUTPUT)?, OUTPUT)?;
+        for (path, mount) in self.served.iter().zip(served) {
+            mounts::attach_on(mount, &place(path.trim_start_matches('/'))?, path)?;
+        }
         kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)?;
         for inside in ["dev", "proc"] {
             let part = mounts::copy_all(&Path::new("/").join(inside), 0)?;

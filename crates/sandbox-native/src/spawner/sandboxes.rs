@@ -28,7 +28,7 @@ use super::layers::Layer;
 use super::live::Living;
 use super::origin::base_of;
 use super::record::{self, Outlasts};
-use super::root::{Base, Lower, Plan, Prepared};
+use super::root::{Base, Lower, Plan, Prepared, folders};
 use super::snapshots::{self, Kept};
 use super::stock::Stock;
 use super::store::{self, Place, Store, private};
@@ -298,9 +298,11 @@ impl Sandboxes {
             .prepare(place, base, lowers)
             .map_err(|error| backend("cannot prepare the disk", &error))?;
         let staging = self.store.staging();
-        let prepared = match self.prepared.take().filter(|last| last.serves(read_only)) {
-            Some(last) => last,
-            None => Prepared::new(&staging, read_only)
+        // An image has its own folders.
+        let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
+        let prepared = match self.prepared.take() {
+            Some(last) if last.serves(read_only, served) => last,
+            last => Prepared::new(&staging, read_only, folders(last.as_ref(), served))
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
         let plan = Plan {
@@ -313,6 +315,7 @@ impl Sandboxes {
             agent: lease.agent(),
             tty_group: lease.tty_group(),
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
+            served: spec.served.clone(),
         };
         let order = Order {
             plan: &plan,

@@ -161,7 +161,8 @@ impl Spawner {
 
     fn disk(&self, id: &SandboxId, living: &Living) -> Disk {
         let (bytes, inodes) = (living.spec.disk_bytes_max, living.spec.disk_inodes_max);
-        let holder = Holder { guest: living.born.pid, owners: living.lease.owners() };
+        let served = living.born.serves.clone();
+        let holder = Holder { guest: living.born.pid, owners: living.lease.owners(), served };
         let tree = self.sandboxes.store.disk(id).upper();
         Disk { tree, most: Amount { bytes, inodes }, holder }
     }

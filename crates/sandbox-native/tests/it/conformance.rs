@@ -4,14 +4,27 @@ use std::sync::Arc;
 
 use crate::support::*;
 use expect_test::expect;
-use outrigger_sandbox::conformance;
+use outrigger_sandbox::{MemoryTrees, conformance};
+use outrigger_sandbox_native::{Config, Native};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
+    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
     let world = world().await;
-    let backend = Arc::new(world.again().await);
-    let report = conformance::run(backend, None).await;
+    let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
+    let backend = Arc::new(Native::open(config).await.unwrap());
+    let report = conformance::run(backend, Some(trees), None).await;
     report.assert_passed();
     // Where root has cgroups there is nothing that it is let off.
     expect![[r#""#]].assert_eq(&report.let_off());
+}
+
+/// That part alone, to be quick while it is worked on.
+#[tokio::test(flavor = "multi_thread")]
+async fn trees_are_served() {
+    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let world = world().await;
+    let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
+    let backend = Arc::new(Native::open(config).await.unwrap());
+    conformance::run(backend, Some(trees), Some("served/")).await.assert_passed();
 }

@@ -18,6 +18,7 @@ mod mounts;
 mod pool;
 mod registry;
 mod rootless;
+mod served;
 mod snapshots;
 mod support;
 mod suspension;

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::images::{gzip, image, layers, layout};
 use crate::support::*;
 use expect_test::{Expect, expect};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 /// A user of most systems that owns nothing.
 const NOBODY: u32 = 65_534;
@@ -40,14 +41,22 @@ fn engine(dir: &Path, ids: Ids) -> Command {
         Ids::One => String::new(),
         Ids::Subordinate => format!("nobody:{FIRST}:65536\n"),
     };
+    let device = dir.join("fuse");
+    if !device.exists() {
+        // As most hosts have it: for everybody.
+        let (kind, mode) = (FileType::CharacterDevice, Mode::from_raw_mode(0o666));
+        mknodat(CWD, &device, kind, mode, makedev(10, 229)).unwrap();
+        std::fs::set_permissions(&device, std::fs::Permissions::from_mode(0o666)).unwrap();
+    }
     let path = dir.join("subordinate");
     std::fs::write(&path, table).unwrap();
     // In mounts of its own the user's ids are as the test wants them.
     let script = "mount --bind \"$1\" /etc/subuid && mount --bind \"$1\" /etc/subgid && \
-                  shift && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+                  mount --bind \"$2\" /dev/fuse && \
+                  shift 2 && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
     let mut engine = Command::new("unshare");
     engine.args(["--mount", "--propagation=private", "sh", "-ec", script, "sh"]);
-    engine.arg(path).arg(dir.join("engine"));
+    engine.arg(path).arg(device).arg(dir.join("engine"));
     engine
 }
 
@@ -83,6 +92,7 @@ const LET_OFF: Expect = expect![[r#"
       frozen/destroyed_with_its_processes
       snapshot/of_a_frozen_one
       lifetime/idle_and_frozen_goes_cold
+      served/frozen_and_thawed
     it declares no resource limits:
       resources/memory_of_one_process
       resources/memory_of_many_processes
@@ -169,6 +179,30 @@ fn an_image_runs_for_an_ordinary_user_with_subordinate_ids() {
         Exited(0)
     "#]]
     .assert_eq(&image_runs(Ids::Subordinate));
+}
+
+#[test]
+fn without_a_device_served_folders_are_empty_and_stay_so() {
+    for ids in [Ids::One, Ids::Subordinate] {
+        let dir = tempfile::tempdir().unwrap();
+        let archive = dir.path().join("image.tar");
+        std::fs::write(&archive, layout(&image(&layers(), gzip))).unwrap();
+        let mut tools = engine(dir.path(), ids);
+        let mut image = engine(dir.path(), ids);
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(dir.path().join("fuse"), mode).unwrap();
+        let line = "ls -A /memory; mkdir /memory/x 2>/dev/null || echo stays empty";
+        for (engine, name) in [(&mut tools, "tools"), (&mut image, "image")] {
+            engine.arg("run").arg(dir.path().join("home/state")).arg(dir.path().join("spawner"));
+            engine.args([name, "e1", line]);
+        }
+        image.arg(&archive);
+        for engine in [&mut tools, &mut image] {
+            let done = engine.output().unwrap();
+            let said = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert_eq!(said, "stays empty\nExited(0)\n", "{done:?}");
+        }
+    }
 }
 
 /// A line in a sandbox of a directory that stays.

@@ -27,6 +27,7 @@ pub(crate) fn config(state: &Path) -> Config {
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         warm: 0,
+        trees: None,
     }
 }
 

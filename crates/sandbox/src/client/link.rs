@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::outbox::Outbox;
+use super::serving::{Server, Serving};
 use crate::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
 use crate::{Error, Generation, limits};
 
@@ -76,8 +77,21 @@ impl Link {
     /// [`Error::Lost`] if no guest of this version greets within
     /// [`limits::HELLO_MS_MAX`].
     pub async fn open(
+        reads: impl AsyncRead + Send + Unpin + 'static,
+        writes: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Error> {
+        Self::open_serving(reads, writes, None).await
+    }
+
+    /// As [`Link::open`]. As long as it is open it answers for the trees that are served
+    /// into the sandbox, if there are any.
+    ///
+    /// # Errors
+    /// Those of [`Link::open`].
+    pub async fn open_serving(
         mut reads: impl AsyncRead + Send + Unpin + 'static,
         writes: impl AsyncWrite + Send + Unpin + 'static,
+        serving: Option<Serving>,
     ) -> Result<Self, Error> {
         let mut gather = Gather::default();
         let limit = Duration::from_millis(limits::HELLO_MS_MAX);
@@ -89,11 +103,19 @@ impl Link {
                     reason: format!("its guest speaks version {version} of the wire"),
                 });
             }
-            FromGuest::Reply { .. } => return Err(lost("its guest did not greet")),
+            FromGuest::Reply { .. } | FromGuest::Tree { .. } => {
+                return Err(lost("its guest did not greet"));
+            }
         };
         let waiting: Waiting = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let outbox = Arc::new(Outbox::new(writes));
-        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&outbox)));
+        let server = serving.map(|serving| Arc::new(Server::new(serving, Arc::clone(&outbox))));
+        if server.is_some() {
+            let frame = wire::encode(&ToGuest { request: 0, ask: Ask::Serve })
+                .map_err(|error| Error::Invalid(error.to_string()))?;
+            outbox.send(frame).await;
+        }
+        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&outbox), server));
         let works = Arc::clone(&outbox);
         start(async move { works.work().await });
         Ok(Self { generation, waiting, outbox, next: AtomicU64::new(1) })
@@ -195,7 +217,7 @@ async fn greeting(
     clippy::disallowed_methods,
     reason = "a backend stands below the engine and its registry of tasks; these end with their socket"
 )]
-fn start(task: impl Future<Output = ()> + Send + 'static) {
+pub(super) fn start(task: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(task);
 }
 
@@ -204,10 +226,11 @@ async fn read(
     mut gather: Gather,
     waiting: Waiting,
     outbox: Arc<Outbox>,
+    server: Option<Arc<Server>>,
 ) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        if let Err(why) = deliver(&mut gather, &waiting) {
+        if let Err(why) = deliver(&mut gather, &waiting, server.as_ref()).await {
             // Dropping the senders ends every wait.
             *locked(&waiting) = Waiters::Over(why);
             break;
@@ -226,10 +249,18 @@ async fn read(
 
 /// Gives every whole answer to whom it is for. An error says why this guest is not
 /// to be listened to any longer.
-fn deliver(gather: &mut Gather, waiting: &Waiting) -> Result<(), &'static str> {
+async fn deliver(
+    gather: &mut Gather,
+    waiting: &Waiting,
+    server: Option<&Arc<Server>>,
+) -> Result<(), &'static str> {
     loop {
         let (request, reply) = match gather.take() {
             Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
+            Ok(Some(FromGuest::Tree { number, op })) => {
+                server.ok_or(MALFORMED)?.hear(number, op).await?;
+                continue;
+            }
             Ok(None) => return Ok(()),
             Ok(Some(FromGuest::Hello { .. })) | Err(_) => return Err(MALFORMED),
         };
@@ -262,7 +293,9 @@ fn allowance(ask: &Ask) -> (u64, u64) {
         | Ask::Input { .. }
         | Ask::Freeze
         | Ask::Thaw
-        | Ask::Forget => (0, 0),
+        | Ask::Forget
+        | Ask::Serve
+        | Ask::Tree { .. } => (0, 0),
     }
 }
 

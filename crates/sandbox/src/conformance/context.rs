@@ -9,7 +9,8 @@ use tokio::sync::Notify;
 use super::Outcome;
 use crate::{
     Backend, Command, Error, ExecId, Execute, Executed, FileErrorKind, FileOp, FileReply,
-    Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, Spec, WriteMode,
+    MemoryTrees, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, Spec,
+    WriteMode,
 };
 
 /// How long a case waits for something that must happen soon. What must not be waited
@@ -22,6 +23,7 @@ pub(super) struct Context {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) spec: Spec,
+    pub(super) trees: Option<Arc<MemoryTrees>>,
 }
 
 /// A valid exec id.

@@ -3,6 +3,7 @@
 
 use super::context::{Context, ensure, id, same, shell};
 use super::lives::{is_absent, is_invalid, is_unsupported, refused};
+use super::served::served;
 use super::{Outcome, cases};
 use crate::{
     Error, Execute, Input, Lifetime, Origin, SandboxId, Spec, Suspend, TerminalSize, limits,
@@ -15,6 +16,7 @@ cases! { "declared":
     cold_suspension,
     snapshots,
     origin_of_a_snapshot,
+    served_folders [Programs] with served,
     terminal,
     input,
     unknown_template_is_absent,
@@ -88,6 +90,36 @@ async fn origin_of_a_snapshot(context: Context) -> Outcome {
     let declared = context.backend.capabilities().snapshots;
     let expected = if declared { is_absent } else { is_unsupported };
     refused("create from a snapshot that is not there", made, expected)
+}
+
+/// Whatever is declared, nobody keeps there what is no part of a tree.
+async fn served_folders(context: Context) -> Outcome {
+    let live = context.backend.capabilities().live_mounts;
+    let (line, expected) = match (live, &context.trees) {
+        (true, Some(trees)) => {
+            trees.tree(context.sandbox.id()).put("/memory/f", "x\n");
+            ("cat /memory/f", "x\n")
+        }
+        (true, None) => ("ls -A /memory 2> /dev/null || echo nobody answers", "nobody answers\n"),
+        (false, _) => (
+            "for d in /memory /skills; do ls -A $d && mkdir $d/d 2> /dev/null || echo kept; \
+             (echo x > $d/f) 2> /dev/null || echo kept; rmdir $d 2> /dev/null || echo kept; done",
+            "kept\nkept\nkept\nkept\nkept\nkept\n",
+        ),
+    };
+    context.prints("a", line, expected).await?;
+    let Ok(snapshots) = context.backend.snapshots() else { return Ok(()) };
+    let name = context.snapshot_id("s")?;
+    let taken = snapshots.take(context.sandbox.id(), &name).await;
+    taken.map_err(|error| format!("take: {error}"))?;
+    let mut fork = context.clone();
+    fork.spec.origin = Origin::Snapshot(name);
+    let fork = fork.sibling("fork").await?;
+    if let (true, Some(trees)) = (live, &fork.trees) {
+        trees.tree(fork.sandbox.id()).put("/memory/f", "x\n");
+    }
+    fork.prints("b", line, expected).await?;
+    fork.end().await
 }
 
 async fn terminal(context: Context) -> Outcome {

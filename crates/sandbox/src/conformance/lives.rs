@@ -156,7 +156,7 @@ impl Context {
         let spec = Spec { origin: Origin::Snapshot(from.name.clone()), ..self.spec.clone() };
         let made = self.backend.create(&name, &spec).await;
         let sandbox = made.map_err(|error| format!("create from {}: {error}", from.name))?;
-        Ok(Self { backend: self.backend.clone(), sandbox, spec })
+        Ok(Self { sandbox, spec, ..self.clone() })
     }
 
     /// Every file and link of the workspace.

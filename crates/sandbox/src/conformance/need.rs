@@ -25,6 +25,8 @@ pub(super) enum Need {
     Snapshots,
     /// Terminals.
     Terminal,
+    /// Trees that are served into it.
+    Served,
 }
 
 impl Need {
@@ -39,7 +41,8 @@ impl Need {
             | Self::Frozen
             | Self::Cold
             | Self::Snapshots
-            | Self::Terminal => false,
+            | Self::Terminal
+            | Self::Served => false,
         }
     }
 
@@ -61,6 +64,7 @@ impl Need {
             }
             Self::Snapshots => (declared.snapshots, "it declares no snapshots"),
             Self::Terminal => (declared.terminal, "it declares no terminals"),
+            Self::Served => (declared.live_mounts, "it declares no served trees"),
         };
         (!there).then_some(why)
     }

@@ -299,7 +299,7 @@ impl Snapshots for Faulty {
 #[tokio::test(start_paused = true)]
 async fn every_fault_fails_the_suite() {
     for (fault, cases) in FAULTS {
-        let report = conformance::run(Arc::new(Faulty::new(fault)), Some(cases)).await;
+        let report = conformance::run(Arc::new(Faulty::new(fault)), None, Some(cases)).await;
         assert!(report.failed().next().is_some(), "{fault:?} passes {cases}");
     }
 }

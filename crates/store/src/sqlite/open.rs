@@ -29,6 +29,8 @@ const SCHEMA: &str = include_str!("schema.sql");
 const SCHEMA_2: &str = include_str!("schema-2.sql");
 /// What one of format 2 gets to be one of format 3.
 const SCHEMA_3: &str = include_str!("schema-3.sql");
+/// What one of format 3 gets to be one of format 4.
+const SCHEMA_4: &str = include_str!("schema-4.sql");
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
@@ -155,7 +157,9 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
     // The log comes last, so that the file's own header tells the format from the first day.
-    for text in ["BEGIN", SCHEMA, SCHEMA_2, SCHEMA_3, "COMMIT", "PRAGMA journal_mode = WAL"] {
+    let schemas = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4];
+    let texts = ["BEGIN"].into_iter().chain(schemas);
+    for text in texts.chain(["COMMIT", "PRAGMA journal_mode = WAL"]) {
         sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
     }
     connection.close().await.map_err(wrong)?;
@@ -182,6 +186,8 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     let mut options = options(path)
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(Duration::from_millis(settings.busy_wait_ms))
+        // What is redacted is overwritten, wherever in the file it was.
+        .pragma("secure_delete", "ON")
         .pragma("wal_autocheckpoint", limits::WAL_PAGES.to_string())
         .pragma("journal_size_limit", limits::WAL_KEPT_BYTES_MAX.to_string());
     if let Some(bytes) = settings.database_bytes_max {
@@ -241,7 +247,7 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), E
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
     let found = check(path, connection).await?;
     if found < FORMAT {
-        let missing = [(2, SCHEMA_2), (3, SCHEMA_3)];
+        let missing = [(2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4)];
         for (_, schema) in missing.into_iter().filter(|(format, _)| found < *format) {
             sqlx::raw_sql(schema).execute(&mut *connection).await.map_err(wrong)?;
         }

@@ -4,6 +4,8 @@
 //! It has its own runtime, so that a commit is finished whatever becomes of the
 //! runtime that asked for it. If it ends, every caller is told.
 
+mod orders;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
 use super::statements::Texts;
-use super::{Settings, accounts, fault, open, recount};
+use super::{Settings, accounts, entries, fault, open, recount};
 use crate::{Account, Change, Error, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -28,6 +30,7 @@ pub(super) struct Writer {
 
 enum Message {
     Request(Request),
+    Order(Box<entries::Request>),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
@@ -50,9 +53,9 @@ impl Writer {
             .map_err(|e| Error::io(doing, e))?;
         let path = path.to_owned();
         let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
-        let waiting_for = Uncovered::default();
+        let (waiting_for, connection) = (Uncovered::default(), Some(connection));
         let mut thread =
-            Thread { path, settings, connection: Some(connection), batch, uncovered: waiting_for };
+            Thread { path, settings, connection, batch, uncovered: waiting_for, lingers: false };
         std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || runtime.block_on(thread.run(waiting)))
@@ -111,6 +114,8 @@ struct Thread {
     connection: Option<SqliteConnection>,
     batch: Batch,
     uncovered: Uncovered,
+    /// Whether the log still has bytes of what was destroyed.
+    lingers: bool,
 }
 
 /// What this process wrote and no checkpoint covers yet.
@@ -165,6 +170,7 @@ impl Thread {
             }
             if scan <= Instant::now() {
                 let _ = self.cover_all().await;
+                self.shred().await;
                 scan = Instant::now() + Duration::from_millis(limits::ANCHOR_SCAN_MS);
             }
         }
@@ -172,12 +178,15 @@ impl Thread {
     }
 
     async fn take(&mut self, message: Message, waiting: &mut mpsc::Receiver<Message>) {
-        let (requests, other) = collect(message, waiting);
+        let Collected { requests, orders, other } = collect(message, waiting);
         if !requests.is_empty() {
             self.commit(requests).await;
         }
+        if !orders.is_empty() {
+            self.orders(orders).await;
+        }
         match other {
-            None | Some(Message::Request(_)) => {}
+            None | Some(Message::Request(_) | Message::Order(_)) => {}
             Some(Message::Checkpoint(answer)) => {
                 let newest = self.checkpoint().await;
                 let _ = answer.send(newest);
@@ -367,27 +376,41 @@ fn is_of_one(error: &Error) -> bool {
     matches!(error, Error::Damaged { .. } | Error::NoSpace { .. })
 }
 
+/// What waited.
+#[derive(Default)]
+struct Collected {
+    requests: Vec<Request>,
+    orders: Vec<entries::Request>,
+    other: Option<Message>,
+}
+
 /// Takes what waits, up to the limits of a commit, or up to something else.
-fn collect(
-    first: Message,
-    waiting: &mut mpsc::Receiver<Message>,
-) -> (Vec<Request>, Option<Message>) {
-    let mut requests = Vec::new();
+fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> Collected {
+    let mut collected = Collected::default();
     let mut bytes = 0;
     let mut next = Some(first);
     while let Some(message) = next {
         match message {
             Message::Request(request) => {
                 bytes += request.work.bytes();
-                requests.push(request);
+                collected.requests.push(request);
+            }
+            Message::Order(request) => {
+                bytes += request.order.work.bytes();
+                collected.orders.push(*request);
             }
             other @ (Message::Close(_)
             | Message::Checkpoint(_)
             | Message::Terms(..)
-            | Message::Recount(_)) => return (requests, Some(other)),
+            | Message::Recount(_)) => {
+                collected.other = Some(other);
+                break;
+            }
         }
-        let full = requests.len() >= limits::BATCH_REQUESTS_MAX || bytes >= limits::BATCH_BYTES_MAX;
+        let full = collected.requests.len() >= limits::BATCH_REQUESTS_MAX
+            || collected.orders.len() >= limits::BATCH_CHANGES_MAX
+            || bytes >= limits::BATCH_BYTES_MAX;
         next = if full { None } else { waiting.try_recv().ok() };
     }
-    (requests, None)
+    collected
 }

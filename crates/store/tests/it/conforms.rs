@@ -20,6 +20,7 @@ async fn sqlite() {
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
     conformance::blobs(store.blobs()).await;
+    conformance::entries(&store, &store).await;
     store.close().await;
 }
 
@@ -29,6 +30,7 @@ async fn sqlite_on_many_threads() {
     let store = open(directory.path()).await;
     conformance::journal(&store).await;
     conformance::accounts(&store, &store).await;
+    conformance::entries(&store, &store).await;
     store.close().await;
 }
 

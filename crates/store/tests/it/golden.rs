@@ -148,7 +148,7 @@ variants! { event, EVENTS, Event,
     Event::Interrupted { .. } => "interrupted",
     Event::Cancelled { .. } => "cancelled", Event::Resumed { .. } => "resumed",
     Event::TurnEnded(_) => "turn ended", Event::Forked { .. } => "forked",
-    Event::Rewound { .. } => "rewound",
+    Event::Rewound { .. } => "rewound", Event::Touched(_) => "touched",
 }
 variants! { work, WORKS, Work,
     Work::AskModel => "work: ask model", Work::Compact => "work: compact",
@@ -264,6 +264,7 @@ fn names_in(record: &Event, names: &mut BTreeSet<&'static str>) {
         | Event::Cancelled { .. }
         | Event::Resumed { .. }
         | Event::Forked { .. }
+        | Event::Touched(_)
         | Event::Rewound { .. } => {}
     }
 }

@@ -8,6 +8,7 @@ mod child;
 mod conforms;
 mod crash;
 mod damage;
+mod entries;
 mod full;
 mod golden;
 mod proofs;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use outrigger_agent::{
     AccountId, Amounts, Answer, Approvals, Author, Call, CallFault, Cause, Concurrency, Cut,
-    CutSandbox, Deadline, Delegate, Digest, Event, Failure, Item, Kept, Limit, Loss, Measure,
-    Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent, Part, Place, Price,
-    Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady, SandboxSpec, Scope, Seen, Seq,
-    SessionId, Shortfall, Spec, Status, Stop, ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec,
-    TurnEnd, TurnLimits, Usage, Work, Workspace, labels_of,
+    CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure, Item, Kept,
+    Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent,
+    Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady,
+    SandboxSpec, Scope, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, ToolCall, ToolKind,
+    ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage, Work, Workspace,
+    labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -418,6 +419,33 @@ fn rest() -> Vec<Event> {
     };
     let waiting = BTreeMap::from([(1, Arc::new(result))]);
     events.push(Event::Rewound { by: by(), cut: Arc::new(cut(Some(waiting))) });
+    events.push(Event::Touched(Arc::new(touched())));
     events.push(Event::Cancelled { by: by(), reason: "done with it".to_owned() });
     events
+}
+
+fn touched() -> Touched {
+    let path = |name: &str| format!("/memory/user/{name}");
+    let written = EntryChange {
+        number: 41,
+        path: path("notes.md"),
+        revision: 3,
+        digest: Some(Digest::of(b"notes")),
+        removed: false,
+        via: "sandbox".to_owned(),
+    };
+    let removed = EntryChange {
+        number: 42,
+        path: path("old.md"),
+        digest: None,
+        removed: true,
+        via: "tool".to_owned(),
+        ..written.clone()
+    };
+    let refused = EntryRefused {
+        path: "/memory/organisation/rules.md".to_owned(),
+        kind: "permission_denied".to_owned(),
+        reason: "others will read it".to_owned(),
+    };
+    Touched { changes: vec![written, removed], refused: vec![refused], refused_more: 7 }
 }

@@ -2,6 +2,7 @@
 
 mod approved;
 mod malformed;
+mod namespace;
 mod performed;
 mod recovery;
 mod schemas;

@@ -43,7 +43,7 @@ pub(super) async fn import(
         |error: std::io::Error| Failure::new(Kind::Usage, format!("{}: {error}", file.display()));
     let opened = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     let archive = Archive::new(std::fs::File::open(opened).map_err(unreadable)?);
-    let native = compose::native(paths, config).await?;
+    let native = compose::native(paths, config, None).await?;
     let (reached, mut screen) = (Reached::default(), Screen::new(output));
     let note = |progress: Progress| reached.note(&progress);
     let made = screen.watching(|| reached.words(), native.import(name, archive, &note)).await;
@@ -58,7 +58,7 @@ pub(super) async fn pull(
     http: bool,
     output: Output,
 ) -> Outcome<u8> {
-    let native = compose::native(paths, config).await?;
+    let native = compose::native(paths, config, None).await?;
     let transport = if http { Transport::Http } else { Transport::Https };
     let source = Registry { reference, transport };
     let (reached, mut screen) = (Reached::default(), Screen::new(output));
@@ -88,7 +88,7 @@ fn tell(template: &Template, output: Output) -> Outcome<u8> {
 }
 
 pub(super) async fn ls(paths: &Paths, config: &Config, output: Output) -> Outcome<u8> {
-    let all = compose::native(paths, config).await?.templates().await;
+    let all = compose::native(paths, config, None).await?.templates().await;
     let all = all.map_err(|error| failed(&error))?;
     if output.json.is_some() {
         let all: Vec<_> = all.iter().map(object).collect();
@@ -114,7 +114,7 @@ pub(super) async fn remove(
     names: &[String],
     output: Output,
 ) -> Outcome<u8> {
-    let native = compose::native(paths, config).await?;
+    let native = compose::native(paths, config, None).await?;
     for name in names {
         native.remove_template(name).await.map_err(|error| failed(&error))?;
     }

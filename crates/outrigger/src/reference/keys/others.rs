@@ -3,6 +3,30 @@
 use super::{Key, Table, nothing, value};
 use crate::limits;
 
+pub(super) const SKILLS: Table = Table {
+    name: "skills",
+    header: "skills",
+    about: "whose skills are taken in, and which content of one is offered ([skills](how-to/skills.md))",
+    keys: &[
+        Key {
+            name: "trusted_keys",
+            kind: "list of strings: public keys of Ed25519, 64 hexadecimal digits each",
+            default: || "`[]`: every skill".to_owned(),
+            about: "`outrigger skills import` takes in only what one of them signed, in the file SKILL.sig.",
+            instead: "",
+            example: "[\"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"]",
+        },
+        Key {
+            name: "pins",
+            kind: "table: a skill's folder as sessions see it, and a digest",
+            default: || "`{}`".to_owned(),
+            about: "A session is told of such a skill only as long as its content has this digest, which `outrigger skills ls` shows.",
+            instead: "",
+            example: "{ \"/skills/organisation/pdf\" = \"5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef\" }",
+        },
+    ],
+};
+
 pub(super) const NOTIFY: Table = Table {
     name: "notify",
     header: "notify",

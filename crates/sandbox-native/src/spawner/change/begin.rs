@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
@@ -309,10 +309,17 @@ pub(in crate::spawner) fn check(make: &Make) -> Result<(), Error> {
         path.is_absolute()
             && path.components().skip(1).all(|part| matches!(part, std::path::Component::Normal(_)))
     };
-    match read_only.iter().find(|path| !plain(path)) {
-        Some(path) => {
-            Err(Error::Invalid(format!("`{}` is not a plain absolute path", path.display())))
-        }
+    if let Some(path) = read_only.iter().find(|path| !plain(path)) {
+        return Err(Error::Invalid(format!("`{}` is not a plain absolute path", path.display())));
+    }
+    spec.check_served()?;
+    let both = |path: &&String| {
+        read_only.iter().any(|shown| shown.starts_with(path) || Path::new(path).starts_with(shown))
+    };
+    match spec.served.iter().find(both) {
+        Some(path) => Err(Error::Invalid(format!(
+            "`{path}` can't be a served folder: something of the host is shown there"
+        ))),
         None => Ok(()),
     }
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount,
-    mount_change, move_mount, open_tree, unmount,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
+    fsopen, mount, mount_change, move_mount, open_tree, unmount,
 };
 
 use crate::spawner::sys;
@@ -94,15 +94,25 @@ pub(super) fn create(
     options: &[(&str, &str)],
     attributes: MountAttrFlags,
 ) -> io::Result<OwnedFd> {
-    let made = || {
-        let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-        for (key, value) in options {
-            fsconfig_set_string(&context, *key, *value)?;
-        }
-        fsconfig_create(&context)?;
-        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
-    };
-    doing("make a", kind, made())
+    doing("make a", kind, create_with(kind, options, &[], attributes))
+}
+
+/// As [`create`], with options that have no value. The error is the kernel's own.
+pub(super) fn create_with(
+    kind: &str,
+    options: &[(&str, &str)],
+    flags: &[&str],
+    attributes: MountAttrFlags,
+) -> io::Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (key, value) in options {
+        fsconfig_set_string(&context, *key, *value)?;
+    }
+    for flag in flags {
+        fsconfig_set_flag(&context, *flag)?;
+    }
+    fsconfig_create(&context)?;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
 /// Cuts this mount namespace off from all others.

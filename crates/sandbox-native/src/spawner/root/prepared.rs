@@ -36,6 +36,8 @@ type Found = Option<(u64, u64, Option<SystemTime>)>;
 #[derive(Debug)]
 pub(crate) struct Prepared {
     read_only: Vec<PathBuf>,
+    /// Empty folders for what is served, and what was ever asked for of them.
+    served: Vec<String>,
     /// The mount namespace whose root is the skeleton.
     pub(crate) namespace: Rc<OwnedFd>,
     /// What the skeleton was made from.
@@ -46,15 +48,21 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Prepares for these paths beside the built-in ones. `staging` is an empty
-    /// directory to mount on. To be called by a process with one thread.
-    pub(crate) fn new(staging: &Path, read_only: &[PathBuf]) -> io::Result<Self> {
+    /// directory to mount on, `served` are folders to be empty. To be called by a process
+    /// with one thread.
+    pub(crate) fn new(
+        staging: &Path,
+        read_only: &[PathBuf],
+        served: Vec<String>,
+    ) -> io::Result<Self> {
         let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
         let shown = TOOLS.iter().map(PathBuf::from).chain(etc).chain(read_only.iter().cloned());
         let found =
             shown.map(|path| (look(&path), path)).map(|(found, path)| (path, found)).collect();
         Ok(Self {
             read_only: read_only.to_owned(),
-            namespace: Rc::new(namespace(staging, read_only)?),
+            namespace: Rc::new(namespace(staging, read_only, &served)?),
+            served,
             found,
             looked: std::cell::Cell::new(Instant::now()),
             maps: Maps::default(),
@@ -63,8 +71,8 @@ impl Prepared {
 
     /// Whether this is what a new root with these paths would be made from. A change
     /// of the host is seen after [`limits::SKELETON_LOOK_MS`].
-    pub(crate) fn serves(&self, read_only: &[PathBuf]) -> bool {
-        if self.read_only != read_only {
+    pub(crate) fn serves(&self, read_only: &[PathBuf], served: &[String]) -> bool {
+        if self.read_only != read_only || !served.iter().all(|path| self.served.contains(path)) {
             return false;
         }
         if self.looked.get().elapsed() < Duration::from_millis(limits::SKELETON_LOOK_MS) {
@@ -73,6 +81,16 @@ impl Prepared {
         self.looked.set(Instant::now());
         self.found.iter().all(|(path, found)| look(path) == *found)
     }
+}
+
+/// The folders of one that is to take the place of another: those of both, so that
+/// sandboxes that differ in nothing else need not have one made for each in turn.
+pub(crate) fn folders(before: Option<&Prepared>, served: &[String]) -> Vec<String> {
+    let mut folders = served.to_vec();
+    let before = before.map_or(&[][..], |before| &before.served);
+    let others = before.iter().filter(|path| !served.contains(path));
+    folders.extend(others.take(limits::SERVED_FOLDERS_MAX).cloned());
+    folders
 }
 
 #[cfg(test)]
@@ -92,7 +110,7 @@ fn look(path: &Path) -> Found {
 }
 
 /// Makes a skeleton in a child, which alone enters its namespace.
-fn namespace(staging: &Path, read_only: &[PathBuf]) -> io::Result<OwnedFd> {
+fn namespace(staging: &Path, read_only: &[PathBuf], served: &[String]) -> io::Result<OwnedFd> {
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     // SAFETY: the caller has one thread.
@@ -100,7 +118,7 @@ fn namespace(staging: &Path, read_only: &[PathBuf]) -> io::Result<OwnedFd> {
         Fork::Parent { pid, .. } => pid,
         Fork::Child => {
             drop(ours);
-            let said = match Skeleton::make(staging, read_only) {
+            let said = match Skeleton::make(staging, read_only, served) {
                 Ok(()) => MADE.to_vec(),
                 Err(error) => error.to_string().into_bytes(),
             };
@@ -136,7 +154,7 @@ struct Skeleton<'a> {
 }
 
 impl Skeleton<'_> {
-    fn make(root: &Path, read_only: &[PathBuf]) -> io::Result<()> {
+    fn make(root: &Path, read_only: &[PathBuf], served: &[String]) -> io::Result<()> {
         mounts::make_private()?;
         let options = format!("size={},mode=755", limits::ROOT_BYTES_MAX);
         let host = doing(
@@ -162,6 +180,9 @@ impl Skeleton<'_> {
         let dev = doing("open", &dev, rustix::fs::open(&dev, flags, Mode::empty()))?;
         kernel::devices(&dev, host)?;
         read_only.iter().try_for_each(|path| skeleton.extra(path))?;
+        for path in served {
+            skeleton.dir(path.trim_start_matches('/'))?;
+        }
         let tree = doing("open", root, rustix::fs::open(root, flags, Mode::empty()))?;
         doing("protect", root, sys::restrict_mount(tree.as_fd(), RDONLY | NOSUID | NODEV))?;
         mounts::enter(root)

@@ -51,7 +51,7 @@ impl World {
         if pid == 0 {
             drop(ours);
             let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let prepared = Prepared::new(&staging, &[])?;
+                let prepared = Prepared::new(&staging, &[], Vec::new())?;
                 let plan = Plan {
                     staging,
                     base,
@@ -62,6 +62,7 @@ impl World {
                     agent: FIRST + AGENT,
                     tty_group: Some(FIRST + 5),
                     shm_bytes: 1 << 20,
+                    served: Vec::new(),
                 };
                 let home = Home::here()?;
                 let ready = plan.ready(&prepared, &home)?;
@@ -258,16 +259,16 @@ fn a_lost_layer_is_an_error_that_names_it() {
 fn a_skeleton_serves_until_the_host_changes() {
     let prepared = |paths: &[PathBuf]| {
         let dir = tempfile::tempdir().unwrap();
-        Prepared::new(dir.path(), paths).unwrap()
+        Prepared::new(dir.path(), paths, Vec::new()).unwrap()
     };
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("tool");
     fs::write(&tool, "1").unwrap();
     let paths = [tool.clone()];
     let one = prepared(&paths);
-    assert!(one.serves(&paths) && !one.serves(&[]));
+    assert!(one.serves(&paths, &[]) && !one.serves(&[], &[]));
     fs::rename(&tool, dir.path().join("old")).unwrap();
     fs::write(&tool, "2").unwrap();
     one.forget_look();
-    assert!(!one.serves(&paths));
+    assert!(!one.serves(&paths, &[]));
 }

@@ -12,7 +12,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, openat, statat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, RawMode, StatxFlags, fstatfs,
+    makedev, openat, statx,
 };
 use rustix::io::Errno;
 
@@ -30,10 +31,13 @@ pub(super) struct Holder {
     /// Owners of what the sandbox makes, as the spawner sees them. A file of the host's
     /// that was deleted while a sandbox runs it is not the sandbox's.
     pub(super) owners: Range<u32>,
+    /// File systems that the guest serves, of which nothing is on a disk.
+    pub(super) served: Vec<u64>,
 }
 
 struct Search<'a> {
     owners: &'a Range<u32>,
+    served: &'a [u64],
     budget: &'a mut Budget,
     seen: HashSet<(u64, u64)>,
     amount: Amount,
@@ -65,7 +69,8 @@ pub(super) fn held(holder: &Holder, budget: &mut Budget) -> io::Result<Option<Am
         return Err(io::Error::other("what should be the processes of a sandbox is not"));
     }
     let (owners, seen, amount) = (&holder.owners, HashSet::new(), Amount::default());
-    let mut search = Search { owners, budget, seen, amount };
+    let served = &holder.served[..];
+    let mut search = Search { owners, served, budget, seen, amount };
     let whole = search.each(proc.as_fd(), |search, process, _| {
         let Some(process) = dir(&proc, process)? else { return Ok(true) };
         if let Some(mapped) = dir(&process, c"map_files")?
@@ -117,12 +122,17 @@ impl Search<'_> {
     fn files(&mut self, links: &OwnedFd) -> io::Result<bool> {
         self.each(links.as_fd(), |search, name, dir| {
             // Mapped files are looked at with rights on the host alone.
-            let Ok(stat) = statat(dir, name, AtFlags::empty()) else { return Ok(true) };
-            let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            let key = (stat.st_dev, stat.st_ino);
+            // Nobody is asked who could make this wait: a guest, for what it serves.
+            let found = statx(dir, name, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS);
+            let Ok(stat) = found else { return Ok(true) };
+            let mode = RawMode::from(stat.stx_mode);
+            let file = FileType::from_raw_mode(mode) == FileType::RegularFile;
+            let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+            let key = (device, stat.stx_ino);
             if !file
-                || stat.st_nlink > 0
-                || !search.owners.contains(&stat.st_uid)
+                || stat.stx_nlink > 0
+                || search.served.contains(&device)
+                || !search.owners.contains(&stat.stx_uid)
                 || search.seen.contains(&key)
             {
                 return Ok(true);
@@ -132,7 +142,7 @@ impl Search<'_> {
             let kind = fstatfs(&place)?.f_type as u64;
             search.seen.insert(key);
             if !IN_MEMORY.contains(&kind) {
-                let bytes = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+                let bytes = stat.stx_blocks.saturating_mul(512);
                 search.amount = search.amount.plus(bytes, 1);
             }
             Ok(true)

@@ -130,7 +130,11 @@ mod tests {
 
     fn disk(tree: &Path, guest: u32) -> Disk {
         let owner = std::fs::metadata(tree).unwrap().uid();
-        let holder = Holder { guest: i32::try_from(guest).unwrap(), owners: owner..owner + 1 };
+        let holder = Holder {
+            guest: i32::try_from(guest).unwrap(),
+            owners: owner..owner + 1,
+            served: Vec::new(),
+        };
         Disk { tree: tree.to_owned(), most: Amount { bytes: 1 << 30, inodes: 100 }, holder }
     }
 

@@ -66,6 +66,7 @@ impl Harness {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm: 0,
+            trees: None,
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);
         let spec = spec(&*blobs).await?;
@@ -76,6 +77,7 @@ impl Harness {
             model: wrapped(client(port, turns)?),
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
             outside: BTreeMap::new(),
+            shelves: None,
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::new(SystemClock),
             feed: Feed::default(),

@@ -1,5 +1,5 @@
-//! `bench turn|sandbox|policy|audit [--json]`: what harness, sandbox, rules and audit cost,
-//! measured on the real thing.
+//! `bench turn|sandbox|policy|audit|namespace [--json]`: what harness, sandbox, rules, audit
+//! and the one namespace cost, measured on the real thing.
 //!
 //! Owns the figures that the project publishes, and how they are taken: the parts
 //! are put together as the product does it, and everything around the harness (the
@@ -18,9 +18,11 @@ mod home;
 mod journal;
 mod marks;
 mod memory;
+mod namespace;
 mod policy;
 mod provider;
 mod sandbox;
+mod served;
 mod sizes;
 mod spawner;
 mod table;
@@ -67,6 +69,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What looking at entries, changing and searching them costs where there are many.
+    Namespace {
+        /// Prints an array of `{name, unit, n, min, p50, p99}` and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
     /// The provider that the measured harness asks.
     #[command(name = children::PROVIDER_MODE, hide = true)]
     Provider,
@@ -86,6 +94,15 @@ fn main() -> ExitCode {
         Bench::Turn { json } => on_runtime(async { print(&turn().await?, json) }),
         Bench::Audit { json } => on_runtime(async {
             let figures = audit::measure(progress).await?;
+            say(&if json { figure::to_json(&figures) } else { table::plain(&figures) })
+        }),
+        Bench::Namespace { json } => on_runtime(async {
+            let mut figures = served::measure(progress).await?;
+            // The rest takes a while.
+            for it in &figures {
+                progress(&format!("{} was {} {}", it.name, it.p50, it.unit));
+            }
+            figures.extend(namespace::measure(progress).await?);
             say(&if json { figure::to_json(&figures) } else { table::plain(&figures) })
         }),
         Bench::Sandbox { json } => on_runtime(async {

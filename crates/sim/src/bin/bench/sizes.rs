@@ -52,3 +52,27 @@ pub(crate) const AUDIT_APPEND_EVENTS: u64 = 9;
 pub(crate) const AUDIT_WRITERS: u64 = 20;
 /// How often it is audited.
 pub(crate) const AUDIT_TIMES: usize = 5;
+
+/// Entries of the store whose namespace is measured.
+pub(crate) const ENTRIES: u64 = 100_000;
+/// Entries of each of their folders.
+pub(crate) const FOLDER_ENTRIES: u64 = 100;
+/// Words of each of them, about a kilobyte.
+pub(crate) const ENTRY_WORDS: u64 = 160;
+/// Different words in all of them.
+pub(crate) const WORDS: u64 = 20_000;
+/// Tasks that write them at once.
+pub(crate) const ENTRY_WRITERS: u64 = 64;
+/// How often each operation is measured.
+pub(crate) const ENTRY_SAMPLES: u64 = 1_000;
+
+/// Entries that a program in a sandbox searches: 20 MB with the next.
+pub(crate) const SERVED_ENTRIES: u64 = 5_000;
+/// Bytes of each of them.
+pub(crate) const SERVED_BYTES: usize = 4_096;
+/// Entries that are opened and read one by one.
+pub(crate) const SERVED_OPENS: u64 = 2_000;
+/// Sandboxes in each of which everything is searched once cold and a few times warm.
+pub(crate) const SERVED_SANDBOXES: u64 = 5;
+/// How often it is searched warm in each.
+pub(crate) const SERVED_WARM: u64 = 4;

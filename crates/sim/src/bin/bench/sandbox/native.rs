@@ -41,6 +41,7 @@ impl Opened {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm,
+            trees: None,
         };
         let native = Native::open(config).await.doing("opening the native sandboxes")?;
         Ok(Self { native: Arc::new(native), state })

@@ -1,0 +1,61 @@
+//! Memory and skills in sessions: rows of the store as the files of a tree, for tools and
+//! for programs in sandboxes alike.
+//!
+//! Owns the way from a path to a shelf, that rules are asked about each file however it is
+//! reached, and that every change is told to the journal of its session. Knows no file
+//! system and no tool: both come as operations on a [`Tree`](outrigger_sandbox::Tree).
+
+mod layout;
+mod refusal;
+mod rights;
+mod served;
+mod session;
+mod told;
+mod tree;
+
+use outrigger_agent::{Role, SessionId};
+use outrigger_policy::{Directory, RuleSet};
+use outrigger_sandbox::Tree;
+use outrigger_store::entries::{Entries, Reviews};
+use std::sync::Arc;
+
+use crate::Clock;
+
+pub use layout::{path_of, place_of};
+pub use served::Served;
+
+use rights::Who;
+pub(crate) use session::Shelved;
+pub(crate) use tree::{Hand, Handled, SessionTree};
+
+/// Where memory and skills are, and who there is.
+#[derive(Debug, Clone)]
+pub struct Shelves {
+    /// The entries.
+    pub entries: Arc<dyn Entries>,
+    /// What is proposed for shelves that need reviews.
+    pub reviews: Arc<dyn Reviews>,
+    /// Who is in which group: the people of sessions were authenticated when these were
+    /// opened.
+    pub people: Directory,
+    /// What sandboxes are served; the backends ask it.
+    pub served: Served,
+}
+
+impl Shelves {
+    /// What programs meet in a sandbox of a session of somebody's, under these rules, for who
+    /// serves a sandbox without driving a session. Nothing for whoever is not a person.
+    #[must_use]
+    pub fn tree(
+        &self,
+        rules: &Arc<RuleSet>,
+        clock: &Arc<dyn Clock>,
+        session: &SessionId,
+        principal: &str,
+    ) -> Option<Arc<dyn Tree>> {
+        let tree = SessionTree::new(self, rules, clock, session, principal, "")?;
+        let (principal, agent) = (principal.to_owned(), Role::default().acting());
+        tree.set(Who { principal, agent, ..Who::default() });
+        Some(Arc::new(Handled { tree: Arc::new(tree), hand: Hand::Sandbox }))
+    }
+}

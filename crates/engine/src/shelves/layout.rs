@@ -1,0 +1,124 @@
+//! From a path to a shelf and back: `/memory/user/…`, `/memory/group/NAME/…` and
+//! `/memory/organisation/…`, and the same below `/skills`.
+
+use outrigger_policy::{Owner, Scope, Shelf, ShelfKind};
+use outrigger_store::entries::{EntryPath, Place};
+use outrigger_tools::namespace::canonical;
+
+/// What a canonical path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// `/memory` or `/skills`.
+    Mount(ShelfKind),
+    /// The folder of the groups' shelves.
+    Groups(ShelfKind),
+    /// A place on a shelf.
+    At(Place),
+    /// Nothing, or nothing that is there for this scope.
+    Nowhere,
+}
+
+const USER: &str = "user";
+const GROUP: &str = "group";
+const ORGANISATION: &str = "organisation";
+
+/// What a path names for somebody. A shelf that they do not see is nowhere.
+pub(super) fn spot(path: &str, scope: &Scope) -> Spot {
+    let mut parts = path.trim_start_matches('/').splitn(2, '/');
+    let mount = parts.next().unwrap_or_default();
+    let Some(kind) = ShelfKind::ALL.into_iter().find(|kind| kind.as_str() == mount) else {
+        return Spot::Nowhere;
+    };
+    let Some(rest) = parts.next() else { return Spot::Mount(kind) };
+    let (owner, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    let person = scope.person().to_string();
+    let person = person.split_once(':').map_or("", |(_, name)| name).to_owned();
+    let (owner, rest) = match owner {
+        USER => (Owner::Person(person), rest),
+        ORGANISATION => (Owner::Organisation(scope.organisation().to_owned()), rest),
+        GROUP if rest.is_empty() => return Spot::Groups(kind),
+        GROUP => {
+            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+            (Owner::Group(name.to_owned()), rest)
+        }
+        _ => return Spot::Nowhere,
+    };
+    let shelf = Shelf { kind, owner };
+    match EntryPath::parse(rest) {
+        Ok(path) if scope.sees(&shelf) => Spot::At(Place { shelf, path }),
+        Ok(_) | Err(_) => Spot::Nowhere,
+    }
+}
+
+/// Where a path leads that a person names, if there is such a shelf for them.
+#[must_use]
+pub fn place_of(path: &str, scope: &Scope) -> Option<Place> {
+    match spot(&canonical(path).ok()?, scope) {
+        Spot::At(place) => Some(place),
+        Spot::Mount(_) | Spot::Groups(_) | Spot::Nowhere => None,
+    }
+}
+
+/// The path of a place, as sessions see it, for example `/memory/user/notes.md`.
+#[must_use]
+pub fn path_of(place: &Place) -> String {
+    let kind = place.shelf.kind.as_str();
+    let root = match &place.shelf.owner {
+        Owner::Person(_) => format!("/{kind}/{USER}"),
+        Owner::Group(name) => format!("/{kind}/{GROUP}/{name}"),
+        Owner::Organisation(_) => format!("/{kind}/{ORGANISATION}"),
+    };
+    if place.path.is_root() { root } else { format!("{root}/{}", place.path) }
+}
+
+/// The folders of a mount.
+pub(super) fn owners(scope: &Scope) -> Vec<&'static str> {
+    let groups = groups(scope).next().map(|_| GROUP);
+    groups.into_iter().chain([ORGANISATION, USER]).collect()
+}
+
+/// The groups whose name can be one of a folder.
+pub(super) fn groups(scope: &Scope) -> impl Iterator<Item = &String> {
+    scope.groups().iter().filter(|name| !name.contains('/') && *name != "." && *name != "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_policy::Directory;
+
+    fn ada() -> Scope {
+        let text = r#"{"organisation": "acme", "groups": {"ops": ["person:ada"], "law": []}}"#;
+        let directory: Directory = serde_json::from_str(text).expect("a directory");
+        let ada = "person:ada".parse().expect("a principal");
+        directory.authenticate(&ada).expect("a person")
+    }
+
+    #[test]
+    fn paths_and_places_are_the_same() {
+        for path in [
+            "/memory/user",
+            "/memory/user/a.md",
+            "/memory/user/folder/a.md",
+            "/memory/group/ops",
+            "/memory/group/ops/a.md",
+            "/memory/organisation/a.md",
+            "/skills/user/pdf/SKILL.md",
+        ] {
+            let Spot::At(place) = spot(path, &ada()) else { panic!("{path} is a place") };
+            assert_eq!(path_of(&place), path);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_nowhere() {
+        for path in
+            ["/memory/group/law", "/memory/group/law/a", "/memory/ada", "/memory/person", "/work"]
+        {
+            assert_eq!(spot(path, &ada()), Spot::Nowhere, "{path}");
+        }
+        assert_eq!(spot("/memory", &ada()), Spot::Mount(ShelfKind::Memory));
+        assert_eq!(spot("/skills/group", &ada()), Spot::Groups(ShelfKind::Skills));
+        assert_eq!(owners(&ada()), ["group", "organisation", "user"]);
+    }
+}

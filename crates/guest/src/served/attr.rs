@@ -1,0 +1,162 @@
+//! What a name stands for, and what it looks like.
+//!
+//! Owns that nothing is told of a path that was not asked for just then, but for what
+//! nobody in the sandbox can know to be otherwise.
+
+use std::rc::Rc;
+
+use outrigger_sandbox::{Expected, Node};
+
+use super::answer::Body;
+use super::asks::Errno;
+use super::file::Copy;
+use super::header::{SET_GID, SET_SIZE, SET_UID};
+use super::mount::Mount;
+use super::nodes::ROOT;
+
+/// What is to become of attributes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change {
+    pub(super) valid: u32,
+    pub(super) size: u64,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+impl Mount {
+    pub(super) async fn lookup(&self, parent: u64, name: &str) -> Result<Body, Errno> {
+        let path = {
+            let mut nodes = self.nodes.borrow_mut();
+            let heard = self.heard();
+            if let Some(id) = nodes.child(parent, name) {
+                let entry = nodes.get(id)?;
+                if entry.is_local() || entry.is_fresh(heard) {
+                    entry.lookups_add();
+                    drop(nodes);
+                    return Ok(self.shared.owner.entry(Body::default(), self.look(id)?));
+                }
+            }
+            nodes.path_of(parent, name)?
+        };
+        let node = self.stat(path).await?;
+        self.entered(parent, name, node)
+    }
+
+    /// Answers with what was just seen at a name.
+    pub(super) fn entered(&self, parent: u64, name: &str, node: Node) -> Result<Body, Errno> {
+        let id = self.nodes.borrow_mut().enter(parent, name, node, self.heard())?;
+        Ok(self.shared.owner.entry(Body::default(), self.look(id)?))
+    }
+
+    /// Sees to it that what is known of a node is as it is now.
+    pub(super) async fn refresh(&self, id: u64) -> Result<Node, Errno> {
+        let path = {
+            let mut nodes = self.nodes.borrow_mut();
+            let heard = self.heard();
+            let entry = nodes.get(id)?;
+            if entry.is_local() || entry.is_fresh(heard) {
+                return Ok(entry.look());
+            }
+            nodes.path(id)?
+        };
+        let seen = self.stat(path).await;
+        let mut nodes = self.nodes.borrow_mut();
+        let entry = nodes.get(id)?;
+        if entry.is_local() {
+            return Ok(entry.look());
+        }
+        match seen {
+            Ok(node) if node.folder == entry.is_folder() => {
+                entry.see(node, self.heard());
+                Ok(node)
+            }
+            // The name stands for something else now: it is looked up again.
+            Ok(_) => Err(libc::ESTALE),
+            Err(libc::ENOENT | libc::ENOTDIR) if id != ROOT => Err(libc::ESTALE),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    pub(super) async fn attributes(&self, id: u64) -> Result<Body, Errno> {
+        self.refresh(id).await?;
+        Ok(self.shared.owner.attributes(self.look(id)?))
+    }
+
+    pub(super) async fn access(&self, id: u64, mask: u32) -> Result<Body, Errno> {
+        let node = self.refresh(id).await?;
+        let wants = |what: libc::c_int| mask & what.unsigned_abs() != 0;
+        let may_not = (wants(libc::W_OK) && !node.writable)
+            || (wants(libc::X_OK) && !node.folder && !node.executable);
+        if may_not { Err(libc::EACCES) } else { Ok(Body::default()) }
+    }
+
+    /// Length is the one attribute that can be changed. That others can't is no error where
+    /// a program only copies them.
+    pub(super) async fn set_attributes(
+        self: &Rc<Self>,
+        id: u64,
+        change: Change,
+        pid: u32,
+    ) -> Result<Body, Errno> {
+        let owner = self.shared.owner.0;
+        let gives_away = (change.valid & SET_UID != 0 && change.uid != owner)
+            || (change.valid & SET_GID != 0 && change.gid != owner);
+        if gives_away {
+            return Err(libc::EPERM);
+        }
+        if change.valid & SET_SIZE != 0 {
+            let length = usize::try_from(change.size).map_err(|_| libc::EFBIG)?;
+            self.resize(id, length, pid).await?;
+        }
+        self.attributes(id).await
+    }
+
+    /// Cuts a file, or makes it longer. Where nobody has it open to write, that is all that
+    /// is written, and it is written at once.
+    async fn resize(self: &Rc<Self>, id: u64, length: usize, pid: u32) -> Result<(), Errno> {
+        let held = {
+            let mut nodes = self.nodes.borrow_mut();
+            nodes.get(id)?.file()?.copy.is_some()
+        };
+        let fetched = if held {
+            None
+        } else {
+            let path = self.nodes.borrow().path(id)?;
+            let (node, bytes) = self.fetch(path.clone()).await.map_err(super::open::moved)?;
+            if !node.writable {
+                self.may_change(path).await?;
+            }
+            Some((node, bytes))
+        };
+        let tick = self.tick();
+        let transient = {
+            let mut nodes = self.nodes.borrow_mut();
+            let heard = self.heard();
+            let entry = nodes.get(id)?;
+            if let Some((node, _)) = &fetched {
+                entry.see(*node, heard);
+            }
+            let file = entry.file()?;
+            if file.copy.is_none() {
+                let (node, bytes) = fetched.ok_or(libc::ESTALE)?;
+                let base = Expected::Revision(node.revision);
+                file.copy = Some(Copy::new(base, bytes, &self.shared.copied)?);
+            }
+            let copy = file.copy.as_mut().ok_or(libc::EIO)?;
+            let before = copy.edits;
+            copy.resize(length)?;
+            if copy.edits != before {
+                copy.written = true;
+                file.written = Some((pid, tick));
+                file.follow();
+            }
+            file.writers == 0
+        };
+        if !transient {
+            return Ok(());
+        }
+        let done = self.settle(id, false).await;
+        self.drop_unused(id);
+        done
+    }
+}

@@ -1,0 +1,398 @@
+//! Files that are opened, read, written and closed.
+//!
+//! Owns close-to-open consistency: whoever opens a file asks the tree which revision it is
+//! at, and the kernel goes on to use the pages that it has only if they are of that one.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use outrigger_sandbox::{Expected, Node, TreeOp};
+
+use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
+use super::asks::Errno;
+use super::file::{Copy, Pages};
+use super::header::WRITE_CACHE;
+use super::mount::{Handle, Mount, Opened, node_of};
+
+/// How a file is opened, by the flags of open(2).
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    reads: bool,
+    writes: bool,
+    cuts: bool,
+    appends: bool,
+}
+
+impl Way {
+    fn of(flags: u32) -> Self {
+        let has = |flag: i32| flags & flag.unsigned_abs() != 0;
+        let access = flags & libc::O_ACCMODE.unsigned_abs();
+        let writes = access != libc::O_RDONLY.unsigned_abs();
+        Self {
+            reads: access != libc::O_WRONLY.unsigned_abs(),
+            writes,
+            cuts: writes && has(libc::O_TRUNC),
+            appends: has(libc::O_APPEND),
+        }
+    }
+
+    fn opened(self, node: u64, epoch: u64) -> Opened {
+        Opened { node, writes: self.writes, appends: self.appends, stale: false, epoch }
+    }
+}
+
+/// An error about a path that a number stands for: the name is looked up again.
+pub(super) fn moved(errno: Errno) -> Errno {
+    match errno {
+        libc::ENOENT | libc::ENOTDIR | libc::EISDIR => libc::ESTALE,
+        other => other,
+    }
+}
+
+/// Now, as a tree gives it.
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Mount {
+    /// Sees to it that what is known of a file is as it is now, with its bytes where
+    /// those are needed and not at hand.
+    async fn current(&self, id: u64, way: Way) -> Result<(), Errno> {
+        let (path, held) = {
+            let mut nodes = self.nodes.borrow_mut();
+            let entry = nodes.get(id)?;
+            if entry.is_folder() {
+                return Err(libc::EISDIR);
+            }
+            if entry.is_local() {
+                return Ok(());
+            }
+            let file = entry.file()?;
+            let contents = file.contents.as_ref().map(|contents| contents.revision);
+            let copy = file.copy.as_ref().and_then(|copy| revision(copy.base));
+            let pages = match file.pages {
+                Pages::Revision(revision) if !way.writes => Some(revision),
+                _ => None,
+            };
+            let mut held = copy.or(contents).or(pages);
+            // Not all at once may be of the same revision: the newest is most likely it.
+            if let (Some(contents), Some(other)) = (contents, held) {
+                held = Some(contents.max(other));
+            }
+            (nodes.path(id)?, held)
+        };
+        if way.cuts || held.is_some() {
+            let node = self.stat(path.clone()).await.map_err(moved)?;
+            let mut nodes = self.nodes.borrow_mut();
+            let heard = self.heard();
+            let entry = nodes.get(id)?;
+            if entry.is_local() {
+                return Ok(());
+            }
+            if node.folder {
+                return Err(libc::ESTALE);
+            }
+            entry.see(node, heard);
+            if way.cuts || (held == Some(node.revision) && entry.file()?.catch_up(node.revision)?) {
+                return Ok(());
+            }
+        }
+        let (node, bytes) = self.fetch(path).await.map_err(moved)?;
+        let mut nodes = self.nodes.borrow_mut();
+        let heard = self.heard();
+        let entry = nodes.get(id)?;
+        if !entry.is_local() {
+            entry.see(node, heard);
+            self.keep(&mut nodes, id, node.revision, bytes);
+            nodes.get(id)?.file()?.catch_up(node.revision)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn open(&self, id: u64, flags: u32, pid: u32) -> Result<Body, Errno> {
+        let way = Way::of(flags);
+        self.current(id, way).await?;
+        let seen = self.nodes.borrow_mut().get(id)?.seen;
+        if way.writes && !seen.writable {
+            let path = self.nodes.borrow().path(id)?;
+            self.may_change(path).await?;
+        }
+        let (keeps, epoch) = self.enter_file(id, way, pid)?;
+        let handle = self.hold(Handle::File(way.opened(id, epoch)));
+        let keep = if keeps { KEEP_CACHE } else { 0 };
+        // Who does not write has nothing that could fail when it closes.
+        let flush = if way.writes { 0 } else { NO_FLUSH };
+        Ok(answer::opened(Body::default(), handle, keep | flush))
+    }
+
+    /// Counts a handle that is about to be. Gives whether the kernel may use its pages, and
+    /// the epoch of the file.
+    fn enter_file(&self, id: u64, way: Way, pid: u32) -> Result<(bool, u64), Errno> {
+        let tick = self.tick();
+        let mut nodes = self.nodes.borrow_mut();
+        let entry = nodes.get(id)?;
+        let (seen, detached) = (entry.seen, entry.detached);
+        let file = entry.file()?;
+        if detached && file.bytes().is_none() {
+            return Err(libc::ESTALE);
+        }
+        if way.writes {
+            begin_copy(file, seen, way.cuts, &self.shared.copied)?;
+        }
+        let changed = file.is_changed();
+        let at = if changed { Pages::Copy } else { Pages::Revision(seen.revision) };
+        // Pages of a file that is cut are gone.
+        let keeps = way.cuts || file.pages == at;
+        file.pages = at;
+        file.handles += 1;
+        file.writers += u32::from(way.writes);
+        let base = match &file.copy {
+            Some(copy) => revision(copy.base),
+            None => Some(seen.revision),
+        };
+        if let Some(base) = base {
+            file.note_opened(base, tick);
+            if way.reads && !way.cuts {
+                self.reads.borrow_mut().note(pid, id, base);
+            }
+        }
+        Ok((keeps, file.epoch))
+    }
+
+    pub(super) async fn create(
+        &self,
+        parent: u64,
+        name: &str,
+        flags: u32,
+        pid: u32,
+    ) -> Result<Body, Errno> {
+        let way = Way::of(flags);
+        let exclusive = flags & libc::O_EXCL.unsigned_abs() != 0;
+        let node = if exclusive {
+            self.make_empty(parent, name).await?
+        } else {
+            let folder = self.refresh(parent).await?;
+            if !folder.writable {
+                let path = self.nodes.borrow().path_of(parent, name)?;
+                self.may_change(path).await?;
+            }
+            let modified_ms = now_ms();
+            Node {
+                folder: false,
+                bytes: 0,
+                revision: 0,
+                modified_ms,
+                writable: true,
+                executable: false,
+            }
+        };
+        let tick = self.tick();
+        let mut nodes = self.nodes.borrow_mut();
+        // What the kernel knows not to be there any more.
+        if let Some(old) = nodes.child(parent, name) {
+            nodes.detach(old);
+        }
+        let id = nodes.enter(parent, name, node, self.heard())?;
+        let file = nodes.get(id)?.file()?;
+        let base = if exclusive { Expected::Revision(node.revision) } else { Expected::Absent };
+        let mut copy = Copy::new(base, Rc::default(), &self.shared.copied)?;
+        copy.changed = !exclusive;
+        file.copy = Some(copy);
+        file.pages = if exclusive { Pages::Revision(node.revision) } else { Pages::Copy };
+        (file.handles, file.writers) = (1, u32::from(way.writes));
+        file.written = Some((pid, tick));
+        drop(nodes);
+        let handle = self.hold(Handle::File(way.opened(id, 0)));
+        let body = self.shared.owner.entry(Body::default(), self.look(id)?);
+        Ok(answer::opened(body, handle, KEEP_CACHE))
+    }
+
+    /// Makes an empty file where nothing is.
+    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<Node, Errno> {
+        let path = self.nodes.borrow().path_of(parent, name)?;
+        let op = TreeOp::Write { path, expected: Expected::Absent, contents: Vec::new() };
+        let node = node_of(self.shared.asks.ask(op).await.map_err(|errno| match errno {
+            libc::ESTALE => libc::EEXIST,
+            other => other,
+        })?)?;
+        if node.folder { Err(libc::EIO) } else { Ok(node) }
+    }
+
+    /// Answers a read from what is here. `false`: it is not here.
+    pub(super) fn read_at_once(&self, unique: u64, handle: u64, offset: u64, size: u32) -> bool {
+        let opened = match self.opened(handle) {
+            Ok(opened) if !(opened.stale && opened.writes) => opened,
+            Ok(_) => {
+                answer::failed(&self.device, unique, libc::ESTALE);
+                return true;
+            }
+            Err(errno) => {
+                answer::failed(&self.device, unique, errno);
+                return true;
+            }
+        };
+        let mut nodes = self.nodes.borrow_mut();
+        let file = nodes.get(opened.node).and_then(super::nodes::Entry::file);
+        let bytes = file.ok().and_then(|file| file.bytes().cloned());
+        drop(nodes);
+        match bytes {
+            Some(bytes) => {
+                answer::done(&self.device, unique, part(&bytes, offset, size));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Reads what was let go of, if it is still what the kernel has pages of.
+    pub(super) async fn read_later(
+        &self,
+        handle: u64,
+        offset: u64,
+        size: u32,
+    ) -> Result<Body, Errno> {
+        let id = self.opened(handle)?.node;
+        let path = self.nodes.borrow().path(id)?;
+        let (node, bytes) = self.fetch(path).await.map_err(moved)?;
+        let mut nodes = self.nodes.borrow_mut();
+        let heard = self.heard();
+        let entry = nodes.get(id)?;
+        if !entry.is_local() {
+            entry.see(node, heard);
+            let file = entry.file()?;
+            match file.pages {
+                Pages::Revision(revision) if revision != node.revision => return Err(libc::ESTALE),
+                Pages::Revision(_) | Pages::Copy | Pages::Unknown => {
+                    file.pages = Pages::Revision(node.revision);
+                }
+            }
+            self.keep(&mut nodes, id, node.revision, Rc::clone(&bytes));
+        }
+        Ok(Body(part(&bytes, offset, size).to_vec()))
+    }
+
+    pub(super) fn write(
+        &self,
+        handle: u64,
+        offset: u64,
+        flags: u32,
+        data: &[u8],
+        pid: u32,
+    ) -> Result<Body, Errno> {
+        let opened = self.opened(handle)?;
+        if !opened.writes {
+            return Err(libc::EBADF);
+        }
+        if opened.stale {
+            return Err(libc::ESTALE);
+        }
+        let tick = self.tick();
+        let mut nodes = self.nodes.borrow_mut();
+        let file = nodes.get(opened.node)?.file()?;
+        let offset = usize::try_from(offset).map_err(|_| libc::EFBIG)?;
+        let copy = file.copy.as_mut().ok_or(libc::ESTALE)?;
+        // The kernel adds at the end that it knows of, which may not be the end.
+        let at_end = opened.appends && flags & WRITE_CACHE == 0;
+        // What it was opened for is not what it would write into.
+        if opened.epoch != file.epoch && !at_end {
+            return Err(libc::ESTALE);
+        }
+        let place = if at_end { copy.bytes.len() } else { offset };
+        if let Err(errno) = copy.write(place, data, at_end) {
+            file.pages = Pages::Unknown;
+            return Err(errno);
+        }
+        file.follow();
+        if place != offset {
+            file.pages = Pages::Unknown;
+        }
+        file.written = Some((pid, tick));
+        Ok(Body::default().u32(u32::try_from(data.len()).unwrap_or(0)).u32(0))
+    }
+
+    /// A handle is gone.
+    pub(super) fn release(self: &Rc<Self>, handle: u64) {
+        let Some(Handle::File(opened)) = self.handles.borrow_mut().remove(&handle) else { return };
+        let id = opened.node;
+        let commits = {
+            let mut nodes = self.nodes.borrow_mut();
+            let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file) else { return };
+            file.handles = file.handles.saturating_sub(1);
+            file.writers = file.writers.saturating_sub(u32::from(opened.writes));
+            file.writers == 0 && file.is_changed()
+        };
+        if !commits {
+            return self.drop_unused(id);
+        }
+        let (mount, shared) = (Rc::clone(self), Rc::clone(&self.shared));
+        shared.releasing.set(shared.releasing.get() + 1);
+        shared.tasks.begin(async move {
+            // Nobody is left to be told of a failure.
+            let _ = mount.settle(id, false).await;
+            mount.drop_unused(id);
+            mount.shared.releasing.set(mount.shared.releasing.get() - 1);
+        });
+    }
+
+    /// Lets a working copy go that nobody writes any more. What could not be written is lost.
+    pub(super) fn drop_unused(&self, id: u64) {
+        let mut nodes = self.nodes.borrow_mut();
+        let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file) else { return };
+        if file.writers == 0 && !file.commit.running {
+            let unchanged = file.copy.as_ref().filter(|copy| !copy.changed);
+            let kept =
+                unchanged.and_then(|copy| Some((revision(copy.base)?, Rc::clone(&copy.bytes))));
+            if file.is_changed() {
+                file.drop_copy();
+            }
+            file.copy = None;
+            if let Some((revision, bytes)) = kept {
+                self.keep(&mut nodes, id, revision, bytes);
+            }
+        }
+        nodes.tidy(id);
+    }
+}
+
+/// Has a file be written to: from what is known of it, or from nothing if it is cut.
+fn begin_copy(
+    file: &mut super::file::File,
+    seen: Node,
+    cuts: bool,
+    copied: &super::file::Total,
+) -> Result<(), Errno> {
+    let base = Expected::Revision(seen.revision);
+    let behind = file.copy.as_ref().is_none_or(|copy| !copy.changed && copy.base != base);
+    if behind && cuts {
+        let mut copy = Copy::new(base, Rc::default(), copied)?;
+        if seen.bytes > 0 {
+            (copy.changed, copy.appended) = (true, None);
+        }
+        file.copy = Some(copy);
+    } else if behind {
+        let contents = file.contents.as_ref().filter(|c| c.revision == seen.revision);
+        let bytes = Rc::clone(&contents.ok_or(libc::ESTALE)?.bytes);
+        match &mut file.copy {
+            Some(copy) => copy.renew(base, bytes)?,
+            None => file.copy = Some(Copy::new(base, bytes, copied)?),
+        }
+    } else if cuts && let Some(copy) = &mut file.copy {
+        copy.resize(0)?;
+    }
+    Ok(())
+}
+
+fn revision(base: Expected) -> Option<u64> {
+    match base {
+        Expected::Revision(revision) => Some(revision),
+        Expected::Absent => None,
+    }
+}
+
+/// What is at a place, as far as there is anything.
+fn part(bytes: &[u8], offset: u64, size: u32) -> &[u8] {
+    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+    let to = from.saturating_add(size as usize).min(bytes.len());
+    &bytes[from..to]
+}

@@ -1,0 +1,130 @@
+//! `outrigger memory edit`: a file in an editor, and what to do if it moved meanwhile.
+
+use outrigger_engine::path_of;
+use outrigger_store::entries::{By, Change, Error, Expected, File, Place};
+use std::fs;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::Command;
+
+use super::Desk;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::session::now_ms;
+use crate::show::Tone;
+
+/// Between the two texts of a conflict, as in git(1).
+const OURS: &str = "<<<<<<< yours\n";
+const MIDDLE: &str = "=======\n";
+const THEIRS: &str = ">>>>>>> what is there now\n";
+
+/// Opens a file until what comes of it is written, or nothing was changed.
+pub(super) async fn edit(desk: &Desk, path: &str, message: Option<String>) -> Outcome {
+    let at = desk.place(path)?;
+    let (mut base, mut text) = current(desk, &at).await?;
+    let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+    // The name tells an editor what kind of text it is.
+    let name = if at.path.name().is_empty() { "memory" } else { at.path.name() };
+    let file = folder.path().join(name);
+    loop {
+        write(&file, &text)?;
+        open(&file)?;
+        let edited = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+        if edited == text {
+            desk.screen.note(Tone::Detail, "nothing was changed");
+            return Ok(());
+        }
+        let by = By { message: message.clone(), ..By::person(now_ms()) };
+        let change =
+            Change::Write { at: at.clone(), expected: base, file: File::of(edited.clone()) };
+        match desk.entries.change(&desk.scope, change.clone(), by.clone()).await {
+            Err(Error::Conflict(_) | Error::Exists) => {
+                let kept = keep(&file, &at)?;
+                let (now, theirs) = current(desk, &at).await?;
+                if !std::io::stdin().is_terminal() {
+                    let text = format!("{} was changed meanwhile", path_of(&at));
+                    return Err(Failure::new(Kind::Conflict, text)
+                        .hint(format!("What you wrote is in {kept}.")));
+                }
+                let note = format!(
+                    "! {} was changed meanwhile: bring both together (yours is also in {kept})",
+                    path_of(&at)
+                );
+                desk.screen.note(Tone::Warning, note);
+                (base, text) = (now, both(&edited, &theirs));
+            }
+            Err(Error::NeedsReview) => return super::proposals::propose(desk, change, by).await,
+            Err(error) => {
+                let kept = keep(&file, &at)?;
+                return Err(desk.failed(&at, error).hint(format!("What you wrote is in {kept}.")));
+            }
+            Ok(made) => {
+                let revision = made.version().map_or(0, |version| version.revision);
+                let said = format!("● {} is at revision {revision}", path_of(&at));
+                desk.screen.note(Tone::Good, said);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What is there, and what a change of it expects.
+async fn current(desk: &Desk, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
+    match desk.entries.read(&desk.scope, at, None).await {
+        Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
+        Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),
+        Err(error) => Err(desk.failed(at, error)),
+    }
+}
+
+fn both(ours: &[u8], theirs: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (mark, part) in [(OURS, ours), (MIDDLE, theirs)] {
+        text.extend_from_slice(mark.as_bytes());
+        text.extend_from_slice(part);
+        if !part.ends_with(b"\n") && !part.is_empty() {
+            text.push(b'\n');
+        }
+    }
+    text.extend_from_slice(THEIRS.as_bytes());
+    text
+}
+
+fn write(file: &Path, text: &[u8]) -> Outcome {
+    fs::write(file, text).map_err(|error| Failure::from_error(Kind::Storage, &error))
+}
+
+/// Keeps what somebody wrote where they find it again.
+fn keep(file: &Path, at: &Place) -> Outcome<String> {
+    let name = path_of(at).replace('/', "-");
+    let kept =
+        tempfile::Builder::new().prefix(&format!("outrigger{name}-")).tempfile().and_then(|kept| {
+            fs::copy(file, kept.path())?;
+            kept.keep().map_err(|failed| failed.error)
+        });
+    let (_, path) = kept.map_err(|error| Failure::from_error(Kind::Storage, &error))?;
+    Ok(path.display().to_string())
+}
+
+/// Opens the editor and waits for it.
+fn open(file: &Path) -> Outcome {
+    let named = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
+    let editor = named.filter(|editor| !editor.is_empty()).unwrap_or_else(|| "vi".into());
+    // It may come with arguments: a shell takes them apart, as git(1) has it done.
+    let status = Command::new("/bin/sh")
+        .arg("-c")
+        .arg("exec $OUTRIGGER_EDITOR \"$1\"")
+        .arg("sh")
+        .arg(file)
+        .env("OUTRIGGER_EDITOR", &editor)
+        .status();
+    let editor = editor.to_string_lossy();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let text = format!("the editor `{editor}` ended with {status}; nothing was written");
+            Err(Failure::new(Kind::Usage, text))
+        }
+        Err(error) => Err(Failure::new(Kind::Usage, format!("`{editor}`: {error}"))
+            .hint("Set EDITOR to an editor that is there.")),
+    }
+}

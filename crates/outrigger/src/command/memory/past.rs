@@ -1,0 +1,105 @@
+//! `outrigger memory history`, `diff` and `blame`.
+
+use outrigger_engine::path_of;
+use outrigger_store::entries::{self, Kept, State};
+use serde_json::json;
+
+use super::{Desk, version, written};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::show::{self, Screen};
+
+pub(super) async fn history(desk: &Desk, path: &str) -> Outcome {
+    let at = desk.place(path)?;
+    let mut before = None;
+    let mut versions = Vec::new();
+    loop {
+        let page = desk.entries.history(&desk.scope, &at, before).await;
+        let page = page.map_err(|error| desk.failed(&at, error))?;
+        before = page.last().map(|version| version.revision).filter(|last| *last > 1);
+        versions.extend(page);
+        if before.is_none() {
+            break;
+        }
+    }
+    if desk.json {
+        let versions: Vec<_> = versions.iter().map(version).collect();
+        return show::line(
+            &json!({ "type": "history", "path": path_of(&at), "versions": versions }),
+        );
+    }
+    for it in &versions {
+        let what = match (&it.state, &it.kept) {
+            (_, Kept::Redacted(redaction)) => {
+                format!("redacted by {}: {}", redaction.by, redaction.why)
+            }
+            (_, Kept::Pruned) => "content not kept".to_owned(),
+            (State::File { bytes, .. }, _) => format!("{bytes} bytes"),
+            (State::Folder, _) => "folder".to_owned(),
+            (State::Gone, _) => "removed".to_owned(),
+        };
+        let message = it.by.message.iter().map(|text| format!("  {text}"));
+        let from = it
+            .derived_from
+            .iter()
+            .map(|(place, revision)| format!("  from {} r{revision}", path_of(place)));
+        let accepted = it.accepted_by.iter().map(|who| format!("  accepted by {who}"));
+        let labels = (!it.by.labels.is_empty()).then(|| {
+            let labels: Vec<_> = it.by.labels.iter().map(String::as_str).collect();
+            format!("  [{}]", labels.join(", "))
+        });
+        let rest: String = from.chain(accepted).chain(labels).chain(message).collect();
+        let when = show::when(it.by.at_ms);
+        let line =
+            format!("{:>5}  {when}  {}  {what}{rest}", format!("r{}", it.revision), written(it));
+        show::row(&show::inert(&line))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn diff(desk: &Desk, path: &str, from: Option<u64>, to: Option<u64>) -> Outcome {
+    let at = desk.place(path)?;
+    let newer = desk.read(&at, to).await?;
+    let from = from.unwrap_or_else(|| newer.version.revision.saturating_sub(1));
+    let older = match from {
+        0 => Vec::new(),
+        _ => desk.read(&at, Some(from)).await?.bytes,
+    };
+    let path = path_of(&at);
+    let names = [from, newer.version.revision].map(|revision| format!("{path} r{revision}"));
+    let text = entries::diff(&older, &newer.bytes, [&names[0], &names[1]]);
+    let text = text.map_err(|error| Failure::new(Kind::Usage, format!("{path}: {error}")))?;
+    if desk.json {
+        let to = newer.version.revision;
+        return show::line(
+            &json!({ "type": "diff", "path": path, "from": from, "to": to, "diff": text }),
+        );
+    }
+    Screen::on_stdout(desk.output).whole_diff(&text);
+    Ok(())
+}
+
+pub(super) async fn blame(desk: &Desk, path: &str) -> Outcome {
+    let at = desk.place(path)?;
+    let lines = entries::blame(&*desk.entries, &desk.scope, &at).await;
+    let lines = lines.map_err(|error| desk.failed(&at, error))?;
+    if desk.json {
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|it| {
+                json!({
+                    "line": it.line, "revision": it.revision, "author": it.author,
+                    "session": it.session, "seq": it.seq, "at_ms": it.at_ms,
+                })
+            })
+            .collect();
+        return show::line(&json!({ "type": "blame", "path": path_of(&at), "lines": lines }));
+    }
+    let width = lines.iter().map(|it| it.author.to_string().len()).max().unwrap_or_default();
+    for it in &lines {
+        let (author, when) = (it.author.to_string(), show::when(it.at_ms));
+        let line = it.line.trim_end_matches('\n');
+        let revision = format!("r{}", it.revision);
+        show::row(&show::inert(&format!("{revision:>5}  {author:width$}  {when}  {line}")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! `outrigger memory proposals`: changes that wait for somebody to accept them.
+
+use outrigger_engine::path_of;
+use outrigger_policy::ShelfKind;
+use outrigger_store::entries::{
+    self, Asked, By, Change, Decision, EntryPath, Error, Expected, Place, Proposal, ProposalId,
+    Proposed,
+};
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::cli;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::session::now_ms;
+use crate::show::{self, Screen, Tone};
+
+pub(super) async fn execute(desk: &Desk, asked: cli::Proposals) -> Outcome {
+    match asked {
+        cli::Proposals::Ls { all, .. } => {
+            ls(desk, if all { Asked::All } else { Asked::Open }).await
+        }
+        cli::Proposals::Show { number, .. } => show(desk, number).await,
+        cli::Proposals::Accept { number, .. } => {
+            decide(desk, number, Decision::Accept, "accepted").await
+        }
+        cli::Proposals::Reject { number, reason, .. } => {
+            decide(desk, number, Decision::Reject { reason }, "rejected").await
+        }
+        cli::Proposals::Withdraw { number, .. } => {
+            decide(desk, number, Decision::Withdraw, "withdrawn").await
+        }
+        cli::Proposals::Comment { number, text, .. } => {
+            let id = ProposalId(number);
+            let said = desk.reviews.comment(&desk.scope, id, text, now_ms()).await;
+            said.map_err(|error| failed(number, error))?;
+            done(desk, number, "commented")
+        }
+    }
+}
+
+fn failed(number: u64, error: Error) -> Failure {
+    let kind = match &error {
+        Error::Absent | Error::Redacted(_) => Kind::NotFound,
+        Error::Conflict(_) | Error::Decided { .. } => Kind::Conflict,
+        Error::NotReviewer | Error::NotAuthor => Kind::Denied,
+        Error::Store(source) => return Failure::from(source),
+        _ => Kind::Usage,
+    };
+    Failure::new(kind, format!("proposal {number}: {error}"))
+        .hint("`outrigger memory proposals ls` lists what waits.")
+}
+
+fn done(desk: &Desk, number: u64, what: &str) -> Outcome {
+    if desk.json {
+        return show::line(&json!({ "type": "proposal", "number": number, "done": what }));
+    }
+    desk.screen.note(Tone::Good, format!("● proposal {number} {what}"));
+    Ok(())
+}
+
+async fn decide(desk: &Desk, number: u64, decision: Decision, what: &str) -> Outcome {
+    let decided = desk.reviews.decide(&desk.scope, ProposalId(number), decision, now_ms()).await;
+    decided.map_err(|error| failed(number, error))?;
+    done(desk, number, what)
+}
+
+async fn ls(desk: &Desk, asked: Asked) -> Outcome {
+    let mut found: Vec<Proposal> = Vec::new();
+    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| desk.scope.shelves(kind)) {
+        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let page = desk.reviews.proposals(&desk.scope, &shelf, asked, None).await;
+        found.extend(page.map_err(|error| desk.failed(&root, error))?);
+    }
+    found.sort_by_key(|proposal| proposal.id);
+    if desk.json {
+        let all: Vec<_> = found.iter().map(of).collect();
+        return show::line(&json!({ "type": "proposals", "proposals": all }));
+    }
+    for it in &found {
+        show::row(&show::inert(&line(it)))?;
+    }
+    if found.is_empty() {
+        desk.screen.note(Tone::Detail, "nothing waits");
+    }
+    Ok(())
+}
+
+fn line(it: &Proposal) -> String {
+    let message = it.by.message.iter().map(|text| format!("  {text}"));
+    let session = it.by.session.iter().map(|session| format!("  in session {session}"));
+    let rest: String = session.chain(message).collect();
+    let (path, when) = (path_of(&it.at), show::when(it.by.at_ms));
+    format!("{:>4}  {:9}  {when}  {}  {path}{rest}", it.id.0, it.standing.to_string(), it.author)
+}
+
+async fn show(desk: &Desk, number: u64) -> Outcome {
+    let found = desk.reviews.proposal(&desk.scope, ProposalId(number)).await;
+    let (it, file, comments) = found.map_err(|error| failed(number, error))?;
+    let base = match it.base {
+        0 => Vec::new(),
+        base => match desk.entries.read(&desk.scope, &it.at, Some(base)).await {
+            Ok(read) => read.bytes,
+            // What it was made from is gone: all of it is new.
+            Err(Error::Absent | Error::Redacted(_) | Error::Pruned) => Vec::new(),
+            Err(error) => return Err(desk.failed(&it.at, error)),
+        },
+    };
+    let after = file.unwrap_or_default();
+    let path = path_of(&it.at);
+    let names = [format!("{path} r{}", it.base), format!("proposal {number}")];
+    let diff = entries::diff(&base, &after, [&names[0], &names[1]]);
+    let diff = diff.unwrap_or_else(|_| "the file is no text\n".to_owned());
+    if desk.json {
+        let mut object = of(&it);
+        object["type"] = json!("proposal");
+        object["diff"] = json!(diff);
+        object["comments"] = comments
+            .iter()
+            .map(|it| json!({ "author": it.author, "at_ms": it.at_ms, "text": it.text }))
+            .collect();
+        return show::line(&object);
+    }
+    show::row(&show::inert(&line(&it)))?;
+    Screen::on_stdout(desk.output).whole_diff(&diff);
+    for comment in &comments {
+        let (author, when) = (&comment.author, show::when(comment.at_ms));
+        show::row(&show::inert(&format!("{author}  {when}  {}", comment.text)))?;
+    }
+    Ok(())
+}
+
+fn of(it: &Proposal) -> Value {
+    json!({
+        "number": it.id,
+        "path": path_of(&it.at),
+        "base": it.base,
+        "removes": it.file.is_none(),
+        "author": it.author,
+        "session": it.by.session,
+        "at_ms": it.by.at_ms,
+        "message": it.by.message,
+        "standing": it.standing.to_string(),
+        "decided_by": it.decided.as_ref().map(|(who, _)| who),
+        "reason": it.reason,
+        "revision": it.revision,
+    })
+}
+
+/// Puts up a change of a shelf that needs reviews.
+pub(super) async fn propose(desk: &Desk, change: Change, by: By) -> Outcome {
+    let refused = |at: &Place| {
+        let text = format!("{}: changes are reviewed, and only files can be proposed", path_of(at));
+        Failure::new(Kind::Denied, text)
+    };
+    let proposed = match change {
+        Change::Write { at, expected, file } => {
+            let base = match expected {
+                Expected::Revision(base) => base,
+                Expected::Absent => {
+                    let history = desk.entries.history(&desk.scope, &at, None).await;
+                    let newest = history.ok().and_then(|all| all.first().map(|it| it.revision));
+                    newest.unwrap_or_default()
+                }
+            };
+            Proposed { at, base, file: Some(file) }
+        }
+        Change::Remove { at, revision } => Proposed { at, base: revision, file: None },
+        other => return Err(refused(&super::about(&other))),
+    };
+    let at = proposed.at.clone();
+    let id = desk.reviews.propose(&desk.scope, proposed, by).await;
+    let id = id.map_err(|error| desk.failed(&at, error))?;
+    if desk.json {
+        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(&at) }));
+    }
+    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(&at));
+    desk.screen.note(Tone::Good, text);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! `outrigger memory shelf`: what holds for a shelf.
+
+use outrigger_engine::path_of;
+use outrigger_policy::ShelfKind;
+use outrigger_store::entries::{By, Change, EntryPath, Place, Settings};
+use serde_json::json;
+
+use super::Desk;
+use crate::cli;
+use crate::exit::Outcome;
+use crate::limits;
+use crate::session::now_ms;
+use crate::show::{self, Tone};
+
+pub(super) async fn execute(desk: &Desk, asked: cli::Shelf) -> Outcome {
+    let Some(path) = &asked.path else { return all(desk).await };
+    let at = desk.place(path)?;
+    let settings = desk.reviews.settings(&desk.scope, &at.shelf).await;
+    let before = settings.map_err(|error| desk.failed(&at, error))?;
+    let after = changed(&asked, before.clone());
+    if after != before {
+        let set = desk.reviews.set(&desk.scope, &at.shelf, after.clone(), now_ms()).await;
+        set.map_err(|error| desk.failed(&at, error))?;
+    }
+    if asked.prune {
+        prune(desk, &at).await?;
+    }
+    tell(desk, &[(at, after)])
+}
+
+fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
+    let reviewers = match asked.reviewers.as_deref() {
+        None => before.reviewers,
+        Some("-") => None,
+        Some(group) => Some(group.to_owned()),
+    };
+    let keep_versions = match asked.keep_versions {
+        None => before.keep_versions,
+        Some(versions) => Some(versions).filter(|versions| *versions > 0),
+    };
+    let keep_ms = match asked.keep_days {
+        None => before.keep_ms,
+        Some(days) => Some(days * limits::DAY_MS).filter(|ms| *ms > 0),
+    };
+    Settings {
+        review: asked.review.unwrap_or(before.review),
+        own: asked.own.unwrap_or(before.own),
+        reviewers,
+        keep_versions,
+        keep_ms,
+    }
+}
+
+/// Lets go of contents, some at a time.
+async fn prune(desk: &Desk, at: &Place) -> Outcome {
+    let mut count = 0;
+    loop {
+        let change = Change::Prune { shelf: at.shelf.clone() };
+        let pruned = desk.entries.change(&desk.scope, change, By::person(now_ms())).await;
+        let pruned = pruned.map_err(|error| desk.failed(at, error))?;
+        let these = pruned.versions.len() as u64 + pruned.unseen;
+        if these == 0 {
+            break;
+        }
+        count += these;
+    }
+    desk.screen.note(Tone::Good, format!("● let go of {}", show::count(count, "version")));
+    Ok(())
+}
+
+async fn all(desk: &Desk) -> Outcome {
+    let mut found = Vec::new();
+    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| desk.scope.shelves(kind)) {
+        let at = Place { shelf, path: EntryPath::ROOT };
+        let settings = desk.reviews.settings(&desk.scope, &at.shelf).await;
+        let settings = settings.map_err(|error| desk.failed(&at, error))?;
+        found.push((at, settings));
+    }
+    tell(desk, &found)
+}
+
+fn tell(desk: &Desk, found: &[(Place, Settings)]) -> Outcome {
+    if desk.json {
+        let shelves: Vec<_> = found
+            .iter()
+            .map(|(at, settings)| json!({ "path": path_of(at), "settings": settings }))
+            .collect();
+        return show::line(&json!({ "type": "shelves", "shelves": shelves }));
+    }
+    for (at, it) in found {
+        let mut words = vec![if it.review { "reviewed" } else { "written directly" }.to_owned()];
+        if let (true, Some(group)) = (it.review, &it.reviewers) {
+            words.push(format!("by group:{group}"));
+        }
+        if it.review && it.own {
+            words.push("reviewers may accept their own".to_owned());
+        }
+        words.extend(it.keep_versions.map(|versions| format!("keeps {versions} versions")));
+        let days = it.keep_ms.map(|ms| format!("keeps {} days", ms / limits::DAY_MS));
+        words.extend(days);
+        show::row(&show::inert(&format!("{:28}  {}", path_of(at), words.join(", "))))?;
+    }
+    Ok(())
+}

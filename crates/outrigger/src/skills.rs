@@ -1,0 +1,161 @@
+//! Skills on shelves: found, read whole, and offered to sessions by name and description.
+//!
+//! Owns which skills a session is told of when it is opened: those that can be read as the
+//! format demands, that are what is pinned where something is, and that the person wrote,
+//! took in, or that somebody accepted. What others wrote and nobody reviewed is never put
+//! into a prompt; it can be read, and labels the session then.
+
+use outrigger_engine::path_of;
+use outrigger_policy::{Scope, Shelf, ShelfKind};
+use outrigger_skills::{File, Files, Problem, Skill};
+use outrigger_store::entries::{Entries, EntryPath, Error, Place, State, Version};
+use std::collections::BTreeMap;
+
+use crate::config::{Skills, hex};
+use crate::limits;
+
+/// A folder that is, or should be, a skill.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Its folder, as sessions see it.
+    pub(crate) path: String,
+    pub(crate) place: Place,
+    pub(crate) files: Files,
+    /// The newest version of each file.
+    pub(crate) versions: BTreeMap<String, Version>,
+    /// What it says, or why it is none.
+    pub(crate) skill: Result<Skill, Problem>,
+    pub(crate) digest: [u8; 32],
+}
+
+/// Whether a skill is offered to sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Offered,
+    /// Its content is not what is pinned.
+    NotPinned,
+    /// Somebody else wrote it, and nobody accepted it.
+    NotReviewed,
+    /// It is not as the format demands.
+    Invalid,
+}
+
+impl Standing {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::NotPinned => "not pinned",
+            Self::NotReviewed => "not reviewed",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+impl Found {
+    /// Whether sessions of a person are told of it.
+    pub(crate) fn standing(&self, scope: &Scope, config: &Skills) -> Standing {
+        if self.skill.is_err() {
+            return Standing::Invalid;
+        }
+        if config.pins.get(&self.path).is_some_and(|pin| pin.0 != self.digest) {
+            return Standing::NotPinned;
+        }
+        let vouched = |it: &Version| it.author == scope.person() || it.accepted_by.is_some();
+        let pinned = config.pins.contains_key(&self.path);
+        if pinned || self.versions.values().all(vouched) {
+            Standing::Offered
+        } else {
+            Standing::NotReviewed
+        }
+    }
+
+    pub(crate) fn digest(&self) -> String {
+        hex(&self.digest)
+    }
+}
+
+/// Every folder at the top of the shelves of skills that somebody sees.
+pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for shelf in scope.shelves(ShelfKind::Skills) {
+        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let mut after: Option<EntryPath> = None;
+        loop {
+            let page = entries.list(scope, &root, false, after.as_ref()).await?;
+            after = page.entries.last().map(|(path, _)| path.clone());
+            for (path, node) in page.entries {
+                if node.folder && found.len() < limits::SKILLS_MAX {
+                    found.push(read(entries, scope, &shelf, path).await?);
+                }
+            }
+            if !page.more || after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A folder as a skill.
+pub(crate) async fn read(
+    entries: &dyn Entries,
+    scope: &Scope,
+    shelf: &Shelf,
+    folder: EntryPath,
+) -> Result<Found, Error> {
+    let place = Place { shelf: shelf.clone(), path: folder };
+    let (mut files, mut versions) = (Files::new(), BTreeMap::new());
+    let mut after: Option<EntryPath> = None;
+    loop {
+        let page = entries.list(scope, &place, true, after.as_ref()).await?;
+        after = page.entries.last().map(|(path, _)| path.clone());
+        for (path, node) in page.entries {
+            let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
+            if node.folder || node.redacted || too_many {
+                continue;
+            }
+            let at = Place { shelf: shelf.clone(), path };
+            let read = match entries.read(scope, &at, None).await {
+                // It was there a moment ago.
+                Err(Error::Absent | Error::Redacted(_) | Error::Folder) => continue,
+                read => read?,
+            };
+            let within = at.path.as_str().get(place.path.as_str().len() + 1..).unwrap_or_default();
+            let executable = matches!(read.version.state, State::File { executable: true, .. });
+            files.insert(within.to_owned(), File { bytes: read.bytes, executable });
+            versions.insert(within.to_owned(), read.version);
+        }
+        if !page.more || after.is_none() {
+            break;
+        }
+    }
+    let skill = outrigger_skills::skill_of(&files, place.path.name());
+    let digest = outrigger_skills::digest(&files);
+    Ok(Found { path: path_of(&place), place, files, versions, skill, digest })
+}
+
+/// What a session is told of the skills that there are; nothing if there are none.
+pub(crate) async fn prompt(
+    entries: &dyn Entries,
+    scope: &Scope,
+    config: &Skills,
+) -> Result<Option<String>, Error> {
+    let found = find(entries, scope).await?;
+    let mut offered = Vec::new();
+    let mut bytes = 0;
+    for it in &found {
+        let (Ok(skill), Standing::Offered) = (&it.skill, it.standing(scope, config)) else {
+            continue;
+        };
+        bytes += skill.name.len() + skill.description.len() + it.path.len();
+        if bytes > limits::SKILLS_PROMPT_BYTES_MAX {
+            break;
+        }
+        offered.push((format!("{}/SKILL.md", it.path), skill));
+    }
+    if offered.is_empty() {
+        return Ok(None);
+    }
+    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), *skill)).collect();
+    Ok(Some(outrigger_skills::prompt(&offered)))
+}

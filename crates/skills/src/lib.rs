@@ -1,0 +1,22 @@
+//! Agent Skills: folders with a SKILL.md, as <https://agentskills.io/specification> has
+//! them and as its reference implementation, `skills-ref` 0.1.1, judges them.
+//!
+//! Owns the format: reading it, saying what is wrong, the digest that pins a folder, the
+//! signature over it, and what a model is shown. Only [`disk`] touches files. Must know
+//! nothing of who may see a skill or where it is kept.
+
+pub mod disk;
+mod files;
+mod frontmatter;
+pub mod limits;
+mod problem;
+mod prompt;
+mod rules;
+mod signature;
+mod skill;
+
+pub use files::{File, Files, digest, skill_of, validate};
+pub use problem::{Problem, Reason};
+pub use prompt::prompt;
+pub use signature::{SIGNATURE_FILE, SignatureError, sign, verify};
+pub use skill::{Skill, parse};

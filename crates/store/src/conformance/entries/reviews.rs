@@ -1,0 +1,127 @@
+//! What every home of reviews must do: nothing that was proposed is there before somebody
+//! else accepted it.
+
+use outrigger_policy::{Principal, Shelf, ShelfKind};
+
+use super::{Home, by, group, name, on, organisation, own, scope};
+use crate::entries::{
+    Asked, By, Change, Decision, Error, Expected, File, Place, ProposalId, Proposed, Reach,
+    Settings, Standing, Which,
+};
+
+impl Home<'_> {
+    async fn propose(
+        &self,
+        person: &str,
+        at: &Place,
+        base: u64,
+        text: Option<&str>,
+    ) -> Result<ProposalId, Error> {
+        let proposed = Proposed { at: at.clone(), base, file: text.map(File::of) };
+        let by = By { message: Some("because".to_owned()), ..by(3_000) };
+        self.reviews.propose(&scope(person), proposed, by).await
+    }
+
+    async fn accept(&self, person: &str, id: ProposalId) -> String {
+        name(&self.reviews.decide(&scope(person), id, Decision::Accept, 4_000).await)
+    }
+
+    pub(super) async fn a_review(&self) {
+        let (ada, eve, at) = (scope("ada"), scope("eve"), on(&organisation(), "s/SKILL.md"));
+        let shelf = organisation();
+        assert!(self.reviews.settings(&eve, &shelf).await.expect("hers too").review);
+        let direct = self.write(&ada, &at, Expected::Absent, "direct").await;
+        assert_eq!(name(&direct), "NeedsReview");
+        let make = Change::MakeFolder { at: on(&shelf, "s") };
+        assert_eq!(name(&self.change(&ada, make).await), "NeedsReview");
+
+        let id = self.propose("eve", &at, 0, Some("how to wobble")).await.expect("she may");
+        assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent", "it waits");
+        assert_eq!(self.found(&ada, "wobble").await, [""; 0]);
+        let open = self.reviews.proposals(&ada, &shelf, Asked::Open, None).await.expect("seen");
+        assert_eq!(open.iter().map(|proposal| proposal.id).collect::<Vec<_>>(), [id]);
+        self.reviews.comment(&ada, id, "nice".to_owned(), 3_500).await.expect("it is there");
+        let (proposal, file, comments) = self.reviews.proposal(&eve, id).await.expect("seen");
+        assert_eq!((proposal.base, proposal.standing), (0, Standing::Open));
+        assert_eq!(file.as_deref(), Some(b"how to wobble".as_slice()));
+        assert_eq!(comments.len(), 1);
+        assert_eq!(comments[0].author, Principal::Person("ada".to_owned()));
+        assert_eq!(self.accept("eve", id).await, "NotReviewer", "it is her own");
+        let second = self.propose("ada", &at, 0, Some("another")).await.expect("he may");
+        assert_eq!(self.accept("ada", id).await, "Ok");
+
+        let read = self.entries.read(&eve, &at, None).await.expect("it is there");
+        assert_eq!(read.bytes, b"how to wobble");
+        let version = read.version;
+        assert_eq!(version.author, Principal::Person("eve".to_owned()));
+        assert_eq!(version.accepted_by, Some(Principal::Person("ada".to_owned())));
+        assert_eq!(version.by.message.as_deref(), Some("because"));
+        assert_eq!(self.found(&ada, "wobble").await.len(), 1);
+        assert_eq!(self.accept("bob", id).await, "Decided");
+        assert_eq!(self.accept("bob", second).await, "Conflict", "the entry moved on");
+        let reason = "late".to_owned();
+        let rejected = Decision::Reject { reason };
+        let told = self.reviews.decide(&eve, second, rejected, 5_000).await.expect("she may");
+        assert_eq!(told.versions, []);
+        let all = self.reviews.proposals(&ada, &shelf, Asked::All, None).await.expect("seen");
+        let standing: Vec<_> = all.iter().map(|proposal| proposal.standing).collect();
+        assert_eq!(standing, [Standing::Rejected, Standing::Accepted]);
+        assert_eq!(all[0].decided, Some((Principal::Person("eve".to_owned()), 5_000)));
+        assert_eq!((all[0].reason.as_deref(), all[1].revision), (Some("late"), Some(1)));
+        let older = self.reviews.proposals(&ada, &shelf, Asked::All, Some(second)).await;
+        assert_eq!(older.expect("seen").len(), 1);
+
+        let gone = self.propose("eve", &at, 1, None).await.expect("a removal");
+        assert_eq!(self.accept("ada", gone).await, "Ok");
+        assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent");
+        let why = "a leak".to_owned();
+        let (which, reach) = (Which::Revision(1), Reach::Named);
+        let redact = Change::Redact { at: at.clone(), which, reach, why };
+        self.change(&ada, redact).await.expect("a redaction waits for nobody");
+        assert_eq!(name(&self.reviews.proposal(&eve, id).await), "Redacted");
+    }
+
+    pub(super) async fn what_is_refused_in_a_review(&self) {
+        let (ada, eve) = (scope("ada"), scope("eve"));
+        let (shelf, at) = (group("ops"), on(&group("ops"), "reviewed"));
+        let usual = Settings::usual(&shelf);
+        assert!(!usual.review, "a group trusts its members");
+        let settings = Settings { review: true, own: true, ..usual };
+        self.reviews.set(&ada, &shelf, settings.clone(), 1).await.expect("she sees it");
+        assert_eq!(name(&self.write(&ada, &at, Expected::Absent, "x").await), "NeedsReview");
+        assert_eq!(name(&self.propose("eve", &at, 0, Some("x")).await), "Absent");
+        assert_eq!(name(&self.propose("ada", &at, 1, Some("x")).await), "Conflict");
+        assert_eq!(name(&self.propose("ada", &at, 0, None).await), "Absent");
+        let id = self.propose("ada", &at, 0, Some("x")).await.expect("she may");
+        assert_eq!(self.accept("eve", id).await, "Absent");
+        assert_eq!(name(&self.reviews.proposal(&eve, id).await), "Absent");
+        assert_eq!(name(&self.reviews.comment(&eve, id, "x".to_owned(), 1).await), "Absent");
+        let hidden = self.reviews.proposals(&eve, &shelf, Asked::All, None).await;
+        assert_eq!(hidden.expect("nothing is seen"), []);
+        let none = ProposalId(u64::MAX >> 1);
+        assert_eq!(name(&self.reviews.proposal(&ada, none).await), "Absent");
+        let withdrawn = self.reviews.decide(&scope("bob"), id, Decision::Withdraw, 1).await;
+        assert_eq!(name(&withdrawn), "NotAuthor");
+
+        let named = Settings { reviewers: Some("law".to_owned()), ..settings.clone() };
+        self.reviews.set(&ada, &shelf, named, 1).await.expect("she sees it");
+        assert_eq!(self.accept("ada", id).await, "NotReviewer", "she is not in `law`");
+        self.reviews.set(&ada, &shelf, settings, 1).await.expect("she sees it");
+        assert_eq!(self.accept("ada", id).await, "Ok", "her own, which the shelf allows");
+        let second = self.propose("ada", &at, 1, Some("y")).await.expect("she may");
+        let withdrawn = self.reviews.decide(&ada, second, Decision::Withdraw, 1).await;
+        assert_eq!(withdrawn.expect("it is hers").versions, []);
+        assert_eq!(self.accept("bob", second).await, "Decided");
+        let usual = Settings::usual(&shelf);
+        self.reviews.set(&ada, &shelf, usual, 1).await.expect("she sees it");
+
+        for (shelf, wrong) in [
+            (own("ada"), Settings { review: true, ..Settings::usual(&own("ada")) }),
+            (own("ada"), Settings { keep_versions: Some(0), ..Settings::usual(&own("ada")) }),
+        ] {
+            assert_eq!(name(&self.reviews.set(&ada, &shelf, wrong, 1).await), "Setting");
+        }
+        let skills = Shelf { kind: ShelfKind::Skills, ..group("ops") };
+        assert!(!self.reviews.settings(&ada, &skills).await.expect("seen").review);
+    }
+}

@@ -1,0 +1,180 @@
+//! What an entry is made of: versions, each with who wrote it and where from.
+
+use std::collections::BTreeSet;
+
+use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_policy::Principal;
+use serde::{Deserialize, Serialize};
+
+use super::{EntryPath, Place};
+
+/// What stands at a path now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Whether it is a folder.
+    pub folder: bool,
+    /// Which state of the path this is: it grows for ever, also when what was there was
+    /// removed and made again. 0 for the root.
+    pub revision: u64,
+    /// Length of a file in bytes.
+    pub bytes: u64,
+    /// Of a file's content.
+    pub digest: Option<Digest>,
+    /// When this version was written, in milliseconds since 1970; 0 for the root.
+    pub modified_ms: u64,
+    /// Whether it may be started: a skill's script.
+    pub executable: bool,
+    /// When it should have been looked at again, in milliseconds since 1970.
+    pub review_by_ms: Option<u64>,
+    /// Whether its content was destroyed.
+    pub redacted: bool,
+}
+
+/// Entries of a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listed {
+    /// Where and what they are.
+    pub entries: Vec<(EntryPath, Node)>,
+    /// Whether more follow.
+    pub more: bool,
+}
+
+/// A file at one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// Which one.
+    pub version: Version,
+    /// All of it.
+    pub bytes: Vec<u8>,
+}
+
+/// One state of a path, and who made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// Its number among all versions of the store, in the order in which they were written.
+    pub number: u64,
+    /// Where.
+    pub place: Place,
+    /// Its number at this place, from 1.
+    pub revision: u64,
+    /// What stands there since.
+    pub state: State,
+    /// The person for whom it was written.
+    pub author: Principal,
+    /// How it came about.
+    pub by: By,
+    /// Who accepted it, where it was proposed.
+    pub accepted_by: Option<Principal>,
+    /// The version that it was moved, reverted or otherwise made from.
+    pub derived_from: Option<(Place, u64)>,
+    /// When it should be looked at again, in milliseconds since 1970.
+    pub review_by_ms: Option<u64>,
+    /// What is left of its content.
+    pub kept: Kept,
+}
+
+/// What a version put at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// A file.
+    File {
+        /// Its length.
+        bytes: u64,
+        /// Of its content.
+        digest: Digest,
+        /// Whether it may be started.
+        executable: bool,
+    },
+    /// A folder.
+    Folder,
+    /// Nothing: what was there is gone.
+    Gone,
+}
+
+/// How a version came about, as whoever writes it tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct By {
+    /// Through what.
+    pub via: Via,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The agent that acted for the author.
+    pub agent: Option<String>,
+    /// The session in which it acted.
+    pub session: Option<SessionId>,
+    /// The effect of the session.
+    pub seq: Option<Seq>,
+    /// What had reached the conversation, for example `untrusted`.
+    pub labels: BTreeSet<String>,
+    /// What the author says of it; at most [`crate::limits::MESSAGE_BYTES_MAX`].
+    pub message: Option<String>,
+}
+
+impl By {
+    /// A person, outside of any session.
+    #[must_use]
+    pub fn person(at_ms: u64) -> Self {
+        let (agent, session, seq) = (None, None, None);
+        Self {
+            via: Via::Person,
+            at_ms,
+            agent,
+            session,
+            seq,
+            labels: BTreeSet::new(),
+            message: None,
+        }
+    }
+}
+
+/// Through what an entry was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// A file tool of a session.
+    Tool,
+    /// A program inside a sandbox.
+    Sandbox,
+    /// A person's own hand.
+    Person,
+    /// A directory that was brought in.
+    Import,
+}
+
+impl Via {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tool, Self::Sandbox, Self::Person, Self::Import];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Sandbox => "sandbox",
+            Self::Person => "person",
+            Self::Import => "import",
+        }
+    }
+}
+
+/// What is left of a version's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// All of it; folders and what is gone never had any.
+    Whole,
+    /// Nothing: the shelf does not keep versions that old.
+    Pruned,
+    /// Nothing: somebody destroyed it.
+    Redacted(Redaction),
+}
+
+/// That somebody destroyed a content for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redaction {
+    /// Who.
+    pub by: Principal,
+    /// Why.
+    pub why: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}

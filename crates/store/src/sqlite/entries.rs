@@ -1,0 +1,161 @@
+//! Entries in the database: reads on connections of their own, changes through the one
+//! writer.
+
+mod look;
+mod moves;
+mod plan;
+mod proposals;
+mod put;
+mod read;
+mod redact;
+mod rows;
+mod search;
+mod work;
+
+use async_trait::async_trait;
+use outrigger_agent::SessionId;
+use outrigger_policy::{Scope, Shelf};
+
+use super::Sqlite;
+use crate::entries::{
+    Asked, By, Change, Changed, Comment, Contents, Decision, Entries, EntryPath, Error, Hit,
+    Listed, Node, Place, Proposal, ProposalId, Proposed, Reviews, Search, Settings, Version,
+};
+
+pub(super) use work::{Answer, Order, Request, Work, commit, shred};
+
+impl Sqlite {
+    async fn order(&self, scope: &Scope, by: By, work: Work) -> Result<Answer, Error> {
+        // Databases have no larger numbers.
+        Error::within("a time (bits)", (u64::BITS - by.at_ms.leading_zeros()) as usize, 63)?;
+        self.writer.order(Order { scope: scope.clone(), by, work }).await
+    }
+}
+
+/// The writer answers each kind of work with its kind of answer.
+const OTHER: &str = "the writer answers what it was asked";
+
+#[async_trait]
+impl Entries for Sqlite {
+    async fn stat(&self, scope: &Scope, at: &Place) -> Result<Node, Error> {
+        read::stat(&mut *self.readers.connection().await?, scope, at).await
+    }
+
+    async fn list(
+        &self,
+        scope: &Scope,
+        folder: &Place,
+        deep: bool,
+        after: Option<&EntryPath>,
+    ) -> Result<Listed, Error> {
+        read::list(&mut *self.readers.connection().await?, scope, folder, deep, after).await
+    }
+
+    async fn read(
+        &self,
+        scope: &Scope,
+        at: &Place,
+        revision: Option<u64>,
+    ) -> Result<Contents, Error> {
+        read::read(&mut *self.readers.connection().await?, scope, at, revision).await
+    }
+
+    async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {
+        match self.order(scope, by, Work::Change(change)).await? {
+            Answer::Changed(changed) => Ok(changed),
+            Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
+        }
+    }
+
+    async fn history(
+        &self,
+        scope: &Scope,
+        at: &Place,
+        before: Option<u64>,
+    ) -> Result<Vec<Version>, Error> {
+        read::history(&mut *self.readers.connection().await?, scope, at, before).await
+    }
+
+    async fn search(&self, scope: &Scope, search: &Search) -> Result<Vec<Hit>, Error> {
+        search::search(&mut *self.readers.connection().await?, scope, search).await
+    }
+
+    async fn changes_of(&self, session: &SessionId, after: u64) -> Result<Vec<Version>, Error> {
+        read::changes_of(&mut *self.readers.connection().await?, session, after).await
+    }
+
+    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<Listed, Error> {
+        read::stale(&mut *self.readers.connection().await?, scope, shelf, at_ms).await
+    }
+}
+
+#[async_trait]
+impl Reviews for Sqlite {
+    async fn propose(
+        &self,
+        scope: &Scope,
+        proposed: Proposed,
+        by: By,
+    ) -> Result<ProposalId, Error> {
+        match self.order(scope, by, Work::Propose(proposed)).await? {
+            Answer::Proposed(id) => Ok(id),
+            Answer::Changed(_) | Answer::Done => unreachable!("{OTHER}"),
+        }
+    }
+
+    async fn proposals(
+        &self,
+        scope: &Scope,
+        shelf: &Shelf,
+        asked: Asked,
+        before: Option<ProposalId>,
+    ) -> Result<Vec<Proposal>, Error> {
+        proposals::list(&mut *self.readers.connection().await?, scope, shelf, asked, before).await
+    }
+
+    async fn proposal(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+    ) -> Result<(Proposal, Option<Vec<u8>>, Vec<Comment>), Error> {
+        proposals::whole(&mut *self.readers.connection().await?, scope, id).await
+    }
+
+    async fn comment(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+        text: String,
+        at_ms: u64,
+    ) -> Result<(), Error> {
+        self.order(scope, By::person(at_ms), Work::Comment(id, text)).await.map(drop)
+    }
+
+    async fn decide(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+        decision: Decision,
+        at_ms: u64,
+    ) -> Result<Changed, Error> {
+        match self.order(scope, By::person(at_ms), Work::Decide(id, decision)).await? {
+            Answer::Changed(changed) => Ok(changed),
+            Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
+        }
+    }
+
+    async fn settings(&self, scope: &Scope, shelf: &Shelf) -> Result<Settings, Error> {
+        look::settings(&mut *self.readers.connection().await?, scope, shelf).await
+    }
+
+    async fn set(
+        &self,
+        scope: &Scope,
+        shelf: &Shelf,
+        settings: Settings,
+        at_ms: u64,
+    ) -> Result<(), Error> {
+        let work = Work::Set(shelf.clone(), settings);
+        self.order(scope, By::person(at_ms), work).await.map(drop)
+    }
+}

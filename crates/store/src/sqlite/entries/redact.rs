@@ -1,0 +1,277 @@
+//! Destroys contents: by redaction wherever they are kept, and by age.
+//!
+//! Rows stay, marked. That no byte stays on disk is up to the connection, which overwrites
+//! what it deletes, and to whoever clears the log afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use outrigger_policy::{Scope, Shelf};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use super::look::{look, settings};
+use super::put::json;
+use super::rows::{Columns, key, version_columns, wrong};
+use crate::entries::{Changed, Error, Kept, Place, Reach, Redaction, State, Version, Which};
+use crate::limits;
+use crate::sqlite::batch::number;
+use crate::sqlite::fault;
+
+const ONE: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.revision = $3 \
+     AND v.state = 0"
+);
+const ALL: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.state = 0"
+);
+const DERIVED: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v WHERE v.origin_shelf = $1 AND v.origin_path = $2 \
+     AND v.origin_revision = $3 AND v.state = 0"
+);
+const EQUAL: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v WHERE v.digest = $1 AND v.content IS NOT NULL"
+);
+const PROPOSED_FROM: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+    WHERE origin_shelf = $1 AND origin_path = $2 AND origin_revision = $3";
+const PROPOSED_EQUAL: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+    WHERE digest = $1 AND content IS NOT NULL";
+const PROPOSED_AS: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+    WHERE shelf = $1 AND path = $2 AND revision = $3 AND standing = 1";
+/// What the index has goes first, while its text is still there.
+const LOSE: &str = "INSERT INTO search (search, rowid, shelf, path, text) \
+    SELECT 'delete', entry, shelf, path, text FROM searched \
+    WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2 AND revision = $3); \
+    UPDATE entries SET content = NULL, searchable = 0 \
+    WHERE shelf = $1 AND path = $2 AND revision = $3; \
+    UPDATE versions SET content = NULL, redacted = COALESCE(redacted, $4) \
+    WHERE shelf = $1 AND path = $2 AND revision = $3";
+const LOSE_PROPOSED: &str =
+    "UPDATE proposals SET content = NULL, redacted = COALESCE(redacted, $2) WHERE proposal = $1";
+const SWEEP: &str = "DELETE FROM contents WHERE content = $1 \
+    AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content = $1) \
+    AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.content = $1)";
+/// What was taken out of the index is only marked there, until its parts are merged.
+const MERGE: &str = "INSERT INTO search (search) VALUES ('optimize')";
+/// A version is not the newest any more since the one that follows it was written.
+const OLD: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v \
+     JOIN entries e ON e.shelf = v.shelf AND e.path = v.path \
+     JOIN versions n ON n.shelf = v.shelf AND n.path = v.path AND n.revision = v.revision + 1 \
+     WHERE v.shelf = $1 AND v.content IS NOT NULL \
+     AND (v.revision <= e.revision - $2 OR n.at_ms < $3) LIMIT $4"
+);
+const FORGET: &str = "UPDATE versions SET content = NULL WHERE version = $1";
+
+/// What loses its content.
+#[derive(Debug, Default)]
+struct Doomed {
+    versions: BTreeMap<u64, Version>,
+    proposals: BTreeSet<i64>,
+    contents: BTreeSet<i64>,
+    /// Versions whose copies were not looked for yet.
+    open: Vec<u64>,
+}
+
+impl Doomed {
+    fn add(&mut self, rows: &[SqliteRow], filter: impl Fn(&Version) -> bool) -> Result<(), Error> {
+        for row in rows {
+            let mut columns = Columns::of(row);
+            let version = columns.version()?;
+            if !filter(&version) || self.versions.contains_key(&version.number) {
+                continue;
+            }
+            self.contents.extend(columns.take::<Option<i64>>()?);
+            self.open.push(version.number);
+            self.versions.insert(version.number, version);
+        }
+        Ok(())
+    }
+
+    /// Takes proposals in; gives where those that were accepted stand.
+    fn add_proposals(
+        &mut self,
+        rows: &[SqliteRow],
+        filter: impl Fn(&Place) -> bool,
+    ) -> Result<Vec<(Place, u64)>, Error> {
+        let mut accepted = Vec::new();
+        for row in rows {
+            let mut columns = Columns::of(row);
+            let proposal: i64 = columns.take()?;
+            let place = columns.place()?;
+            let revision = columns.maybe_number()?;
+            if filter(&place) && self.proposals.insert(proposal) {
+                self.contents.extend(columns.take::<Option<i64>>()?);
+                accepted.extend(revision.map(|revision| (place, revision)));
+            }
+        }
+        Ok(accepted)
+    }
+}
+
+async fn at(
+    connection: &mut SqliteConnection,
+    text: &'static str,
+    place: &Place,
+    revision: u64,
+) -> Result<Vec<SqliteRow>, Error> {
+    let query = sqlx::query(text).bind(place.shelf.to_string());
+    let query = query.bind(place.path.as_str().to_owned()).bind(number(revision));
+    query.fetch_all(connection).await.map_err(wrong)
+}
+
+/// Destroys contents for good.
+pub(super) async fn redact(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    (place, which, reach): (&Place, Which, Reach),
+    redaction: &Redaction,
+) -> Result<Changed, Error> {
+    Error::within("a reason (bytes)", redaction.why.len(), limits::MESSAGE_BYTES_MAX)?;
+    look(connection, scope, place).await?;
+    let mut doomed = Doomed::default();
+    let named = match which {
+        Which::Revision(revision) => at(connection, ONE, place, revision).await?,
+        Which::All => {
+            let query = sqlx::query(ALL).bind(key(scope, &place.shelf));
+            let query = query.bind(place.path.as_str().to_owned());
+            query.fetch_all(&mut *connection).await.map_err(wrong)?
+        }
+    };
+    doomed.add(&named, |_| true)?;
+    if doomed.versions.is_empty() {
+        return Err(Error::Absent);
+    }
+    while let Some(version) = doomed.open.pop() {
+        let Some(version) = doomed.versions.get(&version).cloned() else { continue };
+        follow(connection, scope, reach, &version, &mut doomed).await?;
+    }
+    lose(connection, &mut doomed, redaction).await?;
+    Ok(told(scope, place, doomed, &Kept::Redacted(redaction.clone())))
+}
+
+/// Finds what is a copy of a version, or was made from it.
+async fn follow(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    reach: Reach,
+    version: &Version,
+    doomed: &mut Doomed,
+) -> Result<(), Error> {
+    let (place, revision) = (&version.place, version.revision);
+    // What was proposed as this very version has its text.
+    let rows = at(connection, PROPOSED_AS, place, revision).await?;
+    doomed.add_proposals(&rows, |_| true)?;
+    let reaches = |shelf: &Shelf| match reach {
+        Reach::Named => false,
+        Reach::Copies => scope.may_write(shelf),
+        Reach::Everywhere => true,
+    };
+    if reach == Reach::Named {
+        return Ok(());
+    }
+    let rows = at(connection, DERIVED, place, revision).await?;
+    doomed.add(&rows, |_| true)?;
+    let rows = at(connection, PROPOSED_FROM, place, revision).await?;
+    let mut accepted = doomed.add_proposals(&rows, |_| true)?;
+    if let State::File { bytes: 1.., digest, .. } = &version.state {
+        let query = sqlx::query(EQUAL).bind(digest.to_string());
+        let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
+        doomed.add(&rows, |version| reaches(&version.place.shelf))?;
+        let query = sqlx::query(PROPOSED_EQUAL).bind(digest.to_string());
+        let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
+        accepted.extend(doomed.add_proposals(&rows, |place| reaches(&place.shelf))?);
+    }
+    for (place, revision) in accepted {
+        let rows = at(connection, ONE, &place, revision).await?;
+        doomed.add(&rows, |_| true)?;
+    }
+    Ok(())
+}
+
+async fn lose(
+    connection: &mut SqliteConnection,
+    doomed: &mut Doomed,
+    redaction: &Redaction,
+) -> Result<(), Error> {
+    let wrong = |e| Error::Store(fault::of("redacting entries", e));
+    let mark = json(redaction);
+    for Version { place, revision, .. } in doomed.versions.values() {
+        let query = sqlx::query(LOSE).bind(place.shelf.to_string());
+        let query = query.bind(place.path.as_str().to_owned()).bind(number(*revision));
+        query.bind(mark.clone()).execute(&mut *connection).await.map_err(wrong)?;
+    }
+    for proposal in &doomed.proposals {
+        let query = sqlx::query(LOSE_PROPOSED).bind(proposal).bind(mark.clone());
+        query.execute(&mut *connection).await.map_err(wrong)?;
+    }
+    sweep(connection, &doomed.contents).await
+}
+
+/// Deletes contents that nothing has any more, and the words that the index has of what
+/// is not the newest: in the same transaction, so that a crash leaves none behind.
+async fn sweep(connection: &mut SqliteConnection, contents: &BTreeSet<i64>) -> Result<(), Error> {
+    let wrong = |e| Error::Store(fault::of("deleting contents", e));
+    if contents.is_empty() {
+        return Ok(());
+    }
+    for content in contents {
+        sqlx::query(SWEEP).bind(content).execute(&mut *connection).await.map_err(wrong)?;
+    }
+    sqlx::query(MERGE).execute(connection).await.map(drop).map_err(wrong)
+}
+
+fn told(scope: &Scope, place: &Place, doomed: Doomed, kept: &Kept) -> Changed {
+    let all = doomed.versions.len();
+    let seen = doomed.versions.into_values().filter(|version| scope.sees(&version.place.shelf));
+    // Who destroyed something first is who destroyed it.
+    let kept = |version: Version| match version.kept {
+        Kept::Redacted(_) => version,
+        Kept::Whole | Kept::Pruned => Version { kept: kept.clone(), ..version },
+    };
+    let mut versions: Vec<Version> = seen.map(kept).collect();
+    versions.sort_by_key(|version| (version.place == *place, version.number));
+    let unseen = (all - versions.len()) as u64;
+    Changed { versions, unseen, lingers: false }
+}
+
+/// Lets go of some contents that a shelf does not keep.
+pub(super) async fn prune(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    shelf: &Shelf,
+    at_ms: u64,
+) -> Result<Changed, Error> {
+    let settings = settings(connection, scope, shelf).await?;
+    if settings.keep_versions.is_none() && settings.keep_ms.is_none() {
+        return Ok(Changed::default());
+    }
+    let keep = settings.keep_versions.map_or(i64::MAX / 2, i64::from);
+    let before = settings.keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
+    let rows = sqlx::query(OLD)
+        .bind(key(scope, shelf))
+        .bind(keep)
+        .bind(number(before))
+        .bind(limits::PRUNE_VERSIONS_MAX as i64)
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(wrong)?;
+    let mut doomed = Doomed::default();
+    doomed.add(&rows, |_| true)?;
+    for version in doomed.versions.keys() {
+        let query = sqlx::query(FORGET).bind(number(*version));
+        query.execute(&mut *connection).await.map_err(wrong)?;
+    }
+    sweep(connection, &doomed.contents).await?;
+    let versions = doomed.versions.into_values();
+    let versions = versions.map(|version| Version { kept: Kept::Pruned, ..version }).collect();
+    Ok(Changed { versions, unseen: 0, lingers: false })
+}

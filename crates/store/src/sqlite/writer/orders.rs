@@ -1,0 +1,85 @@
+//! Orders about entries: those that wait are committed together, and each is answered.
+
+use tokio::sync::oneshot;
+
+use super::{Message, Thread, Writer, is_of_one};
+use crate::Error;
+use crate::entries;
+use crate::sqlite::entries::{Answer, Order, Request, commit, shred};
+
+type Answers = Vec<Result<Answer, entries::Error>>;
+
+impl Writer {
+    /// Has an order performed and waits until it is durable.
+    pub(in crate::sqlite) async fn order(&self, order: Order) -> Result<Answer, entries::Error> {
+        let (answer, answered) = oneshot::channel();
+        let request = Box::new(Request { order, answer });
+        self.queue.send(Message::Order(request)).await.map_err(|_| Error::Closed)?;
+        let lost = |e| Err(Error::Uncertain { source: std::sync::Arc::new(e) }.into());
+        answered.await.unwrap_or_else(lost)
+    }
+}
+
+impl Thread {
+    pub(super) async fn orders(&mut self, requests: Vec<Request>) {
+        let (orders, answers): (Vec<Order>, Vec<_>) =
+            requests.into_iter().map(|request| (request.order, request.answer)).unzip();
+        // A caller that has gone away needs no answer: hence the unused results.
+        match self.try_orders(&orders).await {
+            Err(error) if answers.len() > 1 && is_of_one(&error) => {
+                for (answer, order) in answers.into_iter().zip(orders.chunks(1)) {
+                    let mut done = self.try_orders(order).await.map_err(entries::Error::Store);
+                    let one = done.as_mut().map_or(None, Vec::pop);
+                    let _ = answer.send(match (one, done) {
+                        (Some(one), _) => one,
+                        (None, Err(error)) => Err(error),
+                        (None, Ok(_)) => Err(Error::Closed.into()),
+                    });
+                }
+            }
+            Err(error) => {
+                for answer in answers {
+                    let _ = answer.send(Err(error.clone().into()));
+                }
+            }
+            Ok(done) => {
+                for (answer, done) in answers.into_iter().zip(done) {
+                    let _ = answer.send(done);
+                }
+            }
+        }
+    }
+
+    async fn try_orders(&mut self, orders: &[Order]) -> Result<Answers, Error> {
+        let connection = self.connection().await?;
+        let result = commit(connection, orders).await;
+        let Ok(mut answers) = result else {
+            // Closing takes back what was not committed. The next commit connects anew.
+            self.disconnect().await;
+            return result;
+        };
+        let destroyed = orders.iter().zip(&mut answers).filter(|(order, _)| order.work.destroys());
+        let destroyed: Vec<_> = destroyed.filter_map(|(_, done)| done.as_mut().ok()).collect();
+        if !destroyed.is_empty() {
+            self.lingers = true;
+            self.shred().await;
+            for answer in destroyed {
+                if let Answer::Changed(changed) = answer {
+                    changed.lingers = self.lingers;
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Clears the log of what was destroyed, if anything was and nobody reads it now.
+    pub(super) async fn shred(&mut self) {
+        if !self.lingers {
+            return;
+        }
+        let wait = self.settings.busy_wait_ms;
+        if let Ok(connection) = self.connection().await {
+            self.lingers = shred(connection, wait).await.unwrap_or(true);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Entries on a real database: against a naive model, in random worlds, raced for, killed
+//! in the middle, and destroyed for good.
+
+mod crash;
+mod model;
+mod race;
+mod redaction;
+mod space;
+mod worlds;
+
+use std::path::Path;
+
+use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_store::Sqlite;
+use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+
+/// A person of an organisation in which everybody is in the group `all`.
+fn member(name: &str) -> Scope {
+    let person = Principal::Person(name.to_owned());
+    let groups = [("all".to_owned(), [person.clone()].into())];
+    let directory = Directory { organisation: "acme".to_owned(), groups: groups.into() };
+    directory.authenticate(&person).unwrap()
+}
+
+fn shelf(owner: Owner) -> Shelf {
+    Shelf { kind: ShelfKind::Memory, owner }
+}
+
+fn at(path: &str) -> Place {
+    Place { shelf: shelf(Owner::Group("all".to_owned())), path: EntryPath::parse(path).unwrap() }
+}
+
+async fn put(store: &Sqlite, who: &Scope, at: &Place, text: &str) -> u64 {
+    let revision = store.stat(who, at).await.map_or(0, |node| node.revision);
+    let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
+    let change = Change::Write { at: at.clone(), expected, file: File::of(text) };
+    let changed = store.change(who, change, By::person(1)).await.unwrap();
+    changed.version().unwrap().revision
+}
+
+/// Looks behind the port: words that are found are those of the newest versions, newest
+/// versions are those that stand at their paths, and no content is nobody's.
+async fn fits_together(directory: &Path) {
+    let options = SqliteConnectOptions::new().filename(directory.join("journal.db"));
+    let mut connection = options.connect().await.unwrap();
+    let checked = "INSERT INTO search (search, rank) VALUES ('integrity-check', 1)";
+    sqlx::raw_sql(checked).execute(&mut connection).await.unwrap();
+    for (what, query) in [
+        (
+            "paths whose newest version is another",
+            "SELECT COUNT(*) FROM entries e LEFT JOIN versions v ON v.shelf = e.shelf \
+             AND v.path = e.path AND v.revision = e.revision WHERE v.version IS NULL \
+             OR v.state <> e.state OR v.content IS NOT e.content OR v.digest IS NOT e.digest \
+             OR EXISTS (SELECT 1 FROM versions n WHERE n.shelf = e.shelf AND n.path = e.path \
+             AND n.revision > e.revision)",
+        ),
+        (
+            "contents that nothing has",
+            "SELECT COUNT(*) FROM contents c WHERE NOT EXISTS \
+             (SELECT 1 FROM versions v WHERE v.content = c.content) AND NOT EXISTS \
+             (SELECT 1 FROM proposals p WHERE p.content = c.content)",
+        ),
+        (
+            "versions whose content is missing",
+            "SELECT COUNT(*) FROM versions v WHERE v.content IS NOT NULL AND NOT EXISTS \
+             (SELECT 1 FROM contents c WHERE c.content = v.content)",
+        ),
+        (
+            "entries in folders that are none",
+            "SELECT COUNT(*) FROM entries e WHERE e.state < 2 AND e.folder <> '' AND NOT EXISTS \
+             (SELECT 1 FROM entries f WHERE f.shelf = e.shelf AND f.path = e.folder \
+             AND f.state = 1)",
+        ),
+    ] {
+        let (count,): (i64,) = sqlx::query_as(query).fetch_one(&mut connection).await.unwrap();
+        assert_eq!(count, 0, "{what}");
+    }
+}

@@ -1,0 +1,134 @@
+//! After a redaction no byte of the text is on disk: not in the database, its log, or the
+//! index of its words.
+
+use std::path::Path;
+
+use outrigger_policy::Owner;
+use outrigger_store::entries::{
+    By, Change, Entries, EntryPath, Error, Expected, File, Place, Proposed, Reach, Reviews,
+    Settings, Which,
+};
+
+use super::{at, fits_together, member, put, shelf};
+use crate::support::{contents, open};
+
+/// Words that nothing else has. The index keeps them in lower case.
+const SECRET: &str = "zqxjkvbpyyw";
+const OTHER: &str = "wvvqjxkkzzu";
+
+fn holders(directory: &Path, text: &str) -> Vec<String> {
+    let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text);
+    let files = contents(directory).into_iter().filter(|(_, bytes)| has(bytes));
+    files.map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+}
+
+/// The secret in entries of many sizes, which are written over, moved and proposed, among
+/// others that come and go, so that pages of all kinds are split and freed.
+#[tokio::test]
+async fn no_byte_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let (ada, bob) = (member("ada"), member("bob"));
+    let mut secrets = Vec::new();
+    for round in 0..60usize {
+        let filler = format!("{round} words of number {} ", round * 7919 % 1000);
+        let secret = format!("{SECRET}{round:03}");
+        let text = format!("{}{secret} {filler}", filler.repeat(1 + round * round % 170));
+        let place = at(&format!("r/{}/{round}", round % 4));
+        put(&store, &ada, &place, &filler).await;
+        let revision = put(&store, &ada, &place, &text).await;
+        if round % 3 > 0 {
+            put(&store, &bob, &place, &filler.repeat(round)).await;
+        }
+        secrets.push((place, revision, secret));
+        put(&store, &bob, &at(&format!("n/{}", round % 9)), &filler.repeat(40 + round)).await;
+    }
+    let reviewed = Settings { review: true, ..Settings::usual(&at("").shelf) };
+    let file =
+        Some(File { derived_from: Some((secrets[0].0.clone(), secrets[0].1)), ..File::of(SECRET) });
+    store.set(&ada, &at("").shelf, reviewed, 1).await.unwrap();
+    let proposed = Proposed { at: at("proposed"), base: 0, file };
+    let id = store.propose(&bob, proposed, By::person(1)).await.unwrap();
+    let usual = Settings::usual(&at("").shelf);
+    store.set(&ada, &at("").shelf, usual, 1).await.unwrap();
+    let moved = Place { path: EntryPath::parse("moved").unwrap(), ..at("r/0") };
+    let (from, to) = (at("r/0"), moved);
+    let change = Change::Move { from, revision: None, to, expected: Expected::Absent };
+    store.change(&bob, change, By::person(1)).await.unwrap();
+    let (which, reach) = (Which::All, Reach::Copies);
+    assert!(!holders(directory.path(), SECRET).is_empty(), "it can be found");
+
+    for (place, _, secret) in &secrets {
+        let change = Change::Redact { at: place.clone(), which, reach, why: "leak".to_owned() };
+        let changed = store.change(&ada, change, By::person(9)).await.unwrap();
+        assert!(!changed.lingers, "nobody reads meanwhile");
+        assert_eq!(holders(directory.path(), secret), [""; 0]);
+    }
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+    let read = store.proposal(&bob, id).await;
+    assert!(matches!(read, Err(Error::Redacted(_))), "{read:?}");
+    for (place, revision, _) in secrets {
+        let read = store.read(&ada, &place, Some(revision)).await;
+        assert!(matches!(read, Err(Error::Redacted(_))), "{read:?}");
+    }
+    store.close().await;
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+    fits_together(directory.path()).await;
+}
+
+/// A text whose words were in the index and left it with a newer version, and what is
+/// pruned, are gone in the same way.
+#[tokio::test]
+async fn old_words_and_pruned_texts_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let who = member("ada");
+    let own = shelf(Owner::Person("ada".to_owned()));
+    let place = Place { shelf: own.clone(), path: EntryPath::parse("p").unwrap() };
+    put(&store, &who, &place, &format!("one {SECRET}")).await;
+    for round in 0..40 {
+        put(&store, &who, &place, &format!("number {round} {OTHER}")).await;
+        put(&store, &who, &at(&format!("x/{round}")), &"some other words ".repeat(round)).await;
+    }
+    put(&store, &who, &place, "plain").await;
+    let (which, reach, why) = (Which::Revision(1), Reach::Named, "leak".to_owned());
+    let change = Change::Redact { at: place.clone(), which, reach, why };
+    store.change(&who, change, By::person(9)).await.unwrap();
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+    assert!(!holders(directory.path(), OTHER).is_empty(), "old versions are kept");
+    let settings = Settings { keep_versions: Some(1), ..Settings::usual(&own) };
+    store.set(&who, &own, settings, 1).await.unwrap();
+    let change = Change::Prune { shelf: own };
+    let pruned = store.change(&who, change, By::person(9)).await.unwrap();
+    assert_eq!((pruned.versions.len(), pruned.lingers), (40, false));
+    assert_eq!(holders(directory.path(), OTHER), [""; 0]);
+}
+
+/// Somebody else's reader keeps the log from being cleared; that is told, and made up for.
+#[tokio::test]
+async fn what_lingers_is_told() {
+    use outrigger_store::{Settings as Opened, Sqlite};
+    use sqlx::ConnectOptions;
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Opened { busy_wait_ms: 50, ..Opened::default() };
+    let store = Sqlite::open(directory.path(), settings).await.unwrap();
+    let who = member("ada");
+    for name in ["one", "two"] {
+        put(&store, &who, &at(name), &format!("{SECRET} {name}")).await;
+    }
+    let path = directory.path().join("journal.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut reader = options.connect().await.unwrap();
+    let text = "BEGIN; SELECT COUNT(*) FROM contents";
+    sqlx::raw_sql(text).execute(&mut reader).await.unwrap();
+    let redact = |name| {
+        let (which, reach, why) = (Which::All, Reach::Named, String::new());
+        let change = Change::Redact { at: at(name), which, reach, why };
+        store.change(&who, change, By::person(1))
+    };
+    assert!(redact("one").await.unwrap().lingers);
+    sqlx::raw_sql("COMMIT").execute(&mut reader).await.unwrap();
+    drop(reader);
+    assert!(!redact("two").await.unwrap().lingers);
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+}

@@ -1,0 +1,96 @@
+//! A database that may not grow, and databases of older formats.
+
+use outrigger_store::entries::{By, Change, Entries, Error, Expected, File};
+use outrigger_store::{Error as StoreError, Settings, Sqlite};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use super::{at, fits_together, member, put};
+use crate::support::{append, open, said, session};
+use outrigger_store::Journal;
+
+#[tokio::test]
+async fn a_full_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings { database_bytes_max: Some(600_000), ..Settings::default() };
+    let store = Sqlite::open(directory.path(), settings).await.unwrap();
+    let who = member("ada");
+    let text = |n: usize| format!("number {n} {}", "words and more words ".repeat(400));
+    let mut count = 0;
+    let error = loop {
+        let expected = if count == 0 { Expected::Absent } else { Expected::Revision(count as u64) };
+        let change = Change::Write { at: at("full"), expected, file: File::of(text(count)) };
+        match store.change(&who, change, By::person(1)).await {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+        assert!(count < 500, "the limit holds at last");
+    };
+    assert!(matches!(error, Error::Store(StoreError::NoSpace { .. })), "{error:?}");
+    assert!(count > 5, "there was space before");
+    let read = store.read(&who, &at("full"), None).await.unwrap();
+    assert_eq!((read.version.revision, read.bytes), (count as u64, text(count - 1).into_bytes()));
+    store.close().await;
+    fits_together(directory.path()).await;
+
+    let store = open(directory.path()).await;
+    assert_eq!(put(&store, &who, &at("full"), &text(count)).await, count as u64 + 1);
+}
+
+/// What each format lacks of the newest one.
+const BACK: [&str; 3] = [
+    "DROP TABLE search; DROP VIEW searched; DROP TABLE shelves; DROP TABLE entries; \
+     DROP TABLE versions; DROP TABLE contents; DROP TABLE proposals; DROP TABLE comments;",
+    "DROP TABLE accounts; DROP TABLE charges;",
+    "DROP TABLE log; DROP TABLE checkpoints;",
+];
+
+#[tokio::test]
+async fn older_formats_get_entries() {
+    for format in 1..=3 {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path()).await;
+        append(&store, "s", 0, vec![said("before there were entries")]).await.unwrap();
+        store.close().await;
+        let options = SqliteConnectOptions::new().filename(directory.path().join("journal.db"));
+        let mut connection = options.connect().await.unwrap();
+        let mut back = BACK[..4 - format].concat();
+        back += &format!("PRAGMA user_version = {format}; UPDATE meta SET value = '{format}'");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(back)).execute(&mut connection).await.unwrap();
+        drop(connection);
+
+        // Two programs of today at once: one of them brings it to the new format.
+        let path = directory.path();
+        let (one, two) = tokio::join!(open(path), open(path));
+        let who = member("ada");
+        assert_eq!(put(&one, &who, &at("new"), "one").await, 1);
+        assert_eq!(put(&two, &who, &at("new"), "two").await, 2);
+        assert_eq!(one.verify(&session("s")).await.unwrap().head.0, 1);
+        one.close().await;
+        two.close().await;
+        fits_together(path).await;
+    }
+}
+
+/// Somebody in very many groups has as many shelves.
+#[tokio::test]
+async fn a_search_on_thousands_of_shelves() {
+    use outrigger_policy::{Directory, Owner, Principal};
+    use outrigger_store::entries::{Place, Search};
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let ada = Principal::Person("ada".to_owned());
+    let groups = (0..2_000).map(|number| (format!("g{number}"), [ada.clone()].into()));
+    let people = Directory { groups: groups.collect(), ..Directory::default() };
+    let who = people.authenticate(&ada).unwrap();
+    for number in [0, 7, 1_999] {
+        let shelf = super::shelf(Owner::Group(format!("g{number}")));
+        let place = Place { shelf, path: at("x").path };
+        put(&store, &who, &place, "needle").await;
+    }
+    let search = |words: &str| Search { words: words.to_owned(), shelves: Vec::new(), limit: 9 };
+    assert_eq!(store.search(&who, &search("needle")).await.unwrap().len(), 3);
+    assert_eq!(store.search(&who, &search("hay")).await.unwrap().len(), 0);
+    let long = store.search(&who, &search(&"x".repeat(2_000))).await;
+    assert!(matches!(long, Err(Error::TooLarge { .. })), "{long:?}");
+}

@@ -1,0 +1,196 @@
+//! Random worlds of people, groups in groups, and shelves: what the store gives somebody
+//! is what the policy permits, worked out another way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_store::Sqlite;
+use outrigger_store::entries::{
+    By, Change, Entries, EntryPath, Error, Expected, File, Place, Reviews, Search, Settings,
+};
+use tokio::task::JoinSet;
+
+use crate::support::open;
+
+/// How many worlds, unless the environment names another number: `OUTRIGGER_TEST_WORLDS=10000`
+/// takes a minute.
+const WORLDS: u64 = 1_000;
+const TASKS: u64 = 64;
+const PEOPLE: u64 = 4;
+const GROUPS: u64 = 4;
+
+/// Numbers that look random and are always the same (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+struct World {
+    number: u64,
+    directory: Directory,
+    /// What is on which shelf, by shelf and path.
+    entries: BTreeSet<(Shelf, String)>,
+}
+
+impl World {
+    fn new(number: u64) -> Self {
+        let mut random = Random(number);
+        let name = |what: &str, which: u64| format!("w{number}{what}{which}");
+        let mut groups: BTreeMap<String, BTreeSet<Principal>> = BTreeMap::new();
+        for group in 0..GROUPS {
+            let members = groups.entry(name("g", group)).or_default();
+            for _ in 0..random.below(3) {
+                // Groups are in groups, also in a ring.
+                members.insert(match random.below(5) {
+                    0..3 => Principal::Person(name("p", random.below(PEOPLE))),
+                    _ => Principal::Group(name("g", random.below(GROUPS))),
+                });
+            }
+        }
+        let organisation = name("o", 0);
+        let directory = Directory { organisation, groups };
+        let mut entries = BTreeSet::new();
+        for _ in 0..2 + random.below(5) {
+            let owner = match random.below(6) {
+                0..2 => Owner::Person(name("p", random.below(PEOPLE))),
+                2..5 => Owner::Group(name("g", random.below(GROUPS))),
+                _ => Owner::Organisation(name("o", random.below(2))),
+            };
+            let kind = ShelfKind::ALL[random.below(2) as usize];
+            let path = ["a", "a.md", "d/a", "d/e/f"][random.below(4) as usize];
+            entries.insert((Shelf { kind, owner }, path.to_owned()));
+        }
+        // A path can't be a file and a folder.
+        let clash = |(_, path): &(Shelf, String)| path != "d";
+        entries.retain(clash);
+        Self { number, directory, entries }
+    }
+
+    /// Somebody who sees a shelf, to write on it: by a directory of their own.
+    fn owner(shelf: &Shelf) -> Scope {
+        let person = match &shelf.owner {
+            Owner::Person(name) => name.clone(),
+            Owner::Group(_) | Owner::Organisation(_) => "librarian".to_owned(),
+        };
+        let person = Principal::Person(person);
+        let mut directory = Directory::default();
+        match &shelf.owner {
+            Owner::Person(_) => {}
+            Owner::Group(name) => {
+                directory.groups.insert(name.clone(), [person.clone()].into());
+            }
+            Owner::Organisation(name) => directory.organisation = name.clone(),
+        }
+        directory.authenticate(&person).unwrap()
+    }
+
+    /// Everybody in a group, by asking every member: the other way round than the policy.
+    fn is_in(&self, person: &Principal, group: &str, seen: &mut BTreeSet<String>) -> bool {
+        let first = seen.insert(group.to_owned());
+        let members = self.directory.groups.get(group);
+        first
+            && members.into_iter().flatten().any(|member| match member {
+                Principal::Group(name) => self.is_in(person, name, seen),
+                other => other == person,
+            })
+    }
+
+    fn permits(&self, person: &Principal, shelf: &Shelf) -> bool {
+        match &shelf.owner {
+            Owner::Person(name) => *person == Principal::Person(name.clone()),
+            Owner::Group(name) => self.is_in(person, name, &mut BTreeSet::new()),
+            Owner::Organisation(name) => *name == self.directory.organisation,
+        }
+    }
+
+    async fn fill(&self, store: &Sqlite) {
+        let word = format!("w{}", self.number);
+        let write = |(shelf, path): &(Shelf, String)| {
+            let at = Place { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
+            let (scope, file) = (Self::owner(shelf), File::of(word.clone()));
+            let change = Change::Write { at, expected: Expected::Absent, file };
+            let shelf = shelf.clone();
+            async move {
+                if matches!(shelf.owner, Owner::Organisation(_)) {
+                    let settings = Settings { review: false, ..Settings::usual(&shelf) };
+                    store.set(&scope, &shelf, settings, 1).await.unwrap();
+                }
+                store.change(&scope, change, By::person(1)).await.unwrap();
+            }
+        };
+        join_all(self.entries.iter().map(write)).await;
+    }
+
+    /// What one person gets is what they may have.
+    async fn check(&self, store: &Sqlite, which: u64) {
+        let person = Principal::Person(format!("w{}p{which}", self.number));
+        let scope = self.directory.authenticate(&person).unwrap();
+        let word = format!("w{}", self.number);
+        let shown = format!("world {} for {person}: {:?}", self.number, self.directory);
+        let (mut permitted, mut listed) = (BTreeSet::new(), BTreeSet::new());
+        for (shelf, path) in &self.entries {
+            let at = Place { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
+            let expected = self.permits(&person, shelf);
+            if expected {
+                permitted.insert(at.clone());
+            }
+            assert_eq!(expected, scope.sees(shelf), "{shown}");
+            for revision in [None, Some(1)] {
+                match store.read(&scope, &at, revision).await {
+                    Ok(read) => assert!(expected && read.bytes == word.as_bytes(), "{shown} {at}"),
+                    Err(Error::Absent) => assert!(!expected, "{shown} {at}"),
+                    Err(other) => panic!("{shown} {at}: {other:?}"),
+                }
+            }
+            let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+            match store.list(&scope, &root, true, None).await {
+                Ok(found) => {
+                    assert!(scope.sees(shelf), "{shown} {shelf}");
+                    let files = found.entries.into_iter().filter(|(_, node)| !node.folder);
+                    let shelf = || shelf.clone();
+                    listed.extend(files.map(|(path, _)| Place { shelf: shelf(), path }));
+                }
+                Err(Error::Absent) => assert!(!scope.sees(shelf), "{shown} {shelf}"),
+                Err(other) => panic!("{shown} {shelf}: {other:?}"),
+            }
+        }
+        assert_eq!(listed, permitted, "{shown}");
+        // Asked for everything, and for shelves by name, also those of others.
+        let all: Vec<Shelf> = self.entries.iter().map(|(shelf, _)| shelf.clone()).collect();
+        for shelves in [Vec::new(), all] {
+            let search = Search { words: word.clone(), shelves, limit: 100 };
+            let hits = store.search(&scope, &search).await.unwrap();
+            let found: BTreeSet<Place> = hits.into_iter().map(|hit| hit.place).collect();
+            assert_eq!(found, permitted, "{shown}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_are_what_the_policy_permits() {
+    let asked = std::env::var("OUTRIGGER_TEST_WORLDS");
+    let worlds = asked.map_or(WORLDS, |text| text.parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(directory.path()).await);
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            for number in (task..worlds).step_by(TASKS as usize) {
+                let world = World::new(number);
+                world.fill(&store).await;
+                world.check(&store, number % PEOPLE).await;
+            }
+        });
+    }
+    tasks.join_all().await;
+}
