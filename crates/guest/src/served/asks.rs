@@ -11,12 +11,42 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{FileError, FileErrorKind, TreeOp, TreeReply, limits as door};
+use outrigger_sandbox::{FileError, FileErrorKind, Node, TreeOp, TreeReply, limits as door};
 
 use crate::connection::Connections;
+use crate::limits;
 
 /// The number of an error, as in errno(3).
 pub(super) type Errno = i32;
+
+/// When something was asked. What is answered is from after that, and may be from before
+/// all that came in between.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    /// Messages that had come from hosts.
+    heard: u64,
+    at: Instant,
+}
+
+/// What was answered of a node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) node: Node,
+    pub(super) asked: Moment,
+}
+
+impl Moment {
+    /// Whether nothing but the answer came from outside since then, so that nobody here can
+    /// know that it is otherwise now.
+    pub(super) fn is_fresh(&self, heard: u64) -> bool {
+        self.heard + 1 >= heard && self.at.elapsed().as_millis() < u128::from(limits::FRESH_MS_MAX)
+    }
+
+    /// Whether that was before there had been so many messages.
+    pub(super) fn is_before(&self, heard: u64) -> bool {
+        self.heard < heard
+    }
+}
 
 #[derive(Debug)]
 struct Waiting {
@@ -120,6 +150,11 @@ impl Asks {
     /// Something came from a host: what happened outside can be known inside from now on.
     pub(super) fn hear(&self) {
         self.heard.set(self.heard.get() + 1);
+    }
+
+    /// Now, for what is about to be asked.
+    pub(super) fn moment(&self) -> Moment {
+        Moment { heard: self.heard.get(), at: Instant::now() }
     }
 
     /// How much was heard so far.

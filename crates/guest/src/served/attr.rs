@@ -8,7 +8,7 @@ use std::rc::Rc;
 use outrigger_sandbox::{Expected, Node};
 
 use super::answer::Body;
-use super::asks::Errno;
+use super::asks::{Errno, Found};
 use super::file::Copy;
 use super::header::{SET_GID, SET_SIZE, SET_UID};
 use super::mount::Mount;
@@ -38,13 +38,13 @@ impl Mount {
             }
             nodes.path_of(parent, name)?
         };
-        let node = self.stat(path).await?;
-        self.entered(parent, name, node)
+        let found = self.stat(path).await?;
+        self.entered(parent, name, found)
     }
 
     /// Answers with what was just seen at a name.
-    pub(super) fn entered(&self, parent: u64, name: &str, node: Node) -> Result<Body, Errno> {
-        let id = self.nodes.borrow_mut().enter(parent, name, node, self.heard())?;
+    pub(super) fn entered(&self, parent: u64, name: &str, found: Found) -> Result<Body, Errno> {
+        let id = self.nodes.borrow_mut().enter(parent, name, found, self.heard())?;
         Ok(self.shared.owner.entry(Body::default(), self.look(id)?))
     }
 
@@ -66,9 +66,9 @@ impl Mount {
             return Ok(entry.look());
         }
         match seen {
-            Ok(node) if node.folder == entry.is_folder() => {
-                entry.see(node, self.heard());
-                Ok(node)
+            Ok(found) if found.node.folder == entry.is_folder() => {
+                entry.see(found, self.heard());
+                Ok(entry.look())
             }
             // The name stands for something else now: it is looked up again.
             Ok(_) => Err(libc::ESTALE),
@@ -122,24 +122,24 @@ impl Mount {
             None
         } else {
             let path = self.nodes.borrow().path(id)?;
-            let (node, bytes) = self.fetch(path.clone()).await.map_err(super::open::moved)?;
-            if !node.writable {
+            let (found, bytes) = self.fetch(path.clone()).await.map_err(super::open::moved)?;
+            if !found.node.writable {
                 self.may_change(path).await?;
             }
-            Some((node, bytes))
+            Some((found, bytes))
         };
         let tick = self.tick();
         let transient = {
             let mut nodes = self.nodes.borrow_mut();
             let heard = self.heard();
             let entry = nodes.get(id)?;
-            if let Some((node, _)) = &fetched {
-                entry.see(*node, heard);
+            if let Some((found, _)) = &fetched {
+                entry.see(*found, heard);
             }
             let file = entry.file()?;
             if file.copy.is_none() {
-                let (node, bytes) = fetched.ok_or(libc::ESTALE)?;
-                let base = Expected::Revision(node.revision);
+                let (found, bytes) = fetched.ok_or(libc::ESTALE)?;
+                let base = Expected::Revision(found.node.revision);
                 file.copy = Some(Copy::new(base, bytes, &self.shared.copied)?);
             }
             let copy = file.copy.as_mut().ok_or(libc::EIO)?;

@@ -6,12 +6,12 @@
 
 use std::rc::Rc;
 
-use outrigger_sandbox::{Expected, Node, TreeOp, TreeReply};
+use outrigger_sandbox::{Expected, TreeOp, TreeReply};
 
 use super::answer::Body;
-use super::asks::Errno;
+use super::asks::{Errno, Found};
 use super::file::File;
-use super::mount::{Mount, node_of};
+use super::mount::Mount;
 use super::nodes::Entry;
 use crate::limits;
 
@@ -39,24 +39,24 @@ impl Mount {
         if !matches!(mode & libc::S_IFMT, 0 | libc::S_IFREG) {
             return Err(libc::EPERM);
         }
-        let node = self.make_empty(parent, name).await?;
-        self.made(parent, name, node)
+        let found = self.make_empty(parent, name).await?;
+        self.made(parent, name, found)
     }
 
     pub(super) async fn make_folder(&self, parent: u64, name: &str) -> Result<Body, Errno> {
         let path = self.nodes.borrow().path_of(parent, name)?;
-        let node = node_of(self.shared.asks.ask(TreeOp::MakeFolder { path }).await?)?;
-        if node.folder { self.made(parent, name, node) } else { Err(libc::EIO) }
+        let found = self.found(TreeOp::MakeFolder { path }).await?;
+        if found.node.folder { self.made(parent, name, found) } else { Err(libc::EIO) }
     }
 
     /// Answers with what was just made, where nothing was.
-    fn made(&self, parent: u64, name: &str, node: Node) -> Result<Body, Errno> {
+    fn made(&self, parent: u64, name: &str, found: Found) -> Result<Body, Errno> {
         let mut nodes = self.nodes.borrow_mut();
         if let Some(old) = nodes.child(parent, name) {
             nodes.detach(old);
         }
         drop(nodes);
-        self.entered(parent, name, node)
+        self.entered(parent, name, found)
     }
 
     pub(super) async fn unlink(self: &Rc<Self>, parent: u64, name: &str) -> Result<Body, Errno> {
@@ -75,7 +75,7 @@ impl Mount {
         for _ in 0..limits::RETRIES_MAX {
             let expected = match known.take() {
                 Some(revision) => revision,
-                None => match self.stat(path.clone()).await? {
+                None => match self.stat(path.clone()).await?.node {
                     node if node.folder => return Err(libc::EISDIR),
                     node => node.revision,
                 },
@@ -154,10 +154,10 @@ impl Mount {
                 to: new.clone(),
                 expected: wanted.expected,
             };
-            match self.shared.asks.ask(op).await {
-                Ok(reply) => return self.moved(id, to, node_of(reply)?),
+            match self.found(op).await {
+                Ok(found) => return self.moved(id, to, found),
                 Err(libc::ESTALE | libc::EEXIST) if !folder && flags & NO_REPLACE == 0 => {
-                    let now = self.stat(old.clone()).await?.revision;
+                    let now = self.stat(old.clone()).await?.node.revision;
                     if std::mem::replace(&mut revision, now) != now {
                         continue;
                     }
@@ -183,7 +183,7 @@ impl Mount {
         let folder = self.nodes.borrow_mut().get(id)?.is_folder();
         if folder {
             return match self.stat(path.clone()).await {
-                Ok(node) if node.folder => {
+                Ok(found) if found.node.folder => {
                     self.shared.asks.ask(TreeOp::RemoveFolder { path }).await?;
                     Ok(absent)
                 }
@@ -203,8 +203,8 @@ impl Mount {
     /// What is at a path now.
     async fn there(&self, path: &str) -> Result<Wanted, Errno> {
         let expected = match self.stat(path.to_owned()).await {
-            Ok(node) if node.folder => return Err(libc::EISDIR),
-            Ok(node) => Expected::Revision(node.revision),
+            Ok(found) if found.node.folder => return Err(libc::EISDIR),
+            Ok(found) => Expected::Revision(found.node.revision),
             Err(libc::ENOENT) => Expected::Absent,
             Err(errno) => return Err(errno),
         };
@@ -229,20 +229,21 @@ impl Mount {
     /// Another one wrote the target meanwhile. From now on this sandbox knows of that, so
     /// that who makes the file anew is not refused again.
     async fn refuse_rename(&self, to: Place<'_>, path: &str) -> Errno {
-        if let Ok(node) = self.stat(path.to_owned()).await {
+        if let Ok(found) = self.stat(path.to_owned()).await {
             let tick = self.tick();
             let mut nodes = self.nodes.borrow_mut();
             let target = nodes.child(to.0, to.1);
             let file = target.and_then(|id| nodes.get(id).and_then(Entry::file).ok());
             if let Some(file) = file {
-                file.note_opened(node.revision, tick);
+                file.note_opened(found.node.revision, tick);
             }
         }
         libc::ESTALE
     }
 
     /// Notes that something is somewhere else.
-    fn moved(&self, id: u64, to: Place<'_>, node: Node) -> Result<Body, Errno> {
+    fn moved(&self, id: u64, to: Place<'_>, found: Found) -> Result<Body, Errno> {
+        let node = found.node;
         let tick = self.tick();
         let heard = self.heard();
         let mut nodes = self.nodes.borrow_mut();
@@ -253,7 +254,7 @@ impl Mount {
         let Ok(entry) = nodes.get(id) else { return Ok(Body::default()) };
         let before = entry.seen.revision;
         if entry.is_folder() == node.folder {
-            entry.see(node, heard);
+            entry.see(found, heard);
         }
         if let Ok(file) = entry.file() {
             file.rename(before, node.revision);

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Expected, TreeOp, limits as door};
 
-use super::asks::Errno;
+use super::asks::{Errno, Found};
 use super::file::Pages;
-use super::mount::{Handle, Mount, node_of};
+use super::mount::{Handle, Mount};
 use super::nodes::Entry;
 use crate::limits;
 
@@ -119,8 +119,8 @@ impl Mount {
                 expected: snapshot.base,
                 contents: snapshot.bytes.to_vec(),
             };
-            match self.shared.asks.ask(op).await {
-                Ok(reply) => return self.written(id, node_of(reply)?, &snapshot),
+            match self.found(op).await {
+                Ok(found) => return self.written(id, found, &snapshot),
                 Err(libc::ESTALE | libc::EEXIST | libc::ENOENT) if Instant::now() < until => {
                     self.rebase(id, snapshot.path).await?;
                 }
@@ -132,17 +132,13 @@ impl Mount {
     }
 
     /// Notes that a copy is outside.
-    fn written(
-        &self,
-        id: u64,
-        node: outrigger_sandbox::Node,
-        snapshot: &Snapshot,
-    ) -> Result<(), Errno> {
+    fn written(&self, id: u64, found: Found, snapshot: &Snapshot) -> Result<(), Errno> {
+        let node = found.node;
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();
         let heard = self.heard();
         let entry = nodes.get(id)?;
-        entry.see(node, heard);
+        entry.see(found, heard);
         let file = entry.file()?;
         file.note_opened(node.revision, tick);
         let mut settled = false;
@@ -178,7 +174,7 @@ impl Mount {
             return Err(self.refuse(id));
         }
         let (base, beginning) = match self.fetch(path).await {
-            Ok((node, bytes)) => (Expected::Revision(node.revision), bytes),
+            Ok((found, bytes)) => (Expected::Revision(found.node.revision), bytes),
             Err(libc::ENOENT) => (Expected::Absent, Rc::default()),
             Err(errno) => return Err(errno),
         };

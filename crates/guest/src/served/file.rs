@@ -97,6 +97,9 @@ pub(super) struct File {
     pub(super) contents: Option<Contents>,
     pub(super) copy: Option<Copy>,
     pub(super) pages: Pages,
+    /// The open file with whose opening the kernel drops the pages that it had before, as
+    /// long as it may not have done that yet. Whoever opens meanwhile must not use them.
+    pub(super) dropping: Option<u64>,
     /// Counts how often another's state took the place of what handles write to.
     pub(super) epoch: u64,
     /// Revisions that this sandbox opened, each with when, oldest first.
@@ -114,6 +117,7 @@ impl Default for File {
             contents: None,
             copy: None,
             pages: Pages::Unknown,
+            dropping: None,
             epoch: 0,
             opened: VecDeque::new(),
             written: None,
@@ -213,6 +217,20 @@ impl File {
     pub(super) fn bytes(&self) -> Option<&Rc<Vec<u8>>> {
         let contents = self.contents.as_ref().map(|contents| &contents.bytes);
         self.copy.as_ref().map(|copy| &copy.bytes).or(contents)
+    }
+
+    /// The newest revision whose bytes are here, or, for who only reads, in the kernel.
+    pub(super) fn held(&self, writes: bool) -> Option<u64> {
+        let contents = self.contents.as_ref().map(|contents| contents.revision);
+        let copy = self.copy.as_ref().and_then(|copy| match copy.base {
+            Expected::Revision(revision) => Some(revision),
+            Expected::Absent => None,
+        });
+        let pages = match self.pages {
+            Pages::Revision(revision) if !writes => Some(revision),
+            Pages::Revision(_) | Pages::Unknown | Pages::Copy => None,
+        };
+        contents.max(copy).or(pages)
     }
 
     /// Notes that this sandbox knows a revision, since when.

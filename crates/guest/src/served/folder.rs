@@ -8,7 +8,7 @@ use std::rc::Rc;
 use outrigger_sandbox::{TreeEntry, TreeOp, TreeReply, limits as door};
 
 use super::answer::{self, Body, Look};
-use super::asks::Errno;
+use super::asks::{Errno, Found, Moment};
 use super::mount::{Handle, Mount};
 use super::open::moved;
 use crate::limits;
@@ -30,6 +30,7 @@ struct Page {
     number: u64,
     entries: Rc<Vec<TreeEntry>>,
     more: bool,
+    asked: Moment,
 }
 
 /// Places in a folder: itself, the one above, and then each entry of each page.
@@ -91,13 +92,14 @@ impl Mount {
 
     async fn fetch_page(&self, id: u64, number: u64, after: Option<String>) -> Result<Page, Errno> {
         let path = self.nodes.borrow().path(id)?;
+        let asked = self.shared.asks.moment();
         match self.shared.asks.ask(TreeOp::List { path, after }).await? {
             TreeReply::Listed { entries, more }
                 if entries.len() <= door::TREE_PAGE_ENTRIES_MAX
                     && !(entries.is_empty() && more)
                     && entries.iter().all(is_plain) =>
             {
-                Ok(Page { number, entries: Rc::new(entries), more })
+                Ok(Page { number, entries: Rc::new(entries), more, asked })
             }
             _ => Err(libc::EIO),
         }
@@ -203,7 +205,8 @@ impl Mount {
             let mut known = nodes.child(id, name).unwrap_or(UNKNOWN);
             if listing.plus
                 && nodes.has_room()
-                && let Ok(child) = nodes.enter(id, name, *node, heard)
+                && let Ok(child) =
+                    nodes.enter(id, name, Found { node: *node, asked: page.asked }, heard)
                 && let Ok(seen) = nodes.get(child)
             {
                 let look = Look { id: child, node: seen.look(), links: 1 };

@@ -14,7 +14,7 @@ use outrigger_sandbox::{Node, TreeOp, TreeReply, limits as door};
 
 use super::Shared;
 use super::answer::{self, Body, Look};
-use super::asks::Errno;
+use super::asks::{Errno, Found};
 use super::folder::Folder;
 use super::header::{self, Header, Request};
 use super::nodes::Nodes;
@@ -37,6 +37,8 @@ pub(super) struct Opened {
     pub(super) stale: bool,
     /// That of its file when it was opened.
     pub(super) epoch: u64,
+    /// The kernel drops pages of before when it has the answer, and was not seen to have it.
+    pub(super) drops: bool,
 }
 
 /// Which revision of a file a process read last, the oldest note forgotten first.
@@ -283,8 +285,15 @@ impl Mount {
     }
 
     /// What is at a path.
-    pub(super) async fn stat(&self, path: String) -> Result<Node, Errno> {
-        node_of(self.shared.asks.ask(TreeOp::Stat { path }).await?)
+    pub(super) async fn stat(&self, path: String) -> Result<Found, Errno> {
+        self.found(TreeOp::Stat { path }).await
+    }
+
+    /// The node that an operation answers with.
+    pub(super) async fn found(&self, op: TreeOp) -> Result<Found, Errno> {
+        let asked = self.shared.asks.moment();
+        let node = node_of(self.shared.asks.ask(op).await?)?;
+        Ok(Found { node, asked })
     }
 
     /// Passes if a file may be changed after all that was said not to be writable: it is
@@ -297,14 +306,15 @@ impl Mount {
     }
 
     /// A file, whole.
-    pub(super) async fn fetch(&self, path: String) -> Result<(Node, Rc<Vec<u8>>), Errno> {
+    pub(super) async fn fetch(&self, path: String) -> Result<(Found, Rc<Vec<u8>>), Errno> {
+        let asked = self.shared.asks.moment();
         match self.shared.asks.ask(TreeOp::Read { path }).await? {
             TreeReply::Contents { node, contents }
                 if !node.folder
                     && contents.len() <= door::TREE_FILE_BYTES_MAX
                     && contents.len() as u64 == node.bytes =>
             {
-                Ok((node, Rc::new(contents)))
+                Ok((Found { node, asked }, Rc::new(contents)))
             }
             _ => Err(libc::EIO),
         }
@@ -327,11 +337,23 @@ impl Mount {
         self.shared.handles.get()
     }
 
-    /// The open file of a number.
+    /// The open file of a number, which is being used.
     pub(super) fn opened(&self, handle: u64) -> Result<Opened, Errno> {
-        match self.handles.borrow().get(&handle) {
-            Some(Handle::File(opened)) => Ok(*opened),
-            Some(Handle::Folder(_)) | None => Err(libc::EBADF),
+        let mut handles = self.handles.borrow_mut();
+        let Some(Handle::File(opened)) = handles.get_mut(&handle) else { return Err(libc::EBADF) };
+        if std::mem::take(&mut opened.drops) {
+            self.dropped(opened.node, handle);
+        }
+        Ok(*opened)
+    }
+
+    /// The kernel has the answer to an opening, and has dropped its pages of before.
+    pub(super) fn dropped(&self, id: u64, handle: u64) {
+        let mut nodes = self.nodes.borrow_mut();
+        if let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file)
+            && file.dropping == Some(handle)
+        {
+            file.dropping = None;
         }
     }
 
@@ -376,7 +398,7 @@ impl Mount {
 }
 
 /// What an answer says is at a path.
-pub(super) fn node_of(reply: TreeReply) -> Result<Node, Errno> {
+fn node_of(reply: TreeReply) -> Result<Node, Errno> {
     match reply {
         TreeReply::Node(node) if i64::try_from(node.bytes).is_ok() => Ok(node),
         _ => Err(libc::EIO),

@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-use std::time::Instant;
 
 use outrigger_sandbox::{Node, limits as door};
 
-use super::asks::Errno;
+use super::asks::{Errno, Found, Moment};
 use super::file::File;
 use crate::limits;
 
@@ -27,10 +26,11 @@ pub(super) struct Entry {
     pub(super) detached: bool,
     /// Uses that the kernel has of it.
     lookups: u64,
-    /// What was last heard of it, after how many messages of hosts, and when.
+    /// What was last heard of it, when that was asked, and after how many messages of hosts
+    /// it was known.
     pub(super) seen: Node,
+    asked: Option<Moment>,
     heard: u64,
-    at: Instant,
     kind: Kind,
 }
 
@@ -73,10 +73,9 @@ impl Entry {
         matches!(self.kind, Kind::Folder(_))
     }
 
-    /// Whether nothing came from outside since it was looked at, so that nobody here can
-    /// know that it is otherwise now.
+    /// Whether nobody here can know that it is otherwise now.
     pub(super) fn is_fresh(&self, heard: u64) -> bool {
-        self.heard == heard && self.at.elapsed().as_millis() < u128::from(limits::FRESH_MS_MAX)
+        self.asked.is_some_and(|asked| asked.is_fresh(heard))
     }
 
     /// The kernel has one more use of it.
@@ -84,9 +83,15 @@ impl Entry {
         self.lookups += 1;
     }
 
-    /// Notes what was heard of it.
-    pub(super) fn see(&mut self, node: Node, heard: u64) {
-        (self.seen, self.heard, self.at) = (node, heard, Instant::now());
+    /// Notes what was heard of it. `false`: something newer is known. Answers overtake each
+    /// other, and of two that were on their way at once the larger revision is the later.
+    pub(super) fn see(&mut self, found: Found, heard: u64) -> bool {
+        let Found { node, asked } = found;
+        if asked.is_before(self.heard) && node.revision < self.seen.revision {
+            return false;
+        }
+        (self.seen, self.asked, self.heard) = (node, Some(asked), heard);
+        true
     }
 
     /// Whether something happened to it here that nobody outside knows of.
@@ -116,8 +121,8 @@ impl Nodes {
             detached: false,
             lookups: 1,
             seen: FOLDER,
+            asked: None,
             heard: 0,
-            at: Instant::now(),
             kind: Kind::Folder(BTreeMap::new()),
         };
         Self { root, all: HashMap::from([(ROOT, entry)]), next: ROOT }
@@ -176,14 +181,15 @@ impl Nodes {
         &mut self,
         parent: u64,
         name: &str,
-        node: Node,
+        found: Found,
         heard: u64,
     ) -> Result<u64, Errno> {
+        let node = found.node;
         if let Some(id) = self.child(parent, name) {
             let entry = self.get(id)?;
             if entry.is_folder() == node.folder {
                 entry.lookups += 1;
-                entry.see(node, heard);
+                entry.see(found, heard);
                 return Ok(id);
             }
             self.detach(id);
@@ -200,8 +206,8 @@ impl Nodes {
         }
         self.next += 1;
         let kind = if node.folder { Kind::Folder(BTreeMap::new()) } else { Kind::File(None) };
-        let (detached, lookups, at) = (false, 1, Instant::now());
-        let entry = Entry { parent, name, detached, lookups, seen: node, heard, at, kind };
+        let (detached, lookups, asked) = (false, 1, Some(found.asked));
+        let entry = Entry { parent, name, detached, lookups, seen: node, asked, heard, kind };
         self.all.insert(self.next, entry);
         Ok(self.next)
     }
@@ -277,5 +283,35 @@ impl Nodes {
             }
             at = parent;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::served::asks::Asks;
+
+    fn found(asks: &Asks, revision: u64) -> Found {
+        Found { node: Node { folder: false, revision, ..FOLDER }, asked: asks.moment() }
+    }
+
+    #[test]
+    fn of_answers_that_overtook_each_other_the_newest_revision_stays() {
+        let (asks, mut nodes) = (Asks::default(), Nodes::new("/memory".to_owned()));
+        let (older, newer) = (found(&asks, 1), found(&asks, 2));
+        asks.hear();
+        let id = nodes.enter(ROOT, "f", newer, asks.heard()).unwrap();
+        let entry = nodes.get(id).unwrap();
+        assert!(entry.is_fresh(asks.heard()));
+        asks.hear();
+        assert!(!entry.is_fresh(asks.heard()));
+        assert!(!entry.see(older, asks.heard()));
+        assert_eq!(entry.seen.revision, 2);
+        assert!(!entry.is_fresh(asks.heard()), "an answer to an older question is no news");
+        // Asked after the last answer, a smaller one is what there is now.
+        let restored = found(&asks, 1);
+        asks.hear();
+        assert!(entry.see(restored, asks.heard()));
+        assert_eq!((entry.seen.revision, entry.is_fresh(asks.heard())), (1, true));
     }
 }

@@ -9,10 +9,11 @@ use std::time::SystemTime;
 use outrigger_sandbox::{Expected, Node, TreeOp};
 
 use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
-use super::asks::Errno;
+use super::asks::{Errno, Found};
 use super::file::{Copy, Pages};
 use super::header::WRITE_CACHE;
-use super::mount::{Handle, Mount, Opened, node_of};
+use super::mount::{Handle, Mount, Opened};
+use crate::limits;
 
 /// How a file is opened, by the flags of open(2).
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +38,8 @@ impl Way {
     }
 
     fn opened(self, node: u64, epoch: u64) -> Opened {
-        Opened { node, writes: self.writes, appends: self.appends, stale: false, epoch }
+        let Self { writes, appends, .. } = self;
+        Opened { node, writes, appends, stale: false, epoch, drops: false }
     }
 }
 
@@ -59,55 +61,51 @@ impl Mount {
     /// Sees to it that what is known of a file is as it is now, with its bytes where
     /// those are needed and not at hand.
     async fn current(&self, id: u64, way: Way) -> Result<(), Errno> {
-        let (path, held) = {
-            let mut nodes = self.nodes.borrow_mut();
-            let entry = nodes.get(id)?;
-            if entry.is_folder() {
-                return Err(libc::EISDIR);
-            }
-            if entry.is_local() {
-                return Ok(());
-            }
-            let file = entry.file()?;
-            let contents = file.contents.as_ref().map(|contents| contents.revision);
-            let copy = file.copy.as_ref().and_then(|copy| revision(copy.base));
-            let pages = match file.pages {
-                Pages::Revision(revision) if !way.writes => Some(revision),
-                _ => None,
+        for _ in 0..limits::RETRIES_MAX {
+            let (path, held) = {
+                let mut nodes = self.nodes.borrow_mut();
+                let entry = nodes.get(id)?;
+                if entry.is_folder() {
+                    return Err(libc::EISDIR);
+                }
+                if entry.is_local() {
+                    return Ok(());
+                }
+                let held = entry.file()?.held(way.writes);
+                (nodes.path(id)?, held)
             };
-            let mut held = copy.or(contents).or(pages);
-            // Not all at once may be of the same revision: the newest is most likely it.
-            if let (Some(contents), Some(other)) = (contents, held) {
-                held = Some(contents.max(other));
+            if way.cuts || held.is_some() {
+                let found = self.stat(path.clone()).await.map_err(moved)?;
+                let mut nodes = self.nodes.borrow_mut();
+                let heard = self.heard();
+                let entry = nodes.get(id)?;
+                if entry.is_local() {
+                    return Ok(());
+                }
+                if found.node.folder {
+                    return Err(libc::ESTALE);
+                }
+                entry.see(found, heard);
+                let now = entry.seen.revision;
+                if way.cuts || (held == Some(now) && entry.file()?.catch_up(now)?) {
+                    return Ok(());
+                }
             }
-            (nodes.path(id)?, held)
-        };
-        if way.cuts || held.is_some() {
-            let node = self.stat(path.clone()).await.map_err(moved)?;
+            let (found, bytes) = self.fetch(path).await.map_err(moved)?;
             let mut nodes = self.nodes.borrow_mut();
             let heard = self.heard();
             let entry = nodes.get(id)?;
             if entry.is_local() {
                 return Ok(());
             }
-            if node.folder {
-                return Err(libc::ESTALE);
-            }
-            entry.see(node, heard);
-            if way.cuts || (held == Some(node.revision) && entry.file()?.catch_up(node.revision)?) {
+            if entry.see(found, heard) {
+                let now = found.node.revision;
+                self.keep(&mut nodes, id, now, bytes);
+                nodes.get(id)?.file()?.catch_up(now)?;
                 return Ok(());
             }
         }
-        let (node, bytes) = self.fetch(path).await.map_err(moved)?;
-        let mut nodes = self.nodes.borrow_mut();
-        let heard = self.heard();
-        let entry = nodes.get(id)?;
-        if !entry.is_local() {
-            entry.see(node, heard);
-            self.keep(&mut nodes, id, node.revision, bytes);
-            nodes.get(id)?.file()?.catch_up(node.revision)?;
-        }
-        Ok(())
+        Err(libc::ESTALE)
     }
 
     pub(super) async fn open(&self, id: u64, flags: u32, pid: u32) -> Result<Body, Errno> {
@@ -118,17 +116,15 @@ impl Mount {
             let path = self.nodes.borrow().path(id)?;
             self.may_change(path).await?;
         }
-        let (keeps, epoch) = self.enter_file(id, way, pid)?;
-        let handle = self.hold(Handle::File(way.opened(id, epoch)));
+        let (handle, keeps) = self.enter_file(id, way, pid)?;
         let keep = if keeps { KEEP_CACHE } else { 0 };
         // Who does not write has nothing that could fail when it closes.
         let flush = if way.writes { 0 } else { NO_FLUSH };
         Ok(answer::opened(Body::default(), handle, keep | flush))
     }
 
-    /// Counts a handle that is about to be. Gives whether the kernel may use its pages, and
-    /// the epoch of the file.
-    fn enter_file(&self, id: u64, way: Way, pid: u32) -> Result<(bool, u64), Errno> {
+    /// Makes a handle. Gives whether the kernel may use the pages that it has, too.
+    fn enter_file(&self, id: u64, way: Way, pid: u32) -> Result<(u64, bool), Errno> {
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();
         let entry = nodes.get(id)?;
@@ -142,8 +138,7 @@ impl Mount {
         }
         let changed = file.is_changed();
         let at = if changed { Pages::Copy } else { Pages::Revision(seen.revision) };
-        // Pages of a file that is cut are gone.
-        let keeps = way.cuts || file.pages == at;
+        let fits = file.pages == at;
         file.pages = at;
         file.handles += 1;
         file.writers += u32::from(way.writes);
@@ -157,7 +152,15 @@ impl Mount {
                 self.reads.borrow_mut().note(pid, id, base);
             }
         }
-        Ok((keeps, file.epoch))
+        let mut opened = way.opened(id, file.epoch);
+        opened.drops = way.cuts || !fits;
+        let drops_before = fits && file.dropping.is_some();
+        let handle = self.hold(Handle::File(opened));
+        if opened.drops {
+            file.dropping = Some(handle);
+        }
+        // Pages of a file that is cut are gone.
+        Ok((handle, way.cuts || !(opened.drops || drops_before)))
     }
 
     pub(super) async fn create(
@@ -169,7 +172,7 @@ impl Mount {
     ) -> Result<Body, Errno> {
         let way = Way::of(flags);
         let exclusive = flags & libc::O_EXCL.unsigned_abs() != 0;
-        let node = if exclusive {
+        let found = if exclusive {
             self.make_empty(parent, name).await?
         } else {
             let folder = self.refresh(parent).await?;
@@ -177,15 +180,15 @@ impl Mount {
                 let path = self.nodes.borrow().path_of(parent, name)?;
                 self.may_change(path).await?;
             }
-            let modified_ms = now_ms();
-            Node {
+            let node = Node {
                 folder: false,
                 bytes: 0,
                 revision: 0,
-                modified_ms,
+                modified_ms: now_ms(),
                 writable: true,
                 executable: false,
-            }
+            };
+            Found { node, asked: self.shared.asks.moment() }
         };
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();
@@ -193,13 +196,14 @@ impl Mount {
         if let Some(old) = nodes.child(parent, name) {
             nodes.detach(old);
         }
-        let id = nodes.enter(parent, name, node, self.heard())?;
+        let id = nodes.enter(parent, name, found, self.heard())?;
         let file = nodes.get(id)?.file()?;
-        let base = if exclusive { Expected::Revision(node.revision) } else { Expected::Absent };
+        let revision = found.node.revision;
+        let base = if exclusive { Expected::Revision(revision) } else { Expected::Absent };
         let mut copy = Copy::new(base, Rc::default(), &self.shared.copied)?;
         copy.changed = !exclusive;
         file.copy = Some(copy);
-        file.pages = if exclusive { Pages::Revision(node.revision) } else { Pages::Copy };
+        file.pages = if exclusive { Pages::Revision(revision) } else { Pages::Copy };
         (file.handles, file.writers) = (1, u32::from(way.writes));
         file.written = Some((pid, tick));
         drop(nodes);
@@ -209,14 +213,14 @@ impl Mount {
     }
 
     /// Makes an empty file where nothing is.
-    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<Node, Errno> {
+    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<Found, Errno> {
         let path = self.nodes.borrow().path_of(parent, name)?;
         let op = TreeOp::Write { path, expected: Expected::Absent, contents: Vec::new() };
-        let node = node_of(self.shared.asks.ask(op).await.map_err(|errno| match errno {
+        let found = self.found(op).await.map_err(|errno| match errno {
             libc::ESTALE => libc::EEXIST,
             other => other,
-        })?)?;
-        if node.folder { Err(libc::EIO) } else { Ok(node) }
+        })?;
+        if found.node.folder { Err(libc::EIO) } else { Ok(found) }
     }
 
     /// Answers a read from what is here. `false`: it is not here.
@@ -254,20 +258,19 @@ impl Mount {
     ) -> Result<Body, Errno> {
         let id = self.opened(handle)?.node;
         let path = self.nodes.borrow().path(id)?;
-        let (node, bytes) = self.fetch(path).await.map_err(moved)?;
+        let (found, bytes) = self.fetch(path).await.map_err(moved)?;
         let mut nodes = self.nodes.borrow_mut();
         let heard = self.heard();
         let entry = nodes.get(id)?;
         if !entry.is_local() {
-            entry.see(node, heard);
-            let file = entry.file()?;
-            match file.pages {
-                Pages::Revision(revision) if revision != node.revision => return Err(libc::ESTALE),
-                Pages::Revision(_) | Pages::Copy | Pages::Unknown => {
-                    file.pages = Pages::Revision(node.revision);
-                }
+            let newest = entry.see(found, heard);
+            let revision = found.node.revision;
+            if matches!(entry.file()?.pages, Pages::Revision(other) if other != revision) {
+                return Err(libc::ESTALE);
             }
-            self.keep(&mut nodes, id, node.revision, Rc::clone(&bytes));
+            if newest {
+                self.keep(&mut nodes, id, revision, Rc::clone(&bytes));
+            }
         }
         Ok(Body(part(&bytes, offset, size).to_vec()))
     }
@@ -315,6 +318,7 @@ impl Mount {
     pub(super) fn release(self: &Rc<Self>, handle: u64) {
         let Some(Handle::File(opened)) = self.handles.borrow_mut().remove(&handle) else { return };
         let id = opened.node;
+        self.dropped(id, handle);
         let commits = {
             let mut nodes = self.nodes.borrow_mut();
             let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file) else { return };

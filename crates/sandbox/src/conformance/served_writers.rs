@@ -9,6 +9,7 @@ use crate::{FileErrorKind, limits};
 
 cases! { "served":
     another_writer_is_seen_by_the_next_open [Served, Programs] with served,
+    another_writer_is_seen_beside_other_readers [Served, Programs] with served,
     another_writer_is_seen_by_the_next_stat [Served, Programs] with served,
     an_overtaken_writer_is_told [Served, Programs] with served,
     a_replacement_of_what_nobody_saw_is_refused [Served, Programs] with served,
@@ -33,6 +34,21 @@ async fn another_writer_is_seen_by_the_next_open(context: Context) -> Outcome {
     tree.remove("/memory/f");
     tree.put("/memory/f", "a file again\n");
     context.prints("c", "cat /memory/f", "a file again\n").await
+}
+
+/// Of several who open a file at once, the first may not have dropped yet what was read
+/// of it before.
+async fn another_writer_is_seen_beside_other_readers(context: Context) -> Outcome {
+    let tree = context.tree()?;
+    tree.put("/memory/f", "0\n");
+    let left = "for i in 1 2 3 4; do (while read x < /memory/f; do :; done) & done \
+                > /dev/null 2>&1 < /dev/null; echo left";
+    context.prints("a", left, "left\n").await?;
+    for round in 0..200 {
+        tree.put("/memory/f", format!("{round}\n"));
+        context.prints(&format!("b{round}"), "cat /memory/f", &format!("{round}\n")).await?;
+    }
+    Ok(())
 }
 
 async fn another_writer_is_seen_by_the_next_stat(context: Context) -> Outcome {

@@ -153,6 +153,7 @@ const LET_OFF: Expect = expect![[r#"
       served/a_repository_lives_in_it
       served/what_ends_with_its_command_is_outside
       served/another_writer_is_seen_by_the_next_open
+      served/another_writer_is_seen_beside_other_readers
       served/another_writer_is_seen_by_the_next_stat
       served/an_overtaken_writer_is_told
       served/a_replacement_of_what_nobody_saw_is_refused
