@@ -47,8 +47,6 @@ pub const TITLE_CHARS_MAX: usize = 120;
 pub const RIGHTS_MS_MAX: u64 = 1_000;
 /// Entries of which it is kept at once, for one session.
 pub const RIGHTS_MAX: usize = 20_000;
-/// What a conflict shows of an entry as it is.
-pub const CONFLICT_BYTES_MAX: usize = 8 << 10;
 /// Refused changes of entries that one event of the journal names.
 pub const REFUSED_ENTRIES_MAX: usize = 100;
 /// The reason of each.

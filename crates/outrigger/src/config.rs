@@ -32,7 +32,7 @@ pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
-pub(crate) use self::skills::{Skills, hex};
+pub(crate) use self::skills::Skills;
 pub(crate) use self::tools::{Server, Way};
 
 /// A configuration file. Every key may be absent; docs/configuration.md says what

@@ -5,13 +5,14 @@
 //! took in, or that somebody accepted. What others wrote and nobody reviewed is never put
 //! into a prompt; it can be read, and labels the session then.
 
+use outrigger_agent::Digest;
 use outrigger_engine::path_of;
 use outrigger_policy::{Scope, Shelf, ShelfKind};
 use outrigger_skills::{File, Files, Problem, Skill};
-use outrigger_store::entries::{Entries, EntryPath, Error, Place, State, Version};
+use outrigger_store::entries::{Entries, EntryPath, Error, Place, State, Version, list_all};
 use std::collections::BTreeMap;
 
-use crate::config::{Skills, hex};
+use crate::config::Skills;
 use crate::limits;
 
 /// A folder that is, or should be, a skill.
@@ -69,8 +70,8 @@ impl Found {
         }
     }
 
-    pub(crate) fn digest(&self) -> String {
-        hex(&self.digest)
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::from_sha256(self.digest)
     }
 }
 
@@ -79,17 +80,9 @@ pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Fou
     let mut found = Vec::new();
     for shelf in scope.shelves(ShelfKind::Skills) {
         let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
-        let mut after: Option<EntryPath> = None;
-        loop {
-            let page = entries.list(scope, &root, false, after.as_ref()).await?;
-            after = page.entries.last().map(|(path, _)| path.clone());
-            for (path, node) in page.entries {
-                if node.folder && found.len() < limits::SKILLS_MAX {
-                    found.push(read(entries, scope, &shelf, path).await?);
-                }
-            }
-            if !page.more || after.is_none() {
-                break;
+        for (path, node) in list_all(entries, scope, &root, false).await? {
+            if node.folder && found.len() < limits::SKILLS_MAX {
+                found.push(read(entries, scope, &shelf, path).await?);
             }
         }
     }
@@ -105,29 +98,21 @@ pub(crate) async fn read(
 ) -> Result<Found, Error> {
     let place = Place { shelf: shelf.clone(), path: folder };
     let (mut files, mut versions) = (Files::new(), BTreeMap::new());
-    let mut after: Option<EntryPath> = None;
-    loop {
-        let page = entries.list(scope, &place, true, after.as_ref()).await?;
-        after = page.entries.last().map(|(path, _)| path.clone());
-        for (path, node) in page.entries {
-            let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
-            if node.folder || node.redacted || too_many {
-                continue;
-            }
-            let at = Place { shelf: shelf.clone(), path };
-            let read = match entries.read(scope, &at, None).await {
-                // It was there a moment ago.
-                Err(Error::Absent | Error::Redacted(_) | Error::Folder) => continue,
-                read => read?,
-            };
-            let within = at.path.as_str().get(place.path.as_str().len() + 1..).unwrap_or_default();
-            let executable = matches!(read.version.state, State::File { executable: true, .. });
-            files.insert(within.to_owned(), File { bytes: read.bytes, executable });
-            versions.insert(within.to_owned(), read.version);
+    for (path, node) in list_all(entries, scope, &place, true).await? {
+        let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
+        if node.folder || node.redacted || too_many {
+            continue;
         }
-        if !page.more || after.is_none() {
-            break;
-        }
+        let at = Place { shelf: shelf.clone(), path };
+        let read = match entries.read(scope, &at, None).await {
+            // It was there a moment ago.
+            Err(Error::Absent | Error::Redacted(_) | Error::Folder) => continue,
+            read => read?,
+        };
+        let within = at.path.as_str().get(place.path.as_str().len() + 1..).unwrap_or_default();
+        let executable = matches!(read.version.state, State::File { executable: true, .. });
+        files.insert(within.to_owned(), File { bytes: read.bytes, executable });
+        versions.insert(within.to_owned(), read.version);
     }
     let skill = outrigger_skills::skill_of(&files, place.path.name());
     let digest = outrigger_skills::digest(&files);

@@ -112,3 +112,24 @@ pub trait Entries: Send + Sync + Debug {
     /// What the disk says.
     async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<Listed, Error>;
 }
+
+/// Everything in a folder, page after page, as [`Entries::list`] gives it.
+///
+/// # Errors
+/// Those of [`Entries::list`].
+pub async fn list_all(
+    entries: &dyn Entries,
+    scope: &Scope,
+    folder: &Place,
+    deep: bool,
+) -> Result<Vec<(EntryPath, Node)>, Error> {
+    let mut all: Vec<(EntryPath, Node)> = Vec::new();
+    loop {
+        let after = all.last().map(|(path, _)| path);
+        let page = entries.list(scope, folder, deep, after).await?;
+        all.extend(page.entries);
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}

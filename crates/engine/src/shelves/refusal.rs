@@ -3,8 +3,6 @@
 use outrigger_sandbox::{FileError, FileErrorKind};
 use outrigger_store::{Error as StoreError, entries::Error as EntryError};
 
-use crate::limits;
-
 pub(super) fn error(kind: FileErrorKind, path: &str, detail: impl Into<String>) -> FileError {
     FileError { kind, path: path.to_owned(), detail: detail.into() }
 }
@@ -19,19 +17,7 @@ pub(super) fn refusal(path: &str, failed: EntryError) -> FileError {
     let detail = failed.to_string();
     let kind = match failed {
         EntryError::Absent => return absent(path),
-        EntryError::Conflict(current) => {
-            let text = current.bytes.as_deref().map(std::str::from_utf8);
-            let detail = match text {
-                Some(Ok(text)) => {
-                    let most = limits::CONFLICT_BYTES_MAX.min(text.len());
-                    let end = text.floor_char_boundary(most);
-                    let cut = if end < text.len() { " [cut]" } else { "" };
-                    format!("{detail}, and says:\n{}{cut}", &text[..end])
-                }
-                Some(Err(_)) | None => detail,
-            };
-            return error(Kind::Conflict, path, detail);
-        }
+        EntryError::Conflict(_) => Kind::Conflict,
         EntryError::Exists => Kind::AlreadyExists,
         EntryError::Folder => Kind::IsDirectory,
         EntryError::NotFolder => Kind::NotADirectory,

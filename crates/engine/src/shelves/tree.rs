@@ -331,21 +331,13 @@ impl Handled {
         let denied = |detail: String| error(FileErrorKind::PermissionDenied, path, detail);
         let Hand::Tool(_) = self.hand else { return denied(REVIEWED.to_owned()) };
         let SessionTree { shelves, scope, .. } = &*self.tree;
-        let (at, file, base) = match change {
-            Change::Write { at, expected: ExpectedEntry::Revision(base), file } => {
-                (at, Some(file), base)
-            }
-            Change::Write { at, expected: ExpectedEntry::Absent, file } => {
-                let history = shelves.entries.history(scope, &at, None).await;
-                let base = history.ok().and_then(|all| all.first().map(|last| last.revision));
-                (at, Some(file), base.unwrap_or_default())
-            }
-            Change::Remove { at, revision } => (at, None, revision),
-            _ => {
+        let proposed = match Proposed::of(&*shelves.entries, scope, change).await {
+            Ok(Some(proposed)) => proposed,
+            Ok(None) => {
                 return denied("changes of it are reviewed, and only files can be proposed".into());
             }
+            Err(failed) => return refusal(path, failed),
         };
-        let proposed = Proposed { at, base, file };
         match shelves.reviews.propose(scope, proposed, self.tree.by(self.hand)).await {
             Ok(id) => denied(format!(
                 "nothing is changed yet: changes of it are reviewed, and this one waits as \

@@ -8,8 +8,8 @@ mod shelf;
 use outrigger_engine::{path_of, place_of};
 use outrigger_policy::{Scope, ShelfKind};
 use outrigger_store::entries::{
-    By, Change, Contents, Entries, EntryPath, Error, Expected, File, Node, Place, Reach, Reviews,
-    Search, Version, Via, Which,
+    self, By, Change, Contents, Entries, EntryPath, Error, Expected, File, Node, Place, Reach,
+    Reviews, Search, Version, Via, Which,
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -178,24 +178,16 @@ impl Desk {
         };
         let mut listed = Vec::new();
         for root in &roots {
-            let mut after: Option<EntryPath> = None;
-            loop {
-                let page = self.entries.list(&self.scope, root, deep, after.as_ref()).await;
-                let page = match page {
-                    // A file lists itself.
-                    Err(Error::NotFolder) => {
-                        let node = self.entries.stat(&self.scope, root).await;
-                        let node = node.map_err(|error| self.failed(root, error))?;
-                        listed.push((root.clone(), node));
-                        break;
-                    }
-                    page => page.map_err(|error| self.failed(root, error))?,
-                };
-                after = page.entries.last().map(|(path, _)| path.clone());
-                let entries = page.entries.into_iter();
-                listed.extend(entries.map(|(path, node)| (Place { path, ..root.clone() }, node)));
-                if !page.more || after.is_none() {
-                    break;
+            match entries::list_all(&*self.entries, &self.scope, root, deep).await {
+                // A file lists itself.
+                Err(Error::NotFolder) => {
+                    let node = self.entries.stat(&self.scope, root).await;
+                    let node = node.map_err(|error| self.failed(root, error))?;
+                    listed.push((root.clone(), node));
+                }
+                found => {
+                    let found = found.map_err(|error| self.failed(root, error))?.into_iter();
+                    listed.extend(found.map(|(path, node)| (Place { path, ..root.clone() }, node)));
                 }
             }
         }

@@ -64,7 +64,7 @@ fn validate(path: &Path, output: cli::Output) -> Outcome<u8> {
     let problems = outrigger_skills::validate(&files, &name);
     if output.json.is_some() {
         let problems: Vec<_> = problems.iter().map(of_problem).collect();
-        let digest = config::hex(&outrigger_skills::digest(&files));
+        let digest = Digest::from_sha256(outrigger_skills::digest(&files));
         let valid = problems.is_empty();
         show::line(
             &json!({ "type": "validated", "name": name, "valid": valid, "digest": digest, "problems": problems }),
@@ -180,7 +180,7 @@ async fn import(
         Err(error) => return Err(desk.failed(&root, error)),
     };
     let proposed = put(desk, &root, &files, &before).await?;
-    let digest = config::hex(&outrigger_skills::digest(&files));
+    let digest = Digest::from_sha256(outrigger_skills::digest(&files));
     if desk.json {
         return show::line(&json!({
             "type": "imported", "path": path_of(&root), "digest": digest, "proposals": proposed,
@@ -265,14 +265,16 @@ async fn put(
         let file =
             file.map(|file| File { executable: file.executable, ..File::of(file.bytes.clone()) });
         let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
-        let change = match &file {
-            Some(file) => Change::Write { at: at.clone(), expected, file: file.clone() },
+        let change = match file {
+            Some(file) => Change::Write { at: at.clone(), expected, file },
             None => Change::Remove { at: at.clone(), revision },
         };
-        match desk.entries.change(&desk.scope, change, by.clone()).await {
+        match desk.entries.change(&desk.scope, change.clone(), by.clone()).await {
             Ok(_) => {}
             Err(Error::NeedsReview) => {
-                let proposal = Proposed { at: at.clone(), base: revision, file };
+                let proposal = Proposed::of(&*desk.entries, &desk.scope, change).await;
+                let proposal = proposal.map_err(|error| desk.failed(&at, error))?;
+                let Some(proposal) = proposal else { continue };
                 let id = desk.reviews.propose(&desk.scope, proposal, by.clone()).await;
                 proposed.push(id.map_err(|error| desk.failed(&at, error))?.0);
             }

@@ -1,5 +1,6 @@
 //! `[skills]`: whose skills are taken in, and which content of one is offered.
 
+use outrigger_agent::Digest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -22,15 +23,9 @@ impl TryFrom<String> for Key {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not 64 hexadecimal digits");
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
-        }
-        let mut bytes = [0; 32];
-        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        let read = Digest::parse(&text.to_ascii_lowercase());
+        let read = read.ok_or_else(|| format!("`{text}` is not 64 hexadecimal digits"))?;
+        Ok(Self(read.to_sha256()))
     }
 }
 
@@ -42,9 +37,4 @@ impl Skills {
         }
         self.pins.extend(more.pins);
     }
-}
-
-/// 32 bytes as they are written.
-pub(crate) fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

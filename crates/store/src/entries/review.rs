@@ -7,7 +7,7 @@ use outrigger_agent::Digest;
 use outrigger_policy::{Owner, Principal, Scope, Shelf};
 use serde::{Deserialize, Serialize};
 
-use super::{By, Changed, Error, File, Kept, Place};
+use super::{By, Change, Changed, Entries, Error, Expected, File, Kept, Place};
 
 /// Proposals for shelves, and what holds for these.
 ///
@@ -116,6 +116,37 @@ pub struct Proposed {
     pub base: u64,
     /// The file; nothing to have it removed.
     pub file: Option<File>,
+}
+
+impl Proposed {
+    /// What proposes a change: nothing for one that is not of a file's content, which can
+    /// only be made by whoever needs no review.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub async fn of(
+        entries: &dyn Entries,
+        scope: &Scope,
+        change: Change,
+    ) -> Result<Option<Self>, Error> {
+        let (at, file, base) = match change {
+            Change::Write { at, expected: Expected::Revision(base), file } => {
+                (at, Some(file), base)
+            }
+            Change::Write { at, expected: Expected::Absent, file } => {
+                let base = match entries.history(scope, &at, None).await {
+                    // The last state of what is gone is what nothing was made from.
+                    Ok(versions) => versions.first().map_or(0, |newest| newest.revision),
+                    Err(Error::Absent) => 0,
+                    Err(error) => return Err(error),
+                };
+                (at, Some(file), base)
+            }
+            Change::Remove { at, revision } => (at, None, revision),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { at, base, file }))
+    }
 }
 
 /// A proposal.

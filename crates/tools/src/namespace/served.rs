@@ -169,6 +169,19 @@ impl Served {
         }
     }
 
+    /// Has whoever was overtaken know what the file says now.
+    async fn told(&self, path: &str, done: Result<(), FileError>) -> Result<(), FileError> {
+        match done {
+            Err(refused) if refused.kind == FileErrorKind::Conflict => {
+                match self.peek(path).await {
+                    Ok(file) => Err(with_text(refused, &file)),
+                    Err(_) => Err(refused),
+                }
+            }
+            done => done,
+        }
+    }
+
     async fn list(&self, path: &str, entries_max: u32) -> Result<FileReply, FileError> {
         let most = entries_max.min(door::ENTRIES_MAX) as usize;
         let (mut found, mut after) = (Vec::new(), None);
@@ -220,7 +233,8 @@ impl Served {
                 (Expected::Absent, contents)
             }
         };
-        self.put(path, expected, contents).await?;
+        let put = self.put(path, expected, contents).await;
+        self.told(path, put).await?;
         Ok(FileReply::Written { digest, replaced })
     }
 
@@ -243,7 +257,7 @@ impl Served {
                 Err(moved)
                     if moved.kind == FileErrorKind::Conflict
                         && attempts < limits::EDIT_ATTEMPTS_MAX => {}
-                done => return done.map(|()| FileReply::Edited(edited)),
+                done => return self.told(path, done).await.map(|()| FileReply::Edited(edited)),
             }
         }
     }

@@ -3,8 +3,7 @@
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{
-    self, Asked, By, Change, Decision, EntryPath, Error, Expected, Place, Proposal, ProposalId,
-    Proposed,
+    self, Asked, By, Change, Decision, EntryPath, Error, Place, Proposal, ProposalId, Proposed,
 };
 use serde_json::{Value, json};
 
@@ -148,26 +147,13 @@ fn of(it: &Proposal) -> Value {
 
 /// Puts up a change of a shelf that needs reviews.
 pub(super) async fn propose(desk: &Desk, change: Change, by: By) -> Outcome {
-    let refused = |at: &Place| {
-        let text = format!("{}: changes are reviewed, and only files can be proposed", path_of(at));
-        Failure::new(Kind::Denied, text)
+    let at = super::about(&change);
+    let proposed = Proposed::of(&*desk.entries, &desk.scope, change).await;
+    let Some(proposed) = proposed.map_err(|error| desk.failed(&at, error))? else {
+        let path = path_of(&at);
+        let text = format!("{path}: changes are reviewed, and only files can be proposed");
+        return Err(Failure::new(Kind::Denied, text));
     };
-    let proposed = match change {
-        Change::Write { at, expected, file } => {
-            let base = match expected {
-                Expected::Revision(base) => base,
-                Expected::Absent => {
-                    let history = desk.entries.history(&desk.scope, &at, None).await;
-                    let newest = history.ok().and_then(|all| all.first().map(|it| it.revision));
-                    newest.unwrap_or_default()
-                }
-            };
-            Proposed { at, base, file: Some(file) }
-        }
-        Change::Remove { at, revision } => Proposed { at, base: revision, file: None },
-        other => return Err(refused(&super::about(&other))),
-    };
-    let at = proposed.at.clone();
     let id = desk.reviews.propose(&desk.scope, proposed, by).await;
     let id = id.map_err(|error| desk.failed(&at, error))?;
     if desk.json {
