@@ -101,6 +101,11 @@ pub(crate) const REQUESTS_PER_TURN_MAX: usize = 32;
 /// For how long what was heard of a file is taken for what it is, if nothing at all came
 /// from outside since: for a process that looks at what it has just opened.
 pub(crate) const FRESH_MS_MAX: u64 = 10;
+/// For how long the kernel may use attributes without asking, if nothing comes from outside,
+/// in nanoseconds; it counts in its own ticks, of which this is one begun.
+pub(crate) const LENT_NS: u32 = 1_000_000;
+/// Nodes of a mount whose attributes it may use so.
+pub(crate) const LENT_MAX: usize = 64;
 /// Contents of served files that are kept for who opens them again, for each tree.
 pub(crate) const CONTENTS_BYTES_MAX: usize = 4 << 20;
 /// The same with those that are open.
@@ -127,8 +132,3 @@ pub(crate) const LISTING_BYTES_MAX: usize = 128 << 10;
 pub(crate) const RELEASING_MS_MAX: u64 = 1_000;
 /// From one look at that to the next.
 pub(crate) const RELEASING_POLL_MS: u64 = 2;
-/// For how long the guest looks again and again whether more is asked of it, after something
-/// was: to be woken on another core takes longer than most answers.
-pub(crate) const SPIN_US_MAX: u64 = 100;
-/// Of so many turns in which that was of no use, it is tried in one.
-pub(crate) const SPINS_SKIPPED_MAX: u32 = 16;

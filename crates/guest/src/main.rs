@@ -30,7 +30,7 @@ mod scratch;
 mod seccomp;
 mod serve;
 mod served;
-mod spin;
+mod sleep;
 mod sys;
 
 use std::fs::File;
@@ -175,6 +175,6 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
             Door::Single
         }
     };
-    let spin = spin::Spin::default();
-    Ok(Guest { door, signals, connections, commands, files, served, spin })
+    let sleep = sleep::Sleep::default();
+    Ok(Guest { door, signals, connections, commands, files, served, sleep })
 }

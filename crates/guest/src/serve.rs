@@ -18,7 +18,7 @@ use crate::exec::table::Caller;
 use crate::files::Files;
 use crate::scratch::Scratch;
 use crate::served::Served;
-use crate::spin::Spin;
+use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
@@ -76,7 +76,7 @@ pub(crate) struct Guest {
     pub(crate) commands: Commands,
     pub(crate) files: Files,
     pub(crate) served: Served,
-    pub(crate) spin: Spin,
+    pub(crate) sleep: Sleep,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +110,7 @@ impl Guest {
                 // Rounded up, so that the loop does not spin through the last millisecond.
                 i32::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
             });
-            match self.spin.poll(&mut fds, timeout) {
+            match self.sleep.poll(&mut fds, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -123,7 +123,7 @@ impl Guest {
             self.commands.pump(&mut self.connections);
             self.connections.flush();
             self.served.step(&mut self.connections, self.commands.is_killing());
-            self.spin.wanted = self.served.was_asked();
+            self.sleep.asked = self.served.was_asked();
             if let Door::Control(control) = &mut self.door {
                 control.step(Instant::now());
             }

@@ -58,6 +58,7 @@ impl Inner {
                 let serving = |trees: &Arc<dyn Trees>| Serving {
                     sandbox: id.clone(),
                     trees: Arc::clone(trees),
+                    socket: None,
                 };
                 let serving = self.config.trees.as_ref().map(serving);
                 let link = live::connect(&self.engine, id, seen, serving.as_ref()).await?;

@@ -29,6 +29,7 @@ mod pieces;
 #[cfg(feature = "port")]
 mod port;
 mod request;
+mod spin;
 pub mod text;
 mod tree;
 pub mod wire;
@@ -47,6 +48,7 @@ pub use memory_tree::{MemoryTree, MemoryTrees};
 pub use pieces::each_piece;
 #[cfg(feature = "port")]
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
+pub use spin::Spin;
 pub use tree::{Expected, Node, TreeEntry, TreeOp, TreeReply};
 #[cfg(feature = "port")]
 pub use tree::{Tree, Trees};

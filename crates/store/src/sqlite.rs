@@ -8,6 +8,7 @@ mod accounts;
 mod anchor;
 mod audit;
 mod batch;
+mod changes;
 mod entries;
 mod fault;
 mod log;
@@ -20,11 +21,14 @@ mod walk;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 
 use self::batch::{Append, Prepared, Work};
+use self::changes::Changes;
+use self::entries::{Known, ReadAhead};
 use self::readers::Readers;
 use self::writer::Writer;
 use crate::entry::{self, Entry, Found, Walk};
@@ -60,6 +64,8 @@ impl Default for Settings {
 pub struct Sqlite {
     writer: Writer,
     readers: Readers,
+    known: Known,
+    ahead: ReadAhead,
     blobs: Directory,
 }
 
@@ -75,8 +81,11 @@ impl Sqlite {
         let path = open::prepare(directory).await?;
         let connection = open::writing(&path, settings).await?;
         let blobs = Directory::open(&directory.join("blobs"))?;
-        let writer = Writer::start(directory, &path, settings, connection)?;
-        Ok(Self { writer, readers: Readers::new(&path), blobs })
+        let changes = Arc::new(Changes::open(directory)?);
+        let known = Known::new(Arc::clone(&changes));
+        let writer = Writer::start(directory, &path, settings, connection, changes)?;
+        let ahead = ReadAhead::default();
+        Ok(Self { writer, readers: Readers::new(&path), known, ahead, blobs })
     }
 
     /// The blobs of this store.

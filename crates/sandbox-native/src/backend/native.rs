@@ -224,9 +224,8 @@ impl Native {
         let link = match used.filter(|link| goes_on && link.is_open()) {
             Some(link) => link,
             None => {
-                let trees = self.trees.clone();
-                let serving = trees.map(|trees| Serving { sandbox: id.clone(), trees });
-                let link = Arc::new(open(socket.ok_or_else(astray)?, serving).await?);
+                let trees = self.trees.as_ref().map(|trees| (id, trees));
+                let link = Arc::new(open(socket.ok_or_else(astray)?, trees).await?);
                 if *link.generation() != generation {
                     return Err(Error::Lost { reason: "its guest is another life".to_owned() });
                 }
@@ -247,11 +246,22 @@ enum Found {
     Nothing,
 }
 
-async fn open(socket: OwnedFd, serving: Option<Serving>) -> Result<Link, Error> {
+async fn open(
+    socket: OwnedFd,
+    trees: Option<(&SandboxId, &Arc<dyn Trees>)>,
+) -> Result<Link, Error> {
     let failed =
         |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
+    let serving = match trees {
+        Some((sandbox, trees)) => Some(Serving {
+            sandbox: sandbox.clone(),
+            trees: Arc::clone(trees),
+            socket: Some(Arc::new(socket.try_clone().map_err(failed)?)),
+        }),
+        None => None,
+    };
     let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
     Link::open_serving(reads, writes, serving).await
 }

@@ -5,6 +5,8 @@
 //! for rights by the tree.
 
 use std::future::poll_fn;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::link::start;
 use super::outbox::Outbox;
 use crate::wire::{self, Ask, ToGuest};
-use crate::{FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits};
+use crate::{FileError, FileErrorKind, SandboxId, Spin, TreeOp, TreeReply, Trees, limits};
 
 /// What a connection was ended for.
 const CROWD: &str = "its guest asked more of its trees at once than it may";
@@ -26,6 +28,9 @@ pub struct Serving {
     pub sandbox: SandboxId,
     /// Asked for each operation.
     pub trees: Arc<dyn Trees>,
+    /// The connection once more, if it is a socket and does not block: to look at it
+    /// without the runtime.
+    pub socket: Option<Arc<UnixStream>>,
 }
 
 /// See the module.
@@ -43,34 +48,45 @@ impl Server {
         Self { serving, outbox, room: Arc::new(Semaphore::new(2 * limits::TREE_OPS_MAX)) }
     }
 
+    /// A way to read the next question without the runtime, if there is one.
+    pub(super) fn eager(&self) -> Option<Eager> {
+        let socket = self.serving.socket.clone()?;
+        Some(Eager { socket, spin: Spin::default(), in_a_row: 0 })
+    }
+
     /// Performs an operation: at once if it need not wait for anything, which saves the
-    /// turn of another task, else beside the others. An error ends the connection.
+    /// turn of another task and a timer, else beside the others. Gives whether it was at
+    /// once. An error ends the connection.
     pub(super) async fn hear(
         self: &Arc<Self>,
         number: u64,
         op: TreeOp,
-    ) -> Result<(), &'static str> {
+    ) -> Result<bool, &'static str> {
         let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| CROWD)?;
+        let path = op.path().to_owned();
         let server = Arc::clone(self);
-        let mut work = Box::pin(async move {
-            server.answer(number, op).await;
-            drop(permit);
-        });
-        let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
-        if first.is_pending() {
-            start(work);
+        let mut work = Box::pin(async move { server.perform(op).await });
+        match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+            Poll::Ready(result) => {
+                self.answer(number, &path, result).await;
+                Ok(true)
+            }
+            Poll::Pending => {
+                let server = Arc::clone(self);
+                start(async move {
+                    let limit = Duration::from_millis(limits::TREE_MS_MAX);
+                    let late = |_| Err(failed(&path, "nobody answered for it in time"));
+                    let result = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
+                    server.answer(number, &path, result).await;
+                    drop(permit);
+                });
+                Ok(false)
+            }
         }
-        Ok(())
     }
 
-    async fn answer(&self, number: u64, op: TreeOp) {
-        let path = op.path().to_owned();
-        let limit = Duration::from_millis(limits::TREE_MS_MAX);
-        let result = match tokio::time::timeout(limit, self.perform(op)).await {
-            Ok(result) => result,
-            Err(_) => Err(failed(path.clone(), "nobody answered for it in time")),
-        };
-        let result = result.and_then(|reply| fits(reply, &path));
+    async fn answer(&self, number: u64, path: &str, result: Result<TreeReply, FileError>) {
+        let result = result.and_then(|reply| fits(reply, path));
         let frame = wire::encode(&ToGuest { request: 0, ask: Ask::Tree { number, result } });
         let frame = frame.or_else(|error| {
             let result = Err(failed(path, &error.to_string()));
@@ -85,13 +101,42 @@ impl Server {
         op.check()?;
         match self.serving.trees.of(&self.serving.sandbox) {
             Some(tree) => tree.perform(op).await,
-            None => Err(failed(op.path().to_owned(), "nobody serves it here")),
+            None => Err(failed(op.path(), "nobody serves it here")),
         }
     }
 }
 
-fn failed(path: String, detail: &str) -> FileError {
-    FileError { kind: FileErrorKind::Io, path, detail: detail.to_owned() }
+/// Reads of a socket without asking the runtime, which would wake others of its threads for
+/// each question.
+#[derive(Debug)]
+pub(super) struct Eager {
+    socket: Arc<UnixStream>,
+    spin: Spin,
+    in_a_row: u32,
+}
+
+impl Eager {
+    /// Reads what comes soon.
+    pub(super) async fn read(&mut self, piece: &mut [u8]) -> Option<io::Result<usize>> {
+        self.in_a_row += 1;
+        if self.in_a_row >= limits::SPINS_IN_A_ROW_MAX {
+            self.in_a_row = 0;
+            tokio::task::yield_now().await;
+        }
+        let mut socket = &*self.socket;
+        let found = self.spin.look(|| match socket.read(piece) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            read => Some(read),
+        });
+        if found.is_none() {
+            self.in_a_row = 0;
+        }
+        found
+    }
+}
+
+fn failed(path: &str, detail: &str) -> FileError {
+    FileError { kind: FileErrorKind::Io, path: path.to_owned(), detail: detail.to_owned() }
 }
 
 /// Refuses what is above the limits of an answer: a bug of the tree, which the guest
@@ -102,5 +147,5 @@ fn fits(reply: TreeReply, path: &str) -> Result<TreeReply, FileError> {
         TreeReply::Contents { contents, .. } => contents.len() <= limits::TREE_FILE_BYTES_MAX,
         TreeReply::Node(_) | TreeReply::Done => true,
     };
-    if fits { Ok(reply) } else { Err(failed(path.to_owned(), "the answer is too large")) }
+    if fits { Ok(reply) } else { Err(failed(path, "the answer is too large")) }
 }

@@ -1,6 +1,8 @@
 //! Entries in the database: reads on connections of their own, changes through the one
 //! writer.
 
+mod ahead;
+mod known;
 mod look;
 mod moves;
 mod plan;
@@ -16,12 +18,15 @@ use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_policy::{Scope, Shelf};
 
+use self::ahead::Ahead;
 use super::Sqlite;
 use crate::entries::{
     Asked, By, Change, Changed, Comment, Contents, Decision, Entries, EntryPath, Error, Hit,
     Listed, Node, Place, Proposal, ProposalId, Proposed, Reviews, Search, Settings, Version,
 };
 
+pub(super) use ahead::ReadAhead;
+pub(super) use known::Known;
 pub(super) use work::{Answer, Order, Request, Work, commit, shred};
 
 impl Sqlite {
@@ -38,7 +43,17 @@ const OTHER: &str = "the writer answers what it was asked";
 #[async_trait]
 impl Entries for Sqlite {
     async fn stat(&self, scope: &Scope, at: &Place) -> Result<Node, Error> {
-        read::stat(&mut *self.readers.connection().await?, scope, at).await
+        if let Some(known) = self.known.get(scope, at) {
+            return known.ok_or(Error::Absent);
+        }
+        let since = self.known.since();
+        let found = read::stat(&mut *self.readers.connection().await?, scope, at).await;
+        match &found {
+            Ok(node) => self.known.note(since, scope, at, Some(node.clone())),
+            Err(Error::Absent) => self.known.note(since, scope, at, None),
+            Err(_) => {}
+        }
+        found
     }
 
     async fn list(
@@ -48,7 +63,12 @@ impl Entries for Sqlite {
         deep: bool,
         after: Option<&EntryPath>,
     ) -> Result<Listed, Error> {
-        read::list(&mut *self.readers.connection().await?, scope, folder, deep, after).await
+        let since = self.known.since();
+        let mut connection = self.readers.connection().await?;
+        let found = read::list(&mut connection, scope, folder, deep, after).await?;
+        drop(connection);
+        self.known.note_listed(since, scope, folder, &found);
+        Ok(found)
     }
 
     async fn read(
@@ -57,7 +77,22 @@ impl Entries for Sqlite {
         at: &Place,
         revision: Option<u64>,
     ) -> Result<Contents, Error> {
-        read::read(&mut *self.readers.connection().await?, scope, at, revision).await
+        if revision.is_some() {
+            return read::read(&mut *self.readers.connection().await?, scope, at, revision).await;
+        }
+        let goes_on = match self.ahead.take(&self.known, scope, at) {
+            Ahead::Here(contents) => return Ok(*contents),
+            Ahead::Next => true,
+            Ahead::Elsewhere => false,
+        };
+        let since = self.known.since();
+        let mut connection = self.readers.connection().await?;
+        if !goes_on {
+            return read::read(&mut connection, scope, at, None).await;
+        }
+        let (found, more) = read::read_on(&mut connection, scope, at).await?;
+        self.ahead.note(&self.known, since, scope, more);
+        Ok(found)
     }
 
     async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {

@@ -8,6 +8,7 @@ mod orders;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_agent::{AccountId, Seq, SessionId};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
+use super::changes::Changes;
 use super::statements::Texts;
 use super::{Settings, accounts, entries, fault, open, recount};
 use crate::{Account, Change, Error, limits};
@@ -44,6 +46,7 @@ impl Writer {
         path: &Path,
         settings: Settings,
         connection: SqliteConnection,
+        changes: Arc<Changes>,
     ) -> Result<Self, Error> {
         let doing = "starting the journal's writer";
         let (queue, waiting) = mpsc::channel(limits::QUEUE_REQUESTS_MAX);
@@ -53,9 +56,9 @@ impl Writer {
             .map_err(|e| Error::io(doing, e))?;
         let path = path.to_owned();
         let batch = Batch { texts: Texts::default(), anchor: Anchor::new(directory) };
-        let (waiting_for, connection) = (Uncovered::default(), Some(connection));
-        let mut thread =
-            Thread { path, settings, connection, batch, uncovered: waiting_for, lingers: false };
+        let connection = Some(connection);
+        let (uncovered, lingers) = (Uncovered::default(), false);
+        let mut thread = Thread { path, settings, connection, changes, batch, uncovered, lingers };
         std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || runtime.block_on(thread.run(waiting)))
@@ -112,6 +115,7 @@ struct Thread {
     path: PathBuf,
     settings: Settings,
     connection: Option<SqliteConnection>,
+    changes: Arc<Changes>,
     batch: Batch,
     uncovered: Uncovered,
     /// Whether the log still has bytes of what was destroyed.

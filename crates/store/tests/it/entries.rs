@@ -2,6 +2,7 @@
 //! in the middle, and destroyed for good.
 
 mod crash;
+mod known;
 mod model;
 mod race;
 mod redaction;

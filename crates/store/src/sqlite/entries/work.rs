@@ -12,6 +12,7 @@ use crate::entries::{
     By, Change, Changed, Decision, Error, ProposalId, Proposed, Redaction, Settings,
 };
 use crate::limits;
+use crate::sqlite::changes::Changes;
 use crate::sqlite::fault;
 
 /// Something to do, and whom to tell.
@@ -67,10 +68,12 @@ impl Work {
 /// own error, and changed nothing.
 pub(in crate::sqlite) async fn commit(
     connection: &mut SqliteConnection,
+    changes: &Changes,
     orders: &[Order],
 ) -> Result<Vec<Result<Answer, Error>>, crate::Error> {
     let begun = sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await;
     begun.map_err(|e| fault::of("writing entries", e))?;
+    let begun = changes.begin()?;
     let mut answers = Vec::with_capacity(orders.len());
     for order in orders {
         match order.perform(connection).await {
@@ -80,6 +83,7 @@ pub(in crate::sqlite) async fn commit(
     }
     let committed = sqlx::query("COMMIT").execute(connection).await;
     committed.map_err(fault::of_commit)?;
+    begun.end();
     Ok(answers)
 }
 

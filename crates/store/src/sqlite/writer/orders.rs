@@ -51,8 +51,11 @@ impl Thread {
     }
 
     async fn try_orders(&mut self, orders: &[Order]) -> Result<Answers, Error> {
-        let connection = self.connection().await?;
-        let result = commit(connection, orders).await;
+        self.connection().await?;
+        let Self { connection: Some(connection), changes, .. } = self else {
+            return Err(Error::Closed);
+        };
+        let result = commit(connection, changes, orders).await;
         let Ok(mut answers) = result else {
             // Closing takes back what was not committed. The next commit connects anew.
             self.disconnect().await;
