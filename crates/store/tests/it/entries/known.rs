@@ -82,9 +82,10 @@ async fn what_was_read_ahead_is_never_old() {
         put(&theirs, &who, &name(file), "0").await;
     }
     let over: Arc<Vec<AtomicU64>> = Arc::new((0..FILES).map(|_| AtomicU64::new(0)).collect());
-    let read = {
+    let mut reader = tokio::task::JoinSet::new();
+    {
         let (over, who) = (Arc::clone(&over), who.clone());
-        tokio::spawn(async move {
+        reader.spawn(async move {
             loop {
                 let mut done = 0;
                 for file in 0..FILES {
@@ -100,15 +101,15 @@ async fn what_was_read_ahead_is_never_old() {
                 }
                 tokio::task::yield_now().await;
             }
-        })
-    };
+        });
+    }
     for number in 1..=CHANGES / FILES {
         for file in 0..FILES {
             put(&theirs, &who, &name(file), &number.to_string()).await;
             over[file as usize].store(number, Ordering::SeqCst);
         }
     }
-    read.await.unwrap();
+    reader.join_next().await.unwrap().unwrap();
 }
 
 #[tokio::test]
