@@ -1,6 +1,7 @@
 //! Trees that are served: several who write, inside and outside.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::context::{Context, Listener, same, shell, soon, text};
 use super::served::served;
@@ -11,6 +12,7 @@ cases! { "served":
     another_writer_is_seen_by_the_next_open [Served, Programs] with served,
     another_writer_is_seen_beside_other_readers [Served, Programs] with served,
     another_writer_is_seen_by_the_next_stat [Served, Programs] with served,
+    what_one_file_says_of_another_holds [Served, Programs] with served,
     an_overtaken_writer_is_told [Served, Programs] with served,
     a_replacement_of_what_nobody_saw_is_refused [Served, Programs] with served,
     what_is_added_is_never_lost [Served, Programs] with served,
@@ -79,6 +81,31 @@ async fn another_writer_is_seen_by_the_next_stat(context: Context) -> Outcome {
     let (done, acted) = tokio::join!(run, act);
     acted?;
     let done = done.map_err(|error| error.to_string())?;
+    same("how it ended", done.exit_code(), Some(0))
+}
+
+/// One file says how long another one is at least; whoever read the first sees that.
+async fn what_one_file_says_of_another_holds(context: Context) -> Outcome {
+    let tree = context.tree()?;
+    let write = |length: usize| {
+        tree.put("/memory/long", "x".repeat(length));
+        tree.put("/memory/length", format!("{length}\n"));
+    };
+    write(1);
+    let line = "for i in $(seq 300); do stat -c %s /memory/long > /dev/null; \
+                read least < /memory/length; is=$(stat -c %s /memory/long); \
+                [ $is -ge $least ] || echo $is after $least; done";
+    let mut run = std::pin::pin!(context.sandbox.execute(shell("a", line), &()));
+    let mut length = 1;
+    let done = loop {
+        // poll: until the command ended, which is bounded
+        match tokio::time::timeout(Duration::from_millis(1), run.as_mut()).await {
+            Ok(done) => break done.map_err(|error| error.to_string())?,
+            Err(_) => length = (length + 1).min(limits::TREE_FILE_BYTES_MAX),
+        }
+        write(length);
+    };
+    same("what was not true", String::from_utf8_lossy(&done.stdout).as_ref(), "")?;
     same("how it ended", done.exit_code(), Some(0))
 }
 
