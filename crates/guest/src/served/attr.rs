@@ -7,13 +7,12 @@ use std::rc::Rc;
 
 use outrigger_sandbox::{Expected, Node};
 
-use super::answer::{self, Body};
+use super::answer::Body;
 use super::asks::{Errno, Found};
 use super::file::Copy;
 use super::header::{SET_GID, SET_SIZE, SET_UID};
 use super::mount::Mount;
 use super::nodes::ROOT;
-use crate::limits;
 
 /// What is to become of attributes.
 #[derive(Debug, Clone, Copy)]
@@ -80,27 +79,7 @@ impl Mount {
 
     pub(super) async fn attributes(&self, id: u64) -> Result<Body, Errno> {
         self.refresh(id).await?;
-        let lent = self.lend(id);
-        Ok(self.shared.owner.attributes(self.look(id)?, lent))
-    }
-
-    /// Whether the kernel may use the attributes of a node once more without asking, until
-    /// something comes from outside: who reads a file to its end looks at them every time.
-    fn lend(&self, id: u64) -> bool {
-        let is_local = self.nodes.borrow_mut().get(id).is_ok_and(|entry| entry.is_local());
-        let mut lent = self.lent.borrow_mut();
-        let lends = !is_local && lent.len() < limits::LENT_MAX;
-        if lends {
-            lent.push(id);
-        }
-        lends
-    }
-
-    /// Something came from outside: nothing is known for sure any more.
-    pub(super) fn take_back(&self) {
-        for id in self.lent.borrow_mut().drain(..) {
-            answer::take_back(&self.device, id);
-        }
+        Ok(self.shared.owner.attributes(self.look(id)?))
     }
 
     pub(super) async fn access(&self, id: u64, mask: u32) -> Result<Body, Errno> {

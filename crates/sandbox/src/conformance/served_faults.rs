@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::context::{Context, Listener, ensure, same, shell, soon, text, within};
 use super::served::served;
 use super::{Outcome, cases};
-use crate::{End, Suspend, limits};
+use crate::{End, MemoryTree, Suspend, limits};
 
 cases! { "served":
     without_a_tree_it_fails_at_once [Served, Programs] with served,
@@ -33,6 +33,17 @@ async fn without_a_tree_it_fails_at_once(context: Context) -> Outcome {
     context.prints("c", "cat /memory/f; ls /memory", "x\nf\n").await
 }
 
+/// Waits until a tree was asked more often than before.
+async fn asked(tree: &MemoryTree, before: u64) -> Result<(), String> {
+    let more = async {
+        // poll: the tree tells of no question by itself
+        while tree.asked() == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("a question", more).await
+}
+
 async fn a_kill_ends_what_waits_for_an_answer(context: Context) -> Outcome {
     let tree = context.tree()?;
     tree.put("/memory/f", "x\n");
@@ -45,10 +56,7 @@ async fn a_kill_ends_what_waits_for_an_answer(context: Context) -> Outcome {
         let id = request.id.clone();
         let kill = async {
             soon("begun", listener.hears("begun")).await?;
-            // poll: until the tree was asked
-            while tree.asked() == before {
-                tokio::task::yield_now().await;
-            }
+            asked(&tree, before).await?;
             let begun = Instant::now();
             let killed = context.sandbox.kill(&id).await;
             killed.map_err(|error| format!("kill: {error}"))?;
@@ -116,10 +124,7 @@ async fn destroyed_while_something_waits(context: Context) -> Outcome {
     let listener = Listener::default();
     let act = async {
         soon("begun", listener.hears("begun")).await?;
-        // poll: until the tree was asked
-        while tree.asked() == 0 {
-            tokio::task::yield_now().await;
-        }
+        asked(&tree, 0).await?;
         soon("its end", other.end()).await?
     };
     let request = shell("a", "echo begun; cat /memory/f");
