@@ -101,6 +101,13 @@ pub(crate) const REQUESTS_PER_TURN_MAX: usize = 32;
 /// For how long what was heard of a file is taken for what it is, if nothing at all came
 /// from outside since: for a process that looks at what it has just opened.
 pub(crate) const FRESH_MS_MAX: u64 = 10;
+/// For how long the kernel may use attributes without asking, if nothing comes from outside,
+/// in nanoseconds; it counts in its own ticks, of which this is one begun.
+pub(crate) const LENT_NS: u32 = 1_000_000;
+/// It may do so once it was told the same for this long: whoever was told else has that by now.
+pub(crate) const LENT_AFTER_MS: u64 = 100;
+/// Nodes of a mount whose attributes it may use so.
+pub(crate) const LENT_MAX: usize = 64;
 /// Contents of served files that are kept for who opens them again, for each tree.
 pub(crate) const CONTENTS_BYTES_MAX: usize = 4 << 20;
 /// The same with those that are open.

@@ -122,6 +122,7 @@ impl Served {
     pub(crate) fn hear(&self) {
         if let Some(shared) = &self.shared {
             shared.asks.hear();
+            self.mounts.iter().for_each(|mount| mount.take_back());
         }
     }
 

@@ -8,6 +8,8 @@ use std::os::fd::OwnedFd;
 
 use outrigger_sandbox::Node;
 
+use crate::limits;
+
 /// Bytes before each answer.
 const HEAD_BYTES: usize = 16;
 
@@ -85,9 +87,10 @@ impl Owner {
         body.u32(mode(&node)).u32(links).u32(self.0).u32(self.0).u32(0).u32(4_096).u32(0)
     }
 
-    /// `struct fuse_attr_out`: good for this one answer.
-    pub(super) fn attributes(self, look: Look) -> Body {
-        self.attr(Body::default().zeros(16), look)
+    /// `struct fuse_attr_out`: good for this one answer or, if they are `lent`, for a moment.
+    pub(super) fn attributes(self, look: Look, lent: bool) -> Body {
+        let nanoseconds = if lent { limits::LENT_NS } else { 0 };
+        self.attr(Body::default().u64(0).u32(nanoseconds).u32(0), look)
     }
 
     /// `struct fuse_entry_out`, attributes good for this one answer.
@@ -148,6 +151,14 @@ pub(super) fn done(device: &OwnedFd, unique: u64, body: &[u8]) {
 /// Tells who asked what went wrong.
 pub(super) fn failed(device: &OwnedFd, unique: u64, errno: i32) {
     write(device, unique, -errno, &[]);
+}
+
+/// Has the kernel ask for the attributes of a node before it uses them again. Its pages
+/// stay, so that this never waits for anybody.
+pub(super) fn take_back(device: &OwnedFd, id: u64) {
+    // FUSE_NOTIFY_INVAL_INODE, from a place before the first: of no page.
+    const INVALID: i32 = 2;
+    write(device, 0, INVALID, &Body::default().u64(id).u64(u64::MAX).u64(0).0);
 }
 
 fn write(device: &OwnedFd, unique: u64, error: i32, body: &[u8]) {

@@ -25,7 +25,7 @@ pub(super) type Errno = i32;
 pub(super) struct Moment {
     /// Messages that had come from hosts.
     heard: u64,
-    at: Instant,
+    pub(super) at: Instant,
 }
 
 /// What was answered of a node.

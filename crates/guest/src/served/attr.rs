@@ -4,15 +4,17 @@
 //! nobody in the sandbox can know to be otherwise.
 
 use std::rc::Rc;
+use std::time::Instant;
 
 use outrigger_sandbox::{Expected, Node};
 
-use super::answer::Body;
+use super::answer::{self, Body};
 use super::asks::{Errno, Found};
 use super::file::Copy;
 use super::header::{SET_GID, SET_SIZE, SET_UID};
 use super::mount::Mount;
 use super::nodes::ROOT;
+use crate::limits;
 
 /// What is to become of attributes.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +81,29 @@ impl Mount {
 
     pub(super) async fn attributes(&self, id: u64) -> Result<Body, Errno> {
         self.refresh(id).await?;
-        Ok(self.shared.owner.attributes(self.look(id)?))
+        let lent = self.lend(id);
+        Ok(self.shared.owner.attributes(self.look(id)?, lent))
+    }
+
+    /// Whether the kernel may use the attributes of a node without asking until something
+    /// comes from outside: who reads a file to its end looks at them every time. Asked in
+    /// the same breath in which they are given, because what is fresh is so until then.
+    fn lend(&self, id: u64) -> bool {
+        let (now, heard) = (Instant::now(), self.heard());
+        let may = self.nodes.borrow_mut().get(id).is_ok_and(|entry| entry.tell(now, heard));
+        let mut lent = self.lent.borrow_mut();
+        let lends = may && lent.len() < limits::LENT_MAX;
+        if lends {
+            lent.push(id);
+        }
+        lends
+    }
+
+    /// Something came from outside: nothing is known for sure any more.
+    pub(super) fn take_back(&self) {
+        for id in self.lent.borrow_mut().drain(..) {
+            answer::take_back(&self.device, id);
+        }
     }
 
     pub(super) async fn access(&self, id: u64, mask: u32) -> Result<Body, Errno> {

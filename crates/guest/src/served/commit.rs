@@ -151,8 +151,8 @@ impl Mount {
                 (copy.changed, copy.written) = (false, false);
             }
         }
-        if settled && file.pages == Pages::Copy {
-            file.pages = Pages::Revision(node.revision);
+        if settled && file.pages() == Pages::Copy {
+            file.has_pages(Pages::Revision(node.revision));
         }
         if let Some(pid) = snapshot.pid {
             self.reads.borrow_mut().note(pid, id, node.revision);
@@ -181,7 +181,7 @@ impl Mount {
         let rebased = {
             let mut nodes = self.nodes.borrow_mut();
             let file = nodes.get(id)?.file()?;
-            file.pages = Pages::Unknown;
+            file.has_pages(Pages::Unknown);
             file.epoch += 1;
             match &mut file.copy {
                 Some(copy) => copy.rebase(base, &beginning),

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Expected, limits as door};
 
@@ -96,7 +97,9 @@ pub(super) struct File {
     pub(super) writers: u32,
     pub(super) contents: Option<Contents>,
     pub(super) copy: Option<Copy>,
-    pub(super) pages: Pages,
+    pages: Pages,
+    /// Since when the kernel is told how long that is.
+    told: Option<Instant>,
     /// The open file with whose opening the kernel drops the pages that it had before, as
     /// long as it may not have done that yet. Whoever opens meanwhile must not use them.
     pub(super) dropping: Option<u64>,
@@ -117,6 +120,7 @@ impl Default for File {
             contents: None,
             copy: None,
             pages: Pages::Unknown,
+            told: None,
             dropping: None,
             epoch: 0,
             opened: VecDeque::new(),
@@ -219,6 +223,23 @@ impl File {
         self.copy.as_ref().map(|copy| &copy.bytes).or(contents)
     }
 
+    /// Of what the kernel has pages.
+    pub(super) fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// The kernel has pages of that from now on.
+    pub(super) fn has_pages(&mut self, pages: Pages) {
+        if self.pages != pages {
+            (self.pages, self.told) = (pages, None);
+        }
+    }
+
+    /// The kernel is told how long it is. Gives for how long it was told the same.
+    pub(super) fn tell(&mut self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.told.get_or_insert(now))
+    }
+
     /// The newest revision whose bytes are here, or, for who only reads, in the kernel.
     pub(super) fn held(&self, writes: bool) -> Option<u64> {
         let contents = self.contents.as_ref().map(|contents| contents.revision);
@@ -274,7 +295,7 @@ impl File {
             copy.base = Expected::Revision(now);
         }
         if self.pages == Pages::Revision(before) {
-            self.pages = Pages::Revision(now);
+            self.has_pages(Pages::Revision(now));
         }
     }
 
@@ -286,12 +307,13 @@ impl File {
             Pages::Revision(revision) => base == Some(Expected::Revision(revision)),
             Pages::Unknown => false,
         };
-        self.pages = if same { Pages::Copy } else { Pages::Unknown };
+        self.has_pages(if same { Pages::Copy } else { Pages::Unknown });
     }
 
     /// Lets the working copy go; what was written to it is lost.
     pub(super) fn drop_copy(&mut self) {
-        (self.copy, self.contents, self.pages) = (None, None, Pages::Unknown);
+        (self.copy, self.contents) = (None, None);
+        self.has_pages(Pages::Unknown);
     }
 
     /// Wakes those who wait for a commit.

@@ -81,6 +81,8 @@ pub(super) struct Mount {
     pub(super) handles: RefCell<HashMap<u64, Handle>>,
     pub(super) reads: RefCell<Reads>,
     cache: RefCell<Cache>,
+    /// Nodes whose attributes the kernel may use without asking.
+    pub(super) lent: RefCell<Vec<u64>>,
     /// Tasks by the request that they answer.
     running: RefCell<HashMap<u64, u64>>,
     /// Requests whose process was sent a signal, and when.
@@ -97,6 +99,7 @@ impl Mount {
             handles: RefCell::default(),
             reads: RefCell::default(),
             cache: RefCell::default(),
+            lent: RefCell::default(),
             running: RefCell::default(),
             interrupted: RefCell::default(),
             gone: Cell::new(false),

@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::time::Instant;
 
 use outrigger_sandbox::{Node, limits as door};
 
 use super::asks::{Errno, Found, Moment};
-use super::file::File;
+use super::file::{File, Pages};
 use crate::limits;
 
 /// The number of what is mounted.
@@ -97,6 +98,20 @@ impl Entry {
     /// Whether something happened to it here that nobody outside knows of.
     pub(super) fn is_local(&self) -> bool {
         self.detached || self.known().is_some_and(File::is_changed)
+    }
+
+    /// Its attributes are told to the kernel. Whether it may use them once more without
+    /// asking: it is a file that is open here to be read and no more, of which the kernel has
+    /// pages of what nobody here can know to be otherwise now.
+    ///
+    /// And it was told so for a while. Attributes that are taken back while they are on their
+    /// way are dropped by the kernel, which goes on with the length that it was told before.
+    pub(super) fn tell(&mut self, now: Instant, heard: u64) -> bool {
+        let pages = Pages::Revision(self.seen.revision);
+        let is_known = !self.is_local() && self.is_fresh(heard);
+        let Kind::File(Some(file)) = &mut self.kind else { return false };
+        let told = file.tell(now).as_millis() >= u128::from(limits::LENT_AFTER_MS);
+        told && is_known && file.handles > 0 && file.writers == 0 && file.pages() == pages
     }
 
     /// As it looks here and now.
@@ -288,11 +303,16 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::served::asks::Asks;
 
+    /// Asked late enough to be fresh however slow this machine is.
     fn found(asks: &Asks, revision: u64) -> Found {
-        Found { node: Node { folder: false, revision, ..FOLDER }, asked: asks.moment() }
+        let mut asked = asks.moment();
+        asked.at += Duration::from_secs(3_600);
+        Found { node: Node { folder: false, revision, ..FOLDER }, asked }
     }
 
     #[test]
@@ -313,5 +333,34 @@ mod tests {
         asks.hear();
         assert!(entry.see(restored, asks.heard()));
         assert_eq!((entry.seen.revision, entry.is_fresh(asks.heard())), (1, true));
+    }
+
+    #[test]
+    fn attributes_are_lent_of_what_is_read_and_was_told_for_a_while() {
+        let (asks, mut nodes) = (Asks::default(), Nodes::new("/memory".to_owned()));
+        let asked = found(&asks, 1);
+        asks.hear();
+        let id = nodes.enter(ROOT, "f", asked, asks.heard()).unwrap();
+        let entry = nodes.get(id).unwrap();
+        let open = |entry: &mut Entry, revision| {
+            let file = entry.file().unwrap();
+            file.has_pages(Pages::Revision(revision));
+            file.handles = 1;
+        };
+        let (now, while_later) = (Instant::now(), Duration::from_millis(limits::LENT_AFTER_MS));
+        assert!(!entry.tell(now, 1), "not open");
+        open(entry, 1);
+        assert!(!entry.tell(now, 1), "told for the first time");
+        assert!(!entry.tell(now + while_later / 2, 1), "another may still be on its way");
+        assert!(entry.tell(now + while_later, 1));
+        assert!(!entry.tell(now + while_later, 2), "something was heard since it was asked for");
+        entry.file().unwrap().writers = 1;
+        assert!(!entry.tell(now + while_later, 1), "open to be written");
+        entry.file().unwrap().writers = 0;
+        open(entry, 2);
+        assert!(!entry.tell(now + while_later, 1), "pages of another revision");
+        open(entry, 1);
+        assert!(!entry.tell(now + while_later, 1), "as long as before, but newly told");
+        assert!(entry.tell(now + while_later * 2, 1));
     }
 }

@@ -138,8 +138,8 @@ impl Mount {
         }
         let changed = file.is_changed();
         let at = if changed { Pages::Copy } else { Pages::Revision(seen.revision) };
-        let fits = file.pages == at;
-        file.pages = at;
+        let fits = file.pages() == at;
+        file.has_pages(at);
         file.handles += 1;
         file.writers += u32::from(way.writes);
         let base = match &file.copy {
@@ -203,7 +203,7 @@ impl Mount {
         let mut copy = Copy::new(base, Rc::default(), &self.shared.copied)?;
         copy.changed = !exclusive;
         file.copy = Some(copy);
-        file.pages = if exclusive { Pages::Revision(revision) } else { Pages::Copy };
+        file.has_pages(if exclusive { Pages::Revision(revision) } else { Pages::Copy });
         (file.handles, file.writers) = (1, u32::from(way.writes));
         file.written = Some((pid, tick));
         drop(nodes);
@@ -265,7 +265,7 @@ impl Mount {
         if !entry.is_local() {
             let newest = entry.see(found, heard);
             let revision = found.node.revision;
-            if matches!(entry.file()?.pages, Pages::Revision(other) if other != revision) {
+            if matches!(entry.file()?.pages(), Pages::Revision(other) if other != revision) {
                 return Err(libc::ESTALE);
             }
             if newest {
@@ -303,12 +303,12 @@ impl Mount {
         }
         let place = if at_end { copy.bytes.len() } else { offset };
         if let Err(errno) = copy.write(place, data, at_end) {
-            file.pages = Pages::Unknown;
+            file.has_pages(Pages::Unknown);
             return Err(errno);
         }
         file.follow();
         if place != offset {
-            file.pages = Pages::Unknown;
+            file.has_pages(Pages::Unknown);
         }
         file.written = Some((pid, tick));
         Ok(Body::default().u32(u32::try_from(data.len()).unwrap_or(0)).u32(0))

@@ -27,6 +27,10 @@ async fn another_writer_is_seen_by_the_next_open(context: Context) -> Outcome {
     tree.put("/memory/f", "0\n");
     for round in 1..60 {
         let text = format!("{}\n", "x".repeat(round * 7 % 50));
+        if round % 40 == 0 {
+            // Now and then it has been the same for a while.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
         tree.put("/memory/f", text.clone());
         context.prints(&format!("a{round}"), "cat /memory/f", &text).await?;
     }
@@ -47,8 +51,14 @@ async fn another_writer_is_seen_beside_other_readers(context: Context) -> Outcom
                 > /dev/null 2>&1 < /dev/null; echo left";
     context.prints("a", left, "left\n").await?;
     for round in 0..200 {
-        tree.put("/memory/f", format!("{round}\n"));
-        context.prints(&format!("b{round}"), "cat /memory/f", &format!("{round}\n")).await?;
+        // Neither its bytes nor its length are those of before.
+        let text = format!("{round}{}\n", "x".repeat(round % 7));
+        if round % 40 == 0 {
+            // Now and then it has been the same for a while.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+        tree.put("/memory/f", text.clone());
+        context.prints(&format!("b{round}"), "cat /memory/f", &text).await?;
     }
     Ok(())
 }
