@@ -54,6 +54,21 @@ pub(crate) enum Request {
     Image(ImageRequest),
 }
 
+impl Request {
+    /// Whether all that can be answered fits into one message of the socket.
+    pub(crate) fn has_small_answer(&self) -> bool {
+        match self {
+            Self::Create { .. }
+            | Self::Find(_)
+            | Self::Destroy(_)
+            | Self::Suspend(_)
+            | Self::Snapshot { .. }
+            | Self::Forget(_) => true,
+            Self::List | Self::Snapshots | Self::Image(_) => false,
+        }
+    }
+}
+
 /// An answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {

@@ -1,8 +1,8 @@
 //! Reaching the spawner of a state directory, starting one where there is none.
 //!
 //! Owns the socket's place, the start with nothing of ours but the guest program,
-//! and the repeat of a request that met a spawner on its way out. Blocks; callers
-//! are on threads that may.
+//! and the repeat of a request that met a spawner on its way out. Blocks, where it is
+//! not said otherwise; callers are on threads that may.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use outrigger_sandbox::Error;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
@@ -127,22 +128,60 @@ impl Spawner {
         }
     }
 
+    /// Asks a spawner that is there and has time, without holding a thread: that takes two
+    /// wakings less. `None`: ask it in the other way, because it isn't or hasn't. For
+    /// requests whose answer is one small message.
+    pub(super) async fn ask_soon(
+        &self,
+        request: &Request,
+    ) -> Option<Result<(Answer, Option<OwnedFd>), Error>> {
+        let stream = self.call(request, None, SocketFlags::NONBLOCK).ok()?;
+        let stream = tokio::net::UnixStream::from_std(stream).ok()?;
+        let limit = Duration::from_millis(limits::SPAWNER_ANSWER_MS_MAX);
+        let answered = match tokio::time::timeout(limit, stream.readable()).await {
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(answered) => answered,
+        };
+        // If there is anything of it there is all, because it was sent at once.
+        let answer = answered.and_then(|()| protocol::receive(&stream.into_std()?));
+        match answer {
+            Ok((Answer::Failed(error), _)) => Some(Err(error)),
+            Ok(answer) => Some(Ok(answer)),
+            Err(error) if left(&error) => None,
+            Err(error) => Some(Err(backend("the spawner does not answer", &error))),
+        }
+    }
+
     fn try_ask(
         &self,
         request: &Request,
         fd: Option<&OwnedFd>,
     ) -> io::Result<(Answer, Option<OwnedFd>)> {
-        let dir = open_dir(&self.state)?;
-        let stream =
-            UnixStream::connect(format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd()))?;
         let answer_ms_max = match request {
             Request::Image(_) => limits::LAYER_MS_MAX + limits::SPAWNER_ANSWER_MS_MAX,
             _ => limits::SPAWNER_ANSWER_MS_MAX,
         };
+        let stream = self.call(request, fd, SocketFlags::empty())?;
         stream.set_read_timeout(Some(Duration::from_millis(answer_ms_max)))?;
+        protocol::receive(&stream)
+    }
+
+    /// Connects, and sends a request.
+    fn call(
+        &self,
+        request: &Request,
+        fd: Option<&OwnedFd>,
+        flags: SocketFlags,
+    ) -> io::Result<UnixStream> {
+        let dir = open_dir(&self.state)?;
+        let place = format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd());
+        let flags = flags | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(place)?)?;
+        let stream = UnixStream::from(socket);
         stream.set_write_timeout(Some(Duration::from_millis(limits::SPAWNER_PEER_MS_MAX)))?;
         protocol::send(&stream, request, fd.map(AsFd::as_fd))?;
-        protocol::receive(&stream)
+        Ok(stream)
     }
 
     /// Starts a spawner and waits until it, or another one, serves.

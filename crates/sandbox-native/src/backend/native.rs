@@ -73,6 +73,11 @@ impl Native {
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
+        if request.has_small_answer()
+            && let Some(answer) = self.spawner.ask_soon(&request).await
+        {
+            return answer;
+        }
         let spawner = Arc::clone(&self.spawner);
         blocking(move || spawner.ask(&request)).await
     }

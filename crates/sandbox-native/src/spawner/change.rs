@@ -137,14 +137,16 @@ struct Beginning {
 enum Goal {
     /// Somebody wants to reach it.
     Attach(Began),
-    /// It goes on after this was done, which holds even if it can't.
-    GoOn(Answer),
+    /// It goes on after something was done, which holds even if it can't.
+    GoOn,
 }
 
 /// What comes of a step.
 #[derive(Debug)]
 enum Next {
     Wait(Stage),
+    /// It is done, and the life that was ended for it goes on, for which nobody waits.
+    GoOn(Answer),
     Done(Answer, Option<OwnedFd>),
 }
 
@@ -166,6 +168,11 @@ impl Change {
         }
         self.waiting.push_back((request, peer));
         None
+    }
+
+    /// Whether a life goes on by it that was ended for something else.
+    pub(super) fn revives(&self) -> bool {
+        matches!(&self.stage, Stage::Beginning(beginning, _) if matches!(beginning.goal, Goal::GoOn))
     }
 
     /// When it is to be looked at although nothing happened.
@@ -200,6 +207,13 @@ impl Spawner {
             Ok(Next::Wait(stage)) => {
                 change.stage = stage;
                 return Some(id);
+            }
+            Ok(Next::GoOn(answer)) => {
+                if let Some(peer) = change.peer.take() {
+                    self.answer(&peer, &answer, None);
+                }
+                let step = self.revive(&id, change.lived.take());
+                return self.conclude(id, change, step);
             }
             Ok(Next::Done(answer, fd)) => (answer, fd),
             Err(error) => (Answer::Failed(error), None),

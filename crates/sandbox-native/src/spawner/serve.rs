@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId, Spec};
+use outrigger_sandbox::{Began, Error, Listed, SandboxId, SnapshotId, Spec, State};
 
 use super::change::{Change, Make, Want, check};
 use super::images::Jobs;
@@ -187,7 +187,7 @@ impl Spawner {
                 Ok((answer, fd)) => return self.answer(&peer, &answer, fd),
                 Err(error) => Err(error),
             },
-            Request::List => Ok(Answer::List(self.sandboxes.list())),
+            Request::List => Ok(Answer::List(self.list())),
             Request::Snapshots => {
                 let all = self.sandboxes.snapshots.iter();
                 Ok(Answer::Snapshots(all.map(|(name, kept)| kept.describe(name)).collect()))
@@ -213,6 +213,17 @@ impl Spawner {
             reason: format!("{wanted:?} isolation was asked for and this host gives {given:?}"),
             advice: "run as root, or lower isolation_min".to_owned(),
         })
+    }
+
+    fn list(&self) -> Vec<Listed> {
+        let mut all = self.sandboxes.list();
+        for listed in &mut all {
+            // Whoever asks for it waits for that.
+            if self.changes.get(&listed.id).is_some_and(Change::revives) {
+                listed.state = State::Running;
+            }
+        }
+        all
     }
 
     fn find(&mut self, id: &SandboxId) -> Result<(Answer, Option<OwnedFd>), Error> {

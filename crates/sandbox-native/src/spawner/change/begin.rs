@@ -18,7 +18,7 @@ use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
-use crate::spawner::live::{Living, unreached};
+use crate::spawner::live::{Attached, Living, unreached};
 use crate::spawner::origin::Stack;
 use crate::spawner::record::Outlasts;
 use crate::spawner::sandboxes::{Birth, Expected};
@@ -84,7 +84,7 @@ impl Spawner {
         };
         self.expect_more(make, about.layers.clone());
         if let Some(adopted) = self.adopt(id, make, &about) {
-            return adopted.and_then(|()| self.attached(id, Began::Made, false));
+            return adopted.and_then(|way| self.answer_with(way, Began::Made, false));
         }
         // From here on nothing that it stands on is collected.
         self.sandboxes
@@ -117,7 +117,7 @@ impl Spawner {
             Want::Snapshot(name) => {
                 self.as_left(id, verdict)?;
                 let Then::Seal(found) = then else { return Err(astray()) };
-                self.seal(id, name, change.lived.as_ref(), found)
+                self.seal(id, name, found)
             }
             Want::Cold | Want::Gone => Err(astray()),
         }
@@ -231,7 +231,7 @@ impl Spawner {
             (Ok(()), Goal::Attach(began)) => self.attached(id, began, false),
             (Err(error), Goal::Attach(_)) => self.never_began(id, over, error),
             // If it can't go on it is cold, and whoever asks for it learns why.
-            (_, Goal::GoOn(answer)) => done(answer),
+            (_, Goal::GoOn) => done(Answer::Done),
         }
     }
 
@@ -251,7 +251,7 @@ impl Spawner {
         beginning.expected.discard();
         match beginning.goal {
             Goal::Attach(_) => self.never_began(id, beginning.over, error),
-            Goal::GoOn(answer) => done(answer),
+            Goal::GoOn => done(Answer::Done),
         }
     }
 
@@ -276,8 +276,11 @@ impl Spawner {
 
     fn attached(&self, id: &SandboxId, began: Began, frozen: bool) -> Step {
         let living = self.sandboxes.living.get(id).ok_or_else(astray)?;
-        let (generation, fd) = living.connect().map_err(unreached)?;
-        let isolation = self.sandboxes.isolation;
+        self.answer_with(living.connect().map_err(unreached)?, began, frozen)
+    }
+
+    fn answer_with(&self, way: Attached, began: Began, frozen: bool) -> Step {
+        let ((generation, fd), isolation) = (way, self.sandboxes.isolation);
         Ok(Next::Done(Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
     }
 }

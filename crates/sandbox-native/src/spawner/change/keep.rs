@@ -14,7 +14,6 @@ use crate::spawner::about::{About, now_ms};
 use crate::spawner::backend;
 use crate::spawner::cold::Cold;
 use crate::spawner::layers::Layer;
-use crate::spawner::sandboxes::Expected;
 use crate::spawner::serve::Spawner;
 use crate::spawner::snapshots::Kept;
 use crate::spawner::verify::{self, Looking, Measure};
@@ -53,7 +52,7 @@ impl Spawner {
             None => Measure::begin(&place.upper(), None).map_err(failed)?,
         };
         match looked {
-            Looking::Done(found) => self.seal(id, name, None, found),
+            Looking::Done(found) => self.seal(id, name, found),
             Looking::Task(task) => {
                 let key = self.await_task(id, &task)?;
                 Ok(Next::Wait(Stage::Measuring(task, key)))
@@ -61,13 +60,7 @@ impl Spawner {
         }
     }
 
-    pub(super) fn seal(
-        &mut self,
-        id: &SandboxId,
-        name: &SnapshotId,
-        lived: Option<&Lived>,
-        found: Measure,
-    ) -> Step {
+    pub(super) fn seal(&mut self, id: &SandboxId, name: &SnapshotId, found: Measure) -> Step {
         let about = self.sandboxes.about(id)?.clone();
         if about.layers.len() >= limits::LAYERS_MAX {
             let max = limits::LAYERS_MAX;
@@ -78,7 +71,7 @@ impl Spawner {
             .map_err(|error| backend("cannot seal the disk", &error))?;
         let about = self.sandboxes.about(id)?.clone();
         if about.layers.len() < limits::LAYERS_FLATTEN {
-            return self.kept(id, name, lived);
+            return self.kept(id, name);
         }
         match self.sandboxes.flatten(id, &about) {
             Ok((task, layer)) => {
@@ -86,7 +79,7 @@ impl Spawner {
                 Ok(Next::Wait(Stage::Flattening(task, key, layer)))
             }
             // A high stack serves too, up to its limit.
-            Err(_) => self.kept(id, name, lived),
+            Err(_) => self.kept(id, name),
         }
     }
 
@@ -101,42 +94,38 @@ impl Spawner {
         let about = self.sandboxes.about(id)?.clone();
         // The many layers serve as well as the one that could not be made.
         let _ = self.sandboxes.flattened(id, about, layer, result);
-        let kept = self.kept(id, name, change.lived.as_ref());
+        let kept = self.kept(id, name);
         // Either the many or the one that failed.
         self.collect();
         kept
     }
 
-    /// The stack is as it stays: it gets its name, and its life goes on.
-    fn kept(&mut self, id: &SandboxId, name: &SnapshotId, lived: Option<&Lived>) -> Step {
+    /// The stack is as it stays, and gets its name.
+    fn kept(&mut self, id: &SandboxId, name: &SnapshotId) -> Step {
         let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
         // Two may have begun at once; the first one's name is its own for good.
         let there = self.sandboxes.snapshots.get(name).cloned();
         let kept = there.unwrap_or_else(|| Kept {
             sandbox: id.clone(),
-            template: template.clone(),
-            layers: layers.clone(),
+            template,
+            layers,
             taken_at_ms: now_ms(),
         });
         let told = Answer::Snapshot(kept.describe(name));
-        // Its guest begins while the name is written down; nothing reaches it before.
-        let expected = lived.and_then(|lived| {
-            let (lowers, _) = self.sandboxes.store.stack(&layers).ok()?;
-            let generation = lived.generation.clone();
-            let (began, over) = (Began::Resumed, Over::Old);
-            let start = Start { began, generation, lowers, template, over };
-            // If it can't go on it is cold, and whoever asks for it learns why.
-            self.expect(id, &lived.make, start).ok()
-        });
         let named = self.sandboxes.keep(name, kept);
-        let named = named.map_err(|error| backend("cannot keep the snapshot", &error));
-        match (named, expected) {
-            (Ok(()), Some(expected)) => self.await_birth(id, expected, Over::Old, Goal::GoOn(told)),
-            (Ok(()), None) => done(told),
-            (Err(error), expected) => {
-                expected.into_iter().for_each(Expected::discard);
-                Err(error)
-            }
-        }
+        named.map_err(|error| backend("cannot keep the snapshot", &error))?;
+        Ok(Next::GoOn(told))
+    }
+
+    /// A life that was ended for this goes on. If it can't it is cold, and whoever asks for it
+    /// learns why.
+    pub(super) fn revive(&mut self, id: &SandboxId, lived: Option<Lived>) -> Step {
+        let Some(Lived { generation, make }) = lived else { return done(Answer::Done) };
+        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+        let (lowers, _) = self.sandboxes.store.stack(&layers)?;
+        let (began, over) = (Began::Resumed, Over::Old);
+        let start = Start { began, generation, lowers, template, over };
+        let expected = self.expect(id, &make, start)?;
+        self.await_birth(id, expected, over, Goal::GoOn)
     }
 }

@@ -83,7 +83,7 @@ impl Spawner {
         }
         match &change.want {
             Want::Cold => done(Answer::Done),
-            Want::Snapshot(name) => self.seal(id, name, change.lived.as_ref(), found),
+            Want::Snapshot(name) => self.seal(id, name, found),
             Want::Live(_) | Want::Gone => Err(astray()),
         }
     }

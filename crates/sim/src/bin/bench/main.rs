@@ -106,7 +106,7 @@ fn main() -> ExitCode {
             say(&if json { figure::to_json(&figures) } else { table::plain(&figures) })
         }),
         Bench::Sandbox { json } => on_runtime(async {
-            let report = sandbox::measure(progress).await?;
+            let report = as_task(sandbox::measure(progress)).await?;
             let text = if json { figure::to_json(&report.figures) } else { report.shown() };
             say(&text)
         }),
@@ -143,6 +143,16 @@ fn on_runtime(work: impl Future<Output = Outcome<()>>) -> Outcome<()> {
     });
     runtime.shutdown_background();
     outcome
+}
+
+/// Does it in a task, as the work of a session is done: outside of one, every answer wakes
+/// the main thread, too.
+async fn as_task<T: Send + 'static>(
+    work: impl Future<Output = Outcome<T>> + Send + 'static,
+) -> Outcome<T> {
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(work);
+    tasks.join_next().await.expect("it was just begun").doing("measuring")?
 }
 
 async fn turn() -> Outcome<table::Taken> {
