@@ -12,7 +12,7 @@ use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use outrigger_sandbox::{Generation, Spec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
-use rustix::net::{RecvFlags, SendFlags, recv};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::blank::{Blank, Mould};
@@ -42,6 +42,8 @@ pub(super) struct Born {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
+    /// A connection that it takes as soon as it serves, for whoever asks for one first.
+    pub(super) way: Option<OwnedFd>,
     /// Numbers of the file systems that it serves itself, of which nobody else may ask
     /// anything: the answer would be its own.
     pub(super) serves: Vec<u64>,
@@ -54,6 +56,7 @@ pub(super) struct Unborn {
     home: Rc<Home>,
     /// What it is told when it waits for that.
     untold: Option<Untold>,
+    way: Option<OwnedFd>,
     serves: Vec<u64>,
 }
 
@@ -88,7 +91,7 @@ fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unbor
         }
     };
     let home = Rc::clone(&mould.home);
-    let mut unborn = Unborn { blank, home, untold, serves: Vec::new() };
+    let mut unborn = Unborn { blank, home, untold, way: None, serves: Vec::new() };
     // One that was made ahead waits for its orders already.
     if unborn.speaks()
         && let Err(error) = unborn.hear()
@@ -138,6 +141,8 @@ impl Unborn {
         };
         expect(control, WAITING)?;
         self.serves = self.tell(untold)?;
+        // It comes upon this before anybody here hears that it is ready.
+        self.way = Some(connect(&self.blank.control)?);
         Ok(false)
     }
 
@@ -178,13 +183,22 @@ impl Unborn {
     /// It serves, and these are its groups.
     pub(super) fn born(self) -> (Born, Group) {
         let Blank { pid, pidfd, control, group } = self.blank;
-        (Born { pid, pidfd, control, serves: self.serves }, group)
+        (Born { pid, pidfd, control, way: self.way, serves: self.serves }, group)
     }
 
     /// Ends it.
     pub(super) fn discard(self) {
         self.blank.discard();
     }
+}
+
+/// Passes a guest one end of a new socket and gives the other.
+pub(super) fn connect(control: &OwnedFd) -> io::Result<OwnedFd> {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // A guest that listens no more must not hold the spawner.
+    passing::send(control, b"c", &[theirs.as_fd()], SendFlags::DONTWAIT)?;
+    Ok(ours)
 }
 
 /// No file of the sandbox's grows above its disk, whoever writes it; nor does what the

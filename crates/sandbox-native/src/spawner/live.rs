@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Error, Generation, Spec};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
+use rustix::net::{RecvFlags, SendFlags, recv};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::birth::Born;
+use super::birth::{self, Born};
 use super::ids::Lease;
 use super::survey::Usage;
 use super::sys;
@@ -87,12 +87,11 @@ impl Living {
         Ok(())
     }
 
-    /// Passes the guest one end of a new socket and gives the other.
-    pub(super) fn connect(&self) -> io::Result<Attached> {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        self.say(b"c", Some(theirs.as_fd()))?;
-        Ok((self.generation.clone(), ours))
+    /// A way to the guest: the one that was made at its birth, or another one.
+    pub(super) fn connect(&mut self) -> io::Result<Attached> {
+        let first = self.born.way.take().map(Ok);
+        let way = first.unwrap_or_else(|| birth::connect(&self.born.control))?;
+        Ok((self.generation.clone(), way))
     }
 
     /// Asks it to write what it keeps to a file and to do nothing more.

@@ -5,7 +5,6 @@
 //! keep no spawner alive and end with it.
 
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::about::{About, now_ms};
 use super::backend;
 use super::change::Make;
 use super::layers::Layer;
-use super::live::{Attached, Living};
+use super::live::Living;
 use super::origin::Stack;
 use super::record;
 use super::sandboxes::{Birth, Disk};
@@ -36,17 +35,9 @@ struct Kind {
 pub(super) struct Pool {
     kind: Option<Kind>,
     most: usize,
-    ready: Vec<Ready>,
+    ready: Vec<Living>,
     /// Those that were told to end.
     ending: Vec<Living>,
-}
-
-/// One that is ready.
-#[derive(Debug)]
-struct Ready {
-    living: Living,
-    /// A way to it, so that whoever gets it does not wait to be greeted.
-    way: OwnedFd,
 }
 
 impl Kind {
@@ -70,19 +61,16 @@ impl Pool {
 
     /// The one of that name, if it ended. One that spoke without being asked is told to end.
     fn take_ended(&mut self, generation: &Generation) -> Option<Living> {
-        let is = |living: &Living| living.generation == *generation;
-        if let Some(at) = self.ready.iter().position(|ready| is(&ready.living)) {
-            self.end(at);
+        for all in [&mut self.ready, &mut self.ending] {
+            let Some(at) = all.iter().position(|living| living.generation == *generation) else {
+                continue;
+            };
+            if all[at].has_ended() {
+                return Some(all.swap_remove(at));
+            }
+            all[at].kill();
         }
-        let at = self.ending.iter().position(is)?;
-        self.ending[at].has_ended().then(|| self.ending.swap_remove(at))
-    }
-
-    /// Tells one to end.
-    fn end(&mut self, at: usize) {
-        let living = self.ready.swap_remove(at).living;
-        living.kill();
-        self.ending.push(living);
+        None
     }
 }
 
@@ -104,8 +92,9 @@ impl Spawner {
             usize::try_from(make.warm).map_or(limits::WARM_MAX, |warm| warm.min(limits::WARM_MAX));
         if kind != self.pool.kind {
             self.pool.kind = kind;
-            while !self.pool.ready.is_empty() {
-                self.pool.end(0);
+            for living in std::mem::take(&mut self.pool.ready) {
+                living.kill();
+                self.pool.ending.push(living);
             }
         }
     }
@@ -148,28 +137,26 @@ impl Spawner {
         let noted = record::fill(&place.about(), &about);
         let source = || Source::Ready(generation.clone());
         let awaited = living.await_by(&mut self.sandboxes.waits, source(), source());
-        match noted.and(awaited).and_then(|()| living.connect()) {
-            Ok((_, way)) => self.pool.ready.push(Ready { living, way }),
-            Err(error) => {
-                living.bury(&mut self.sandboxes.waits);
-                return Err(backend("cannot wait", &error));
-            }
+        if let Err(error) = noted.and(awaited) {
+            living.bury(&mut self.sandboxes.waits);
+            return Err(backend("cannot wait", &error));
         }
+        self.pool.ready.push(living);
         Ok(())
     }
 
-    /// Gives one that is ready its name, if there is one like that, and a way to it.
+    /// Gives one that is ready its name, if there is one like that.
     pub(super) fn adopt(
         &mut self,
         id: &SandboxId,
         make: &Make,
         about: &About,
-    ) -> Option<Result<Attached, Error>> {
+    ) -> Option<Result<(), Error>> {
         let kind = Kind::of(make, about.layers.clone());
         if kind.is_none() || kind != self.pool.kind {
             return None;
         }
-        let Ready { mut living, way } = self.pool.ready.pop()?;
+        let mut living = self.pool.ready.pop()?;
         if living.has_ended() {
             self.pool.ending.push(living);
             return None;
@@ -191,9 +178,8 @@ impl Spawner {
         living.active = std::time::Instant::now();
         let disk = Disk { about: Some(about.clone()), used_at_ms: about.made_at_ms, cold: None };
         self.sandboxes.disks.insert(id.clone(), disk);
-        let generation = living.generation.clone();
         self.sandboxes.living.insert(id.clone(), living);
-        Some(Ok((generation, way)))
+        Some(Ok(()))
     }
 
     /// One that was ready ended.
@@ -210,8 +196,7 @@ impl Spawner {
     /// Ends all of them.
     pub(super) fn dismiss(&mut self) {
         let pool = std::mem::take(&mut self.pool);
-        let ready = pool.ready.into_iter().map(|ready| ready.living);
-        for living in ready.chain(pool.ending) {
+        for living in pool.ready.into_iter().chain(pool.ending) {
             living.bury(&mut self.sandboxes.waits);
         }
     }

@@ -228,7 +228,7 @@ impl Spawner {
 
     fn find(&mut self, id: &SandboxId) -> Result<(Answer, Option<OwnedFd>), Error> {
         let cold = self.sandboxes.disks.get(id).is_some_and(|disk| disk.cold.is_some());
-        let living = match self.sandboxes.living.get(id) {
+        let living = match self.sandboxes.living.get_mut(id) {
             Some(living) if !living.has_ended() => living,
             Some(_) | None => return Ok((Answer::Absent { cold }, None)),
         };

@@ -18,7 +18,7 @@ use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::cold::{self, Cold};
-use crate::spawner::live::{Attached, Living, unreached};
+use crate::spawner::live::{Living, unreached};
 use crate::spawner::origin::Stack;
 use crate::spawner::record::Outlasts;
 use crate::spawner::sandboxes::{Birth, Expected};
@@ -84,7 +84,7 @@ impl Spawner {
         };
         self.expect_more(make, about.layers.clone());
         if let Some(adopted) = self.adopt(id, make, &about) {
-            return adopted.and_then(|way| self.answer_with(way, Began::Made, false));
+            return adopted.and_then(|()| self.attached(id, Began::Made, false));
         }
         // From here on nothing that it stands on is collected.
         self.sandboxes
@@ -274,13 +274,10 @@ impl Spawner {
         Ok(())
     }
 
-    fn attached(&self, id: &SandboxId, began: Began, frozen: bool) -> Step {
-        let living = self.sandboxes.living.get(id).ok_or_else(astray)?;
-        self.answer_with(living.connect().map_err(unreached)?, began, frozen)
-    }
-
-    fn answer_with(&self, way: Attached, began: Began, frozen: bool) -> Step {
-        let ((generation, fd), isolation) = (way, self.sandboxes.isolation);
+    fn attached(&mut self, id: &SandboxId, began: Began, frozen: bool) -> Step {
+        let living = self.sandboxes.living.get_mut(id).ok_or_else(astray)?;
+        let (generation, fd) = living.connect().map_err(unreached)?;
+        let isolation = self.sandboxes.isolation;
         Ok(Next::Done(Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
     }
 }
