@@ -260,16 +260,14 @@ impl State {
     /// A sandbox may not be made: nor may what needs it be done, and the model can do
     /// something else.
     fn unhoused(&mut self, sandbox: &str, reason: &str) {
-        let spec = self.spec.clone();
-        let needs = |call: &ToolCall| {
-            let tools = spec.iter().flat_map(|spec| &spec.tools);
-            let mut tools = tools.filter(|tool| tool.name == call.tool);
-            tools.any(|tool| tool.sandbox.as_deref() == Some(sandbox))
+        let needs = |work: &Work| match work {
+            Work::CallTool(call) => self.sandbox_for(call) == Some(sandbox),
+            Work::AskModel | Work::Compact | Work::Provision { .. } => false,
         };
-        for effect in self.effects.values_mut() {
-            if let (Work::CallTool(call), Phase::Permitted) = (&effect.work, &effect.phase)
-                && needs(call)
-            {
+        let mut waiting = self.in_phase(|phase| *phase == Phase::Permitted);
+        waiting.retain(|id| self.effects.get(id).is_some_and(|effect| needs(&effect.work)));
+        for id in waiting {
+            if let Some(effect) = self.effects.get_mut(&id) {
                 let reason = format!("Its sandbox `{sandbox}` may not be made. {reason}");
                 effect.phase = Phase::Refused { reason };
             }

@@ -103,7 +103,7 @@ impl State {
         Next::Stop(started)
     }
 
-    fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Seq> {
+    pub(crate) fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Seq> {
         let is = |(_, effect): &(&Seq, &Effect)| wanted(&effect.phase);
         self.effects.iter().filter(is).map(|(id, _)| *id).collect()
     }
@@ -216,12 +216,10 @@ impl State {
         call: &ToolCall,
         session: &SessionId,
     ) -> Result<Option<Place>, String> {
-        let Some(name) = self.tool(&call.tool).and_then(|tool| tool.sandbox.as_ref()) else {
-            return Ok(None);
-        };
-        let ready = self.sandbox(name).ok_or_else(|| name.clone())?;
+        let Some(name) = self.sandbox_for(call) else { return Ok(None) };
+        let ready = self.sandbox(name).ok_or_else(|| name.to_owned())?;
         Ok(Some(Place {
-            sandbox: name.clone(),
+            sandbox: name.to_owned(),
             generation: ready.generation.clone(),
             exec: session.effect(id),
         }))

@@ -54,7 +54,8 @@ pub use price::Price;
 pub use recover::Recover;
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{
-    Concurrency, Deadline, ModelSpec, Recovery, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
+    Concurrency, Deadline, ModelSpec, Recovery, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits,
+    Workspace,
 };
 pub use spending::egress_bytes;
 pub use state::{Effect, FOLD, Phase, State, Turn};

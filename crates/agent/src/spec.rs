@@ -1,6 +1,7 @@
 //! What a session is opened with.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use std::collections::BTreeSet;
 
@@ -97,6 +98,9 @@ pub struct ToolSpec {
     pub recovery: Recovery,
     /// The sandbox in which it acts, by name; `None` if it needs none.
     pub sandbox: Option<String>,
+    /// Which of its calls need none all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<ServedPaths>,
     /// Which built-in tool it is, if that one has another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub built_in: Option<String>,
@@ -121,7 +125,39 @@ pub struct Deadline {
     pub cpu_millis: u32,
 }
 
+/// Paths that the harness has itself: a call about one of them needs no sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedPaths {
+    /// The arguments that say which path a call is about; the first absolute one does.
+    pub arguments: Vec<String>,
+    /// The folders in which such paths are, for example `/memory`.
+    pub mounts: Vec<String>,
+}
+
+impl ServedPaths {
+    /// Whether a call with these arguments is about such a path for certain. One that is
+    /// spelled in a roundabout way is not: it is answered all the same, from its sandbox.
+    fn cover(&self, arguments: &str) -> bool {
+        let Ok(Value::Object(given)) = serde_json::from_str(arguments) else { return false };
+        let mut texts = self.arguments.iter().filter_map(|name| given.get(name)?.as_str());
+        let Some(path) = texts.find(|text| text.starts_with('/')) else { return false };
+        let straight = path.split('/').skip(1).all(|part| !matches!(part, "" | "." | ".."));
+        let within = |mount: &String| {
+            path.strip_prefix(mount.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        straight && self.mounts.iter().any(within)
+    }
+}
+
 impl ToolSpec {
+    /// The sandbox that a call with these arguments needs.
+    #[must_use]
+    pub fn sandbox_for(&self, arguments: &str) -> Option<&str> {
+        let served = self.served.as_ref().is_some_and(|served| served.cover(arguments));
+        self.sandbox.as_deref().filter(|_| !served)
+    }
+
     /// The name of the built-in tool that it is.
     #[must_use]
     pub fn built_in(&self) -> &str {
@@ -196,4 +232,38 @@ pub struct Workspace {
     pub files: u64,
     /// The directory that it was copied from, for people; the model is not told.
     pub source: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServedPaths;
+
+    #[test]
+    fn what_is_covered_is_within_a_mount_for_certain() {
+        let served = ServedPaths {
+            arguments: vec!["pattern".to_owned(), "path".to_owned()],
+            mounts: vec!["/memory".to_owned(), "/skills".to_owned()],
+        };
+        for (arguments, covered) in [
+            (r#"{"path": "/memory"}"#, true),
+            (r#"{"path": "/skills/user/a b.md"}"#, true),
+            (r#"{"pattern": "*.md", "path": "/memory/user"}"#, true),
+            (r#"{"pattern": "/memory/**/*.md"}"#, true),
+            (r#"{"pattern": "/src/*.rs", "path": "/memory"}"#, false),
+            (r#"{"pattern": "/memory*/x"}"#, false),
+            (r#"{"path": "/memory2"}"#, false),
+            (r#"{"path": "/Memory/user"}"#, false),
+            (r#"{"path": "memory/user"}"#, false),
+            (r#"{"path": "/memory/../workspace"}"#, false),
+            (r#"{"path": "/memory/{a,../../workspace}"}"#, false),
+            (r#"{"path": "/memory//user"}"#, false),
+            (r#"{"path": "/memory/./user"}"#, false),
+            (r#"{"path": 7}"#, false),
+            (r#"{"other": "/memory"}"#, false),
+            ("[]", false),
+            ("{", false),
+        ] {
+            assert_eq!(served.cover(arguments), covered, "{arguments}");
+        }
+    }
 }

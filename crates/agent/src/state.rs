@@ -295,6 +295,16 @@ impl State {
         round.genuine(work)
     }
 
+    /// The sandbox that a call acts in. Nothing if it needs none.
+    #[must_use]
+    pub fn sandbox_for(&self, work: &ToolCall) -> Option<&str> {
+        let tool = self.tool(&work.tool)?;
+        match self.call(work) {
+            Some(call) => tool.sandbox_for(call.given()),
+            None => tool.sandbox.as_deref(),
+        }
+    }
+
     /// Tokens that the conversation will take as input: what the provider counted
     /// at the last reply, and an estimate on the safe side of what came since.
     #[must_use]

@@ -103,11 +103,18 @@ impl Engine {
         let (Some(call), Some(tool)) = (state.call(work), state.tool(&work.tool)) else {
             return Ok(None);
         };
-        let Some((name, ready)) =
-            tool.sandbox.as_ref().and_then(|name| Some((name, state.sandbox(name)?)))
-        else {
-            return Ok(None);
+        let exec = ExecId::new(session.effect(effect))
+            .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
+        let arguments = call.arguments.as_str();
+        let invocation = Invocation { tool: tool.built_in(), arguments, exec, seen: None };
+        let tree = self.session_tree(session, state).map(Arc::new);
+        let shelved = tree.as_ref().map(|tree| Shelved::new(tree, effect));
+        let Some(name) = state.sandbox_for(work) else {
+            let Some(shelved) = shelved else { return Ok(None) };
+            let preview = outrigger_tools::preview(&invocation, &shelved.alone()).await;
+            return preview.map_err(Error::Sandbox);
         };
+        let Some(ready) = state.sandbox(name) else { return Ok(None) };
         let berth = self.berth(session, state, name)?;
         let sandbox = match reach(&berth, &ready.generation).await {
             Ok(sandbox) => sandbox,
@@ -115,13 +122,8 @@ impl Engine {
             Err(Missing::Lost(_)) => return Ok(None),
             Err(Missing::Unreached(error)) => return Err(Error::Sandbox(error)),
         };
-        let exec = ExecId::new(session.effect(effect))
-            .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
-        let (tool, arguments) = (tool.built_in(), call.arguments.as_str());
-        let invocation = Invocation { tool, arguments, exec, seen: None };
-        let tree = self.session_tree(session, state).map(Arc::new);
-        let sandbox = match &tree {
-            Some(tree) => Shelved::new(tree, effect).over(&sandbox),
+        let sandbox = match &shelved {
+            Some(shelved) => shelved.over(&sandbox),
             None => sandbox,
         };
         outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)

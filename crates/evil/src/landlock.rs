@@ -1,7 +1,8 @@
 //! What Landlock (landlock(7)) refuses where nothing else would, and ways round it.
 //!
 //! Owns the attempts and the raw calls. On a kernel without a Landlock that a sandbox
-//! could use each says `none`: there is nothing to get round then.
+//! could use those that get round it say `none`: there is nothing to get round then. What
+//! the filters of system calls refuse besides is tried everywhere.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -55,6 +56,20 @@ fn whiteout(place: &str, name: &str) -> String {
     outcome(call(libc::SYS_mknodat, &[&args[..], &[mode, 0]].concat()))
 }
 
+/// The whiteout that a move can leave behind.
+fn left_behind(place: &str) -> String {
+    let named = |name: &str| CString::new(format!("{place}/{name}")).expect("no NUL in it");
+    let (from, to) = (named("left"), named("moved"));
+    let made = File::create(format!("{place}/left"));
+    if made.is_err() {
+        return outcome_of(made);
+    }
+    let here = libc::AT_FDCWD as usize;
+    let (from, to) = (from.as_ptr() as usize, to.as_ptr() as usize);
+    let flags = libc::RENAME_WHITEOUT as usize;
+    outcome(call(libc::SYS_renameat2, &[here, from, here, to, flags]))
+}
+
 /// See the module.
 pub(crate) fn landlock(report: &Report) {
     let attempt = |probe: &str, attempt: &dyn Fn() -> String| {
@@ -75,7 +90,8 @@ pub(crate) fn landlock(report: &Report) {
         }
     });
     for place in PLACES {
-        attempt(&format!("node{place}"), &|| whiteout(place, "node"));
+        report.attempt(&format!("landlock/node{place}"), || whiteout(place, "node"));
+        report.attempt(&format!("landlock/left{place}"), || left_behind(place));
     }
     // One that allows everything within one that does not.
     attempt("node-widened", &|| match enter(RIGHTS, RIGHTS) {

@@ -195,6 +195,21 @@ fn denied() -> Rules {
     rules.insert(libc::SYS_ioctl, terminal.into());
     // Another process's limits, the guest's among them.
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, Len::Dword, Op::Ne, 0)])]);
+    // Device nodes, of which a whiteout is made by anybody (since Linux 5.8): what is one on a
+    // disk hides, once that disk is a layer beneath another.
+    let device = |argument: u8| {
+        let kind = |kind: u32| {
+            let mask = Op::MaskedEq(libc::S_IFMT.into());
+            rule(vec![when(argument, Len::Dword, mask, kind.into())])
+        };
+        vec![kind(libc::S_IFCHR), kind(libc::S_IFBLK)]
+    };
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_mknod, device(1));
+    rules.insert(libc::SYS_mknodat, device(2));
+    let whiteout = u64::from(libc::RENAME_WHITEOUT);
+    let renamed = rule(vec![when(4, Len::Dword, Op::MaskedEq(whiteout), whiteout)]);
+    rules.insert(libc::SYS_renameat2, vec![renamed]);
     // PER_LINUX, and the question which one is set.
     let personality =
         rule(vec![when(0, Len::Dword, Op::Ne, 0), when(0, Len::Dword, Op::Ne, 0xffff_ffff)]);

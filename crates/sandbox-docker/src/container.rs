@@ -265,7 +265,16 @@ mod tests {
     #[test]
     fn calls_with_uses_that_are_denied_stand_under_conditions_alone() {
         let profile = profile();
-        for call in ["clone", "socket", "socketpair", "prlimit64", "personality"] {
+        for call in [
+            "clone",
+            "socket",
+            "socketpair",
+            "prlimit64",
+            "personality",
+            "mknod",
+            "mknodat",
+            "renameat2",
+        ] {
             let rules = profile["syscalls"].as_array().unwrap().iter();
             let mut rules =
                 rules.filter(|rule| rule["names"].as_array().unwrap().contains(&call.into()));

@@ -4,11 +4,12 @@
 //! the file tools of deepagents, with the argument names and the milliseconds of
 //! Claude Code.
 
-use outrigger_agent::{Concurrency, Deadline, Raw, Recovery, ToolKind, ToolSpec};
+use outrigger_agent::{Concurrency, Deadline, Raw, Recovery, ServedPaths, ToolKind, ToolSpec};
 use outrigger_sandbox::Spec;
 
 use crate::arguments::{self, Field, Kind, Need};
 use crate::limits;
+use crate::namespace::MOUNTS;
 
 /// Which tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,19 @@ impl Tool {
         }
     }
 
+    /// The paths that it reaches without a sandbox where trees are served; none for a command.
+    pub(crate) fn served(&self) -> Option<ServedPaths> {
+        let arguments: &[&str] = match self.name {
+            ToolName::Execute => return None,
+            ToolName::ReadFile | ToolName::WriteFile | ToolName::EditFile => &["file_path"],
+            ToolName::Ls | ToolName::Grep => &["path"],
+            // An absolute pattern says where to look, whatever the path is.
+            ToolName::Glob => &["pattern", "path"],
+        };
+        let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
+        Some(ServedPaths { arguments: owned(arguments), mounts: owned(&MOUNTS) })
+    }
+
     /// What the turn machine and the model are told of it.
     pub(crate) fn spec(&self, sandbox: &str) -> ToolSpec {
         let (concurrency, recovery) = match self.kind {
@@ -83,6 +97,7 @@ impl Tool {
             concurrency,
             recovery,
             sandbox: Some(sandbox.to_owned()),
+            served: None,
             built_in: None,
             deadline: (self.kind == ToolKind::Execute).then(|| Deadline {
                 argument: "timeout".to_owned(),

@@ -3,21 +3,25 @@
 use outrigger_agent::{Seen, ToolOutput};
 use outrigger_sandbox::{
     Digest, EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences,
-    Precondition, Sandbox, WriteMode, limits as door,
+    Precondition, WriteMode, limits as door,
 };
 
 use crate::Invocation;
 use crate::arguments::Arguments;
+use crate::namespace::Files;
 use crate::{cut, limits, output};
 
 /// Where a call looks that names no directory.
 pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// Lists a directory.
-pub(crate) async fn ls(arguments: &Arguments, sandbox: &dyn Sandbox) -> Result<ToolOutput, Error> {
+pub(crate) async fn ls(
+    arguments: &Arguments,
+    files: &(impl Files + ?Sized),
+) -> Result<ToolOutput, Error> {
     let path = arguments.text("path").unwrap_or(WORKSPACE).to_owned();
     let op = FileOp::List { path: path.clone(), entries_max: limits::PATHS_MAX };
-    let FileReply::Entries { entries, truncated } = sandbox.files(op).await? else {
+    let FileReply::Entries { entries, truncated } = files.perform(op).await? else {
         return Err(output::mismatched("list"));
     };
     if entries.is_empty() {
@@ -47,7 +51,7 @@ fn entry(entry: &ListEntry) -> String {
 /// Reads lines of a file.
 pub(crate) async fn read_file(
     arguments: &Arguments,
-    sandbox: &dyn Sandbox,
+    files: &(impl Files + ?Sized),
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path").to_owned();
     let first = arguments.integer("offset").unwrap_or(1).max(1);
@@ -58,7 +62,7 @@ pub(crate) async fn read_file(
         lines_max,
         bytes_max: limits::FETCH_BYTES_MAX,
     };
-    let FileReply::Lines(lines) = sandbox.files(op).await? else {
+    let FileReply::Lines(lines) = files.perform(op).await? else {
         return Err(output::mismatched("read lines"));
     };
     if lines.text.contains(&0) {
@@ -142,7 +146,7 @@ fn numbered(path: &str, lines: &Lines) -> ToolOutput {
 pub(crate) async fn write_file(
     arguments: &Arguments,
     call: &Invocation<'_>,
-    sandbox: &dyn Sandbox,
+    files: &(impl Files + ?Sized),
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
     let content = arguments.required("content").as_bytes();
@@ -164,7 +168,7 @@ pub(crate) async fn write_file(
             executable: None,
             precondition: if number == 0 { demanded(call) } else { Precondition::None },
         };
-        match sandbox.files(op).await? {
+        match files.perform(op).await? {
             FileReply::Written { replaced: was_there, .. } if number == 0 => replaced = was_there,
             FileReply::Written { .. } => {}
             _ => return Err(output::mismatched("write")),
@@ -197,7 +201,7 @@ fn part(exec: &ExecId, number: usize) -> Result<ExecId, Error> {
 pub(crate) async fn edit_file(
     arguments: &Arguments,
     call: &Invocation<'_>,
-    sandbox: &dyn Sandbox,
+    files: &(impl Files + ?Sized),
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
     let (old, new) = (arguments.required("old_string"), arguments.required("new_string"));
@@ -215,7 +219,7 @@ pub(crate) async fn edit_file(
         occurrences: if all { Occurrences::All } else { Occurrences::One },
         precondition: demanded(call),
     };
-    let FileReply::Edited(edited) = sandbox.files(op).await? else {
+    let FileReply::Edited(edited) = files.perform(op).await? else {
         return Err(output::mismatched("edit"));
     };
     let line = edited.first_line;

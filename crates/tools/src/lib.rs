@@ -30,6 +30,7 @@ pub use preview::{Preview, preview};
 
 use arguments::Arguments;
 use catalogue::{TOOLS, Tool, ToolName};
+use namespace::Files;
 
 /// A tool call that is about to be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,13 @@ pub fn specs(sandbox: &str) -> Vec<ToolSpec> {
 #[must_use]
 pub fn specs_of_further(sandbox: &str) -> Vec<ToolSpec> {
     TOOLS.iter().map(|tool| tool.spec_of_further(sandbox)).collect()
+}
+
+/// Says of tools that trees are served: their calls about one need no sandbox.
+pub fn serve(tools: &mut [ToolSpec]) {
+    for tool in tools.iter_mut().filter(|tool| tool.outside.is_none()) {
+        tool.served = Tool::named(tool.built_in()).and_then(Tool::served);
+    }
 }
 
 /// The file or folder that a call of a built-in file tool is about, in its one spelling,
@@ -129,34 +137,61 @@ pub async fn perform_counted(
     sandbox: &dyn Sandbox,
     sink: &dyn OutputSink,
 ) -> Result<(ToolOutput, Option<Took>), Error> {
-    let Some(tool) = Tool::named(call.tool) else {
-        return Ok((output::error(catalogue::unknown(call.tool)), None));
+    let (tool, arguments) = match checked(call) {
+        Ok(checked) => checked,
+        Err(complaint) => return Ok((complaint, None)),
     };
-    let arguments = match arguments::check(tool, call.arguments) {
-        Ok(arguments) => arguments,
-        Err(complaint) => return Ok((output::error(complaint), None)),
+    if tool.name != ToolName::Execute {
+        return on_files(tool, &arguments, call, sandbox).await.map(|output| (output, None));
+    }
+    match execute::execute(&arguments, &call.exec, sandbox, sink).await {
+        Ok((output, took)) => Ok((output, Some(took))),
+        Err(error) => output::failure(tool.name, error).map(|output| (output, None)),
+    }
+}
+
+/// Performs a call of a file tool on whatever has the files.
+///
+/// # Errors
+/// As [`perform`]; [`Error::Invalid`] for a command.
+pub async fn perform_files(
+    call: &Invocation<'_>,
+    files: &(impl Files + ?Sized),
+) -> Result<ToolOutput, Error> {
+    let (tool, arguments) = match checked(call) {
+        Ok(checked) => checked,
+        Err(complaint) => return Ok(complaint),
     };
-    let mut took = None;
+    on_files(tool, &arguments, call, files).await
+}
+
+async fn on_files(
+    tool: &Tool,
+    arguments: &Arguments,
+    call: &Invocation<'_>,
+    files: &(impl Files + ?Sized),
+) -> Result<ToolOutput, Error> {
     let done = match tool.name {
-        ToolName::Execute => {
-            let done = execute::execute(&arguments, &call.exec, sandbox, sink).await;
-            done.map(|(output, counted)| {
-                took = Some(counted);
-                output
-            })
-        }
-        ToolName::Ls => files::ls(&arguments, sandbox).await,
-        ToolName::ReadFile => files::read_file(&arguments, sandbox).await,
-        ToolName::WriteFile => files::write_file(&arguments, call, sandbox).await,
-        ToolName::EditFile => files::edit_file(&arguments, call, sandbox).await,
-        ToolName::Glob => search::glob(&arguments, sandbox).await,
-        ToolName::Grep => search::grep(&arguments, sandbox).await,
+        ToolName::Execute => Err(Error::Invalid("a command needs a sandbox".to_owned())),
+        ToolName::Ls => files::ls(arguments, files).await,
+        ToolName::ReadFile => files::read_file(arguments, files).await,
+        ToolName::WriteFile => files::write_file(arguments, call, files).await,
+        ToolName::EditFile => files::edit_file(arguments, call, files).await,
+        ToolName::Glob => search::glob(arguments, files).await,
+        ToolName::Grep => search::grep(arguments, files).await,
     };
-    let output = match done {
+    match done {
         Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
-            Ok(preview::changed(&arguments))
+            Ok(preview::changed(arguments))
         }
         done => done.or_else(|error| output::failure(tool.name, error)),
-    };
-    output.map(|output| (output, took))
+    }
+}
+
+/// The tool with its arguments, or what is wrong with them.
+fn checked(call: &Invocation<'_>) -> Result<(&'static Tool, Arguments), ToolOutput> {
+    let tool =
+        Tool::named(call.tool).ok_or_else(|| output::error(catalogue::unknown(call.tool)))?;
+    let arguments = arguments::check(tool, call.arguments).map_err(output::error)?;
+    Ok((tool, arguments))
 }

@@ -13,8 +13,8 @@ mod served;
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Began, EntryKind, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
-    ListEntry, OutputSink, Sandbox, SandboxId, Tree, limits as door,
+    Began, EntryKind, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
+    FileReply, Generation, Input, ListEntry, OutputSink, Sandbox, SandboxId, Tree, limits as door,
 };
 use std::sync::Arc;
 
@@ -26,18 +26,59 @@ use served::Served;
 /// Where the rows of memory and of skills are mounted.
 pub const MOUNTS: [&str; 2] = ["/memory", "/skills"];
 
+/// Who performs file operations.
+#[async_trait]
+pub trait Files: Send + Sync {
+    /// Performs one.
+    ///
+    /// # Errors
+    /// As [`Sandbox::files`].
+    async fn perform(&self, op: FileOp) -> Result<FileReply, Error>;
+}
+
+#[async_trait]
+impl<S: Sandbox + ?Sized> Files for S {
+    async fn perform(&self, op: FileOp) -> Result<FileReply, Error> {
+        Sandbox::files(self, op).await
+    }
+}
+
+/// The served trees alone, for calls that need no sandbox.
+#[derive(Debug)]
+pub struct Trees(Served);
+
+impl Trees {
+    /// `seen` is what the session has read of the tree.
+    #[must_use]
+    pub fn new(tree: Arc<dyn Tree>, seen: Arc<SeenRevisions>) -> Self {
+        Self(Served { tree, seen })
+    }
+}
+
+#[async_trait]
+impl Files for Trees {
+    async fn perform(&self, op: FileOp) -> Result<FileReply, Error> {
+        let path = canonical(path_of(&op))?;
+        if is_mounted(&path) {
+            return Ok(self.0.perform(path, op).await?);
+        }
+        let detail = "this call was begun without a sandbox".to_owned();
+        Err(FileError { kind: FileErrorKind::InvalidPath, path, detail }.into())
+    }
+}
+
 /// A sandbox with the trees that are served into it, as tools see both.
 #[derive(Debug)]
 pub struct Namespace {
     sandbox: Arc<dyn Sandbox>,
-    served: Served,
+    trees: Trees,
 }
 
 impl Namespace {
-    /// Lays a tree over a sandbox. `seen` is what the session has read of it.
+    /// Lays trees over a sandbox.
     #[must_use]
-    pub fn new(sandbox: Arc<dyn Sandbox>, tree: Arc<dyn Tree>, seen: Arc<SeenRevisions>) -> Self {
-        Self { sandbox, served: Served { tree, seen } }
+    pub fn new(sandbox: Arc<dyn Sandbox>, trees: Trees) -> Self {
+        Self { sandbox, trees }
     }
 
     /// A list, a glob or a grep of a folder in which something is mounted.
@@ -60,7 +101,7 @@ impl Namespace {
                 };
                 paths.retain(|path| !is_mounted(path));
                 for mount in MOUNTS {
-                    let found = self.served.glob("/", mount, &pattern, paths_max).await?;
+                    let found = self.trees.0.glob("/", mount, &pattern, paths_max).await?;
                     truncated |= found.truncated;
                     paths.extend(found.found);
                 }
@@ -79,7 +120,7 @@ impl Namespace {
                 matches.retain(|found| !is_mounted(&found.path));
                 for mount in MOUNTS {
                     let names = names.as_deref();
-                    let found = self.served.grep("/", mount, &words, names, matches_max).await?;
+                    let found = self.trees.0.grep("/", mount, &words, names, matches_max).await?;
                     truncated |= found.truncated;
                     matches.extend(found.found);
                 }
@@ -125,7 +166,7 @@ impl Sandbox for Namespace {
     async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
         let path = canonical(path_of(&op))?;
         if is_mounted(&path) {
-            return Ok(self.served.perform(path, op).await?);
+            return Ok(self.trees.0.perform(path, op).await?);
         }
         if path == "/" { self.merged(op).await } else { self.sandbox.files(op).await }
     }

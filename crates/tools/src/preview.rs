@@ -5,11 +5,12 @@
 
 use outrigger_agent::{Digest, Seen, Status, ToolOutput};
 use outrigger_sandbox::{
-    Error, FileError, FileErrorKind, FileOp, FileReply, Occurrences, Sandbox, limits as door, text,
+    Error, FileError, FileErrorKind, FileOp, FileReply, Occurrences, limits as door, text,
 };
 
 use crate::arguments::{self, Arguments};
 use crate::catalogue::{Tool, ToolName};
+use crate::namespace::Files;
 use crate::{Invocation, output};
 
 /// A file before and after a change.
@@ -41,7 +42,7 @@ impl Preview {
 /// What is wrong with the sandbox, not with the call.
 pub async fn preview(
     call: &Invocation<'_>,
-    sandbox: &dyn Sandbox,
+    files: &(impl Files + ?Sized),
 ) -> Result<Option<Preview>, Error> {
     let Some(tool) = Tool::named(call.tool) else { return Ok(None) };
     let Ok(arguments) = arguments::check(tool, call.arguments) else { return Ok(None) };
@@ -50,7 +51,7 @@ pub async fn preview(
         return Ok(None);
     }
     let path = arguments.required("file_path").to_owned();
-    let before = match whole(&path, sandbox).await {
+    let before = match whole(&path, files).await {
         Ok(bytes) => Some(bytes),
         Err(Error::File(error)) if error.kind == FileErrorKind::FileNotFound => None,
         Err(Error::File(_)) => return Ok(None),
@@ -70,13 +71,13 @@ pub async fn preview(
     Ok(after.map(|after| Preview { path, before, after }))
 }
 
-async fn whole(path: &str, sandbox: &dyn Sandbox) -> Result<Vec<u8>, Error> {
+async fn whole(path: &str, files: &(impl Files + ?Sized)) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     loop {
         let bytes_max = door::FILE_CHUNK_BYTES_MAX;
         let (path, offset) = (path.to_owned(), bytes.len() as u64);
         let read = FileOp::Read { path: path.clone(), offset, bytes_max };
-        let FileReply::Bytes { bytes: piece, .. } = sandbox.files(read).await? else {
+        let FileReply::Bytes { bytes: piece, .. } = files.perform(read).await? else {
             return Err(output::mismatched("read"));
         };
         if piece.is_empty() {

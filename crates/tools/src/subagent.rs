@@ -62,6 +62,7 @@ pub fn spec(agents: &[Delegate]) -> ToolSpec {
         concurrency: Concurrency::Shared,
         recovery: Recovery::Reattach,
         sandbox: None,
+        served: None,
         built_in: None,
         deadline: None,
         outside: None,

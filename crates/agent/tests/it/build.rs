@@ -28,6 +28,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         concurrency,
         recovery,
         sandbox: Some("work".to_owned()),
+        served: None,
         built_in: None,
         deadline: None,
         outside: None,

@@ -7,6 +7,7 @@ mod provision;
 mod stop;
 mod subagent;
 mod tool;
+mod trees;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};

@@ -3,7 +3,7 @@
 //! Must never call something stopped that may still run.
 
 use futures_util::StreamExt;
-use outrigger_agent::{Outcome, Phase, Place, Seq};
+use outrigger_agent::{Outcome, Phase, Place, Seq, Work};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,12 +50,15 @@ impl Engine {
             futures_util::future::join_all(ending),
         )
         .await;
-        self.settle_what_ended(live, killed.len()).await;
+        // What is done to memory ends by itself, and is not undone.
+        let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(live, *id)).collect();
+        self.settle_what_ended(live, killed.len() + on_trees.len()).await;
         // What is left was a model call, or did not end in time: nobody waits for it any more.
         live.under_way.clear();
         live.running.clear();
         let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
         missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
+        missed.extend(on_trees.iter().map(|id| (*id, "it did not end in time".to_owned())));
         let mut spent_below = BTreeMap::new();
         for (id, ended) in ended {
             match ended {
@@ -131,6 +134,17 @@ async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), Stri
         }
     }
     Err("it was suspended again and again".to_owned())
+}
+
+/// Whether an effect is a call that needs no sandbox, of a tool that is ours.
+fn is_on_trees(live: &Live, id: Seq) -> bool {
+    live.state.effect(id).is_some_and(|effect| match &effect.work {
+        Work::CallTool(call) => {
+            let served = live.state.tool(&call.tool).is_some_and(|tool| tool.served.is_some());
+            served && live.state.sandbox_for(call).is_none()
+        }
+        Work::AskModel | Work::Compact | Work::Provision { .. } => false,
+    })
 }
 
 /// Where an effect runs, and by which names: a program outside is begun anew by each

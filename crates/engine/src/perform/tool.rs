@@ -1,5 +1,7 @@
 //! Performs a tool call in its sandbox.
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use outrigger_agent::{
     Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
     ToolOutput, Touched,
@@ -24,10 +26,12 @@ impl Engine {
         effect: Seq,
         call: &ToolCall,
         found: Found,
-    ) -> Option<impl Future<Output = Completed> + Send + use<>> {
+    ) -> Option<BoxFuture<'static, Completed>> {
         let genuine = live.state.call(call)?;
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
-        let place = place.clone()?;
+        let Some(place) = place.clone() else {
+            return self.call_on_trees(live, effect, call, found);
+        };
         let arguments = genuine.given().to_owned();
         let berth = self.berth(&live.session, &live.state, &place.sandbox);
         self.serve(live, berth.as_ref().ok());
@@ -43,7 +47,7 @@ impl Engine {
         };
         let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
-        Some(async move {
+        let performing = async move {
             let since_ms = clock.now_ms();
             let Ended { mut outcome, loss, reached, took } = attempt.perform(&sink).await;
             let touched = match &attempt.shelved {
@@ -59,7 +63,8 @@ impl Engine {
             let lost = loss.map(|loss| Lost { sandbox, generation, loss });
             let spent = spent(&outcome, took, passed_ms, reserved);
             Completed { lost, reached, touched, ..Completed::new(effect, outcome, spent) }
-        })
+        };
+        Some(performing.boxed())
     }
 }
 
@@ -142,8 +147,11 @@ impl Attempt {
                 exec: exec.clone(),
                 seen: self.seen.as_ref(),
             };
-            if let Some(done) = self.done_before(&invocation).await {
-                return done;
+            if let (Some(shelved), Found::Interrupted) = (&self.shelved, self.found)
+                && let Some(output) = shelved.done_before(&invocation).await
+            {
+                let outcome = Outcome::Done(Product::Output(output));
+                return Ended { outcome, loss: None, reached: None, took: None };
             }
             let within = match &self.shelved {
                 Some(shelved) => shelved.over(&sandbox),
@@ -169,19 +177,6 @@ impl Attempt {
             return Ended { outcome, loss: None, reached: Some(sandbox), took };
         }
         self.missing(Missing::Lost(Loss::Gone), died.as_ref())
-    }
-
-    /// A change of an entry by an attempt of which a crash hid the outcome: it is made once.
-    async fn done_before(&self, call: &Invocation<'_>) -> Option<Ended> {
-        let shelved = self.shelved.as_ref().filter(|_| self.found == Found::Interrupted)?;
-        let path = outrigger_tools::target(call.tool, call.arguments)?;
-        if !shelved.wrote(&path).await {
-            return None;
-        }
-        let text = format!("Done: {path} was changed by this call. What it said was lost.");
-        let output = ToolOutput::new(Status::Ok, text);
-        let outcome = Outcome::Done(Product::Output(output));
-        Some(Ended { outcome, loss: None, reached: None, took: None })
     }
 
     /// A command that names what can't be mounted in its sandbox looked at nothing.

@@ -1,8 +1,11 @@
 //! Memory and skills in the steps of a session.
 
-use outrigger_agent::{Event, Outcome, Product, Role, Seq, SessionId, State, Touched};
+use outrigger_agent::{
+    Event, Outcome, Product, Role, Seq, SessionId, State, Status, ToolOutput, Touched,
+};
 use outrigger_sandbox::Sandbox;
-use outrigger_tools::namespace::Namespace;
+use outrigger_tools::Invocation;
+use outrigger_tools::namespace::{Namespace, Trees};
 use std::sync::Arc;
 
 use super::rights::Who;
@@ -27,14 +30,25 @@ impl Shelved {
 
     /// A sandbox with the tree over it.
     pub(crate) fn over(&self, sandbox: &Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
-        let hand = Hand::Tool(self.effect);
-        let tree = Arc::new(Handled { tree: Arc::clone(&self.tree), hand });
-        Arc::new(Namespace::new(Arc::clone(sandbox), tree, Arc::clone(&self.tree.seen)))
+        Arc::new(Namespace::new(Arc::clone(sandbox), self.alone()))
     }
 
-    /// Whether this effect wrote at a path before.
-    pub(crate) async fn wrote(&self, path: &str) -> bool {
-        self.tree.wrote(path, self.effect).await
+    /// The tree alone, for a call that needs no sandbox.
+    pub(crate) fn alone(&self) -> Trees {
+        let hand = Hand::Tool(self.effect);
+        let tree = Arc::new(Handled { tree: Arc::clone(&self.tree), hand });
+        Trees::new(tree, Arc::clone(&self.tree.seen))
+    }
+
+    /// What to say of a change of an entry by an attempt of which a crash hid the outcome:
+    /// it is made once. Nothing if no such attempt made it.
+    pub(crate) async fn done_before(&self, call: &Invocation<'_>) -> Option<ToolOutput> {
+        let path = outrigger_tools::target(call.tool, call.arguments)?;
+        if !self.tree.wrote(&path, self.effect).await {
+            return None;
+        }
+        let text = format!("Done: {path} was changed by this call. What it said was lost.");
+        Some(ToolOutput::new(Status::Ok, text))
     }
 
     /// What was done to entries meanwhile, to be journalled beside an outcome; what was read

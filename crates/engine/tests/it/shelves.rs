@@ -2,7 +2,7 @@
 //! for each path of it.
 
 use async_trait::async_trait;
-use outrigger_agent::{Event, SessionId, Touched};
+use outrigger_agent::{Event, SessionId, Touched, Work};
 use outrigger_engine::{Served, Shelves};
 use outrigger_policy::{Action, Directory, Facts, RuleSet, Scope, Shelf, Verdict};
 use outrigger_store::entries::{
@@ -187,6 +187,69 @@ async fn a_change_whose_outcome_a_crash_hid_is_made_once() {
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert!(versions[0] <= 2);
     }
+}
+
+/// Whether the journal has that a sandbox was asked for.
+async fn provisions(shelved: &Shelved, session: &SessionId) -> bool {
+    let mut found = false;
+    let journal: &dyn Journal = &shelved.world.journal;
+    load_all(journal, session, outrigger_agent::Seq(0), |record| {
+        found |= matches!(record.event, Event::Proposed(Work::Provision { .. }));
+    })
+    .await
+    .unwrap();
+    found
+}
+
+#[tokio::test]
+async fn what_is_about_memory_alone_makes_no_sandbox() {
+    let shelved = Shelved::new().await;
+    let at = |tool: &str, path: &str| call(tool, json!({ "path": path }));
+    let glob = |pattern: &str| call("glob", json!({ "pattern": pattern }));
+    let grep = call("grep", json!({ "pattern": "t", "path": "/memory/user" }));
+    let steps = [
+        write("/memory/user/a.md", "one\n"),
+        edit("/memory/user/a.md", "one", "two"),
+        call("read_file", json!({ "file_path": "/memory/user/a.md" })),
+        at("ls", "/skills"),
+        glob("/memory/**/*.md"),
+        grep,
+        done(),
+    ];
+    let (engine, id) = shelved.world.played(&steps).await;
+    let shown = results(&engine.state(&id).await.unwrap());
+    assert!(shown[2].contains("two") && shown[4].contains("/memory/user/a.md"), "{shown:?}");
+    assert!(shown[5].contains("/memory/user/a.md:1:two"), "{shown:?}");
+    assert_eq!(shelved.history("/memory/user/a.md").await.len(), 2);
+    assert!(!provisions(&shelved, &id).await);
+    // What is spelled in a roundabout way means the same, and is sure of its place only there.
+    for (at, step) in
+        [at("ls", "/memory/../memory/user"), at("ls", "/"), glob("/*/x")].into_iter().enumerate()
+    {
+        let engine = shelved.world.engine(&[step, done()]);
+        let session = shelved.world.open(&engine, &format!("r{at}")).await;
+        drive(&engine, &session).await;
+        assert!(provisions(&shelved, &session).await);
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_was_not_waited_for_is_not_called_stopped() {
+    let shelved = Shelved::new().await;
+    shelved.store.armed.store(true, Ordering::SeqCst);
+    let engine = shelved.world.engine(&[write("/memory/user/a.md", "one\n"), done()]);
+    let session = shelved.world.open(&engine, "s1").await;
+    let poke = Notify::new();
+    let stop = async {
+        shelved.store.made.notified().await;
+        engine.interrupt(&session, "person:test").await.unwrap();
+        poke.notify_one();
+    };
+    let (driven, ()) = tokio::join!(engine.drive(&session, &poke), stop);
+    driven.unwrap();
+    assert_eq!(shelved.history("/memory/user/a.md").await.len(), 1);
+    let shown = results(&engine.state(&session).await.unwrap());
+    assert!(shown[0].starts_with("Outcome unknown"), "{shown:?}");
 }
 
 #[tokio::test]

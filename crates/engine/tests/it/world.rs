@@ -122,6 +122,9 @@ impl World {
         let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
         let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
         tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+        if self.shelves.is_some() {
+            outrigger_tools::serve(&mut tools);
+        }
         if !self.role.agents.is_empty() {
             tools.push(outrigger_tools::subagent::spec(&self.role.agents));
         }

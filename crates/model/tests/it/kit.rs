@@ -62,6 +62,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         concurrency: Concurrency::Exclusive,
         recovery: Recovery::Reattach,
         sandbox: Some("work".into()),
+        served: None,
         built_in: None,
         deadline: None,
         outside: None,

@@ -215,6 +215,7 @@ fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
     let mut names = config.working().map(|sandbox| sandbox.name.as_str());
     let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
     tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+    outrigger_tools::serve(&mut tools);
     tools.extend(outside);
     for tool in &mut tools {
         let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());

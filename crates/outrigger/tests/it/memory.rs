@@ -172,7 +172,12 @@ fn what_others_will_read_is_asked_about_and_reviewed() {
     let waiting = world.ran(0, &["inbox", "--json"]).json();
     assert_eq!(waiting["waiting"][0]["rules"], json!(["shared-memory-asks"]));
     let id = waiting["waiting"][0]["id"].as_str().unwrap().to_owned();
-    world.ran(0, &["approve", &id]);
+    // Nobody says yes to a change that they did not look at, though no sandbox is there yet.
+    world.ran(2, &["approve", &id]);
+    let shown = world.ran(0, &["inbox", &id, "--json"]).json();
+    world.ran(0, &["approve", &id, "--seen", shown["seen"].as_str().unwrap()]);
+    let events = serde_json::to_string(&world.events(&world.session())).unwrap();
+    assert!(!events.contains("provision"), "memory alone makes no sandbox");
     assert!(world.shown()[0].contains("waits as proposal 1"), "{:?}", world.shown());
     world.ran(4, &["memory", "cat", path]);
     let proposals = world.ran(0, &["memory", "proposals", "ls", "--json"]).json();

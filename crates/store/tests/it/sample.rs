@@ -37,6 +37,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
         concurrency,
         recovery,
         sandbox: matches!(kind, ToolKind::Execute).then(|| "work".to_owned()),
+        served: None,
         deadline: (name == "bash").then(|| Deadline {
             argument: "timeout".to_owned(),
             usual_ms: 1,

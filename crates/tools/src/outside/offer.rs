@@ -91,6 +91,7 @@ impl Offer<'_> {
             concurrency: self.concurrency,
             recovery,
             sandbox: self.sandbox.map(str::to_owned),
+            served: None,
             built_in: None,
             deadline: Some(Deadline {
                 // No argument of a call says how long it may take.

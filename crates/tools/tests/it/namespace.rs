@@ -3,7 +3,7 @@
 
 use expect_test::expect;
 use outrigger_sandbox::{FileErrorKind, MemoryTree, Sandbox};
-use outrigger_tools::namespace::{MOUNTS, Namespace, SeenRevisions};
+use outrigger_tools::namespace::{MOUNTS, Namespace, SeenRevisions, Trees};
 use outrigger_tools::{Invocation, perform};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Laid {
         self.calls += 1;
         let tree = Arc::clone(&self.tree);
         let sandbox: Arc<dyn Sandbox> = Arc::clone(&self.world.sandbox);
-        let namespace = Namespace::new(sandbox, tree, Arc::clone(&self.seen));
+        let namespace = Namespace::new(sandbox, Trees::new(tree, Arc::clone(&self.seen)));
         let exec =
             outrigger_sandbox::ExecId::new(format!("laid-{}", self.calls)).expect("a valid id");
         let arguments = arguments.to_string();
