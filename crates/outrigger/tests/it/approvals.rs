@@ -22,10 +22,8 @@ fn waiting(turns: &[Turn<'_>]) -> (World, String) {
     let world = World::new();
     let rules = world.path("careful.cedar");
     fs::write(&rules, RULES).unwrap();
-    let config = world.path("config/outrigger");
-    fs::create_dir_all(&config).unwrap();
     let file = format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string());
-    fs::write(config.join("config.toml"), file).unwrap();
+    world.configure(&file);
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(turns);
     let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script, "--json"];

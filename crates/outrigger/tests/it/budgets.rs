@@ -13,9 +13,7 @@ const PRICED: &str =
 fn world(turns: &[Turn<'_>], config: &str) -> (World, Vec<String>) {
     let world = World::new();
     if !config.is_empty() {
-        let dir = world.path("config/outrigger");
-        fs::create_dir_all(&dir).unwrap();
-        fs::write(dir.join("config.toml"), config).unwrap();
+        world.configure(config);
     }
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(turns);

@@ -5,13 +5,6 @@ use crate::support::{Ran, World};
 use std::fs;
 use std::path::Path;
 
-/// The user's own configuration.
-fn user(world: &World, text: &str) {
-    let dir = world.path("config/outrigger");
-    fs::create_dir_all(&dir).unwrap();
-    fs::write(dir.join("config.toml"), text).unwrap();
-}
-
 #[test]
 fn an_error_names_the_file_the_line_and_what_is_allowed() {
     for (text, parts) in [
@@ -44,7 +37,7 @@ fn an_error_names_the_file_the_line_and_what_is_allowed() {
         ("[model\n", &["line 1"]),
     ] {
         let world = World::new();
-        user(&world, text);
+        world.configure(text);
         let ran = world.run(&["doctor"]);
         assert_eq!(ran.code, Some(2), "{text}: {}", ran.stderr);
         for part in parts.iter().chain(&["outrigger/config.toml", "hint: docs/configuration.md"]) {
@@ -59,7 +52,7 @@ fn what_expires_first_never_escalates() {
         let world = World::new();
         let hours =
             format!("approval_escalate_hours = {escalate}\napproval_hours_max = {expire}\n");
-        user(&world, &format!("[limits]\n{hours}"));
+        world.configure(&format!("[limits]\n{hours}"));
         let ran = world.run(&["inbox", "--remind"]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         let found = ran.stderr.contains("must be below limits.approval_hours_max, which is 72");
@@ -70,7 +63,7 @@ fn what_expires_first_never_escalates() {
 #[test]
 fn a_named_file_is_read_instead_of_the_users() {
     let world = World::new();
-    user(&world, "[broken\n");
+    world.configure("[broken\n");
     let own = world.path("own.toml");
     fs::write(&own, "[limits]\nsteps_max = 7\n").unwrap();
     let dir = world.dir("repo", &[("plain", b"x")]);
@@ -102,8 +95,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
     let world = World::new();
     let held = [Nobody::new(), Nobody::new(), Nobody::new()];
     let [file, env, flag] = held.each_ref().map(|nobody| nobody.url.clone());
-    user(
-        &world,
+    world.configure(
         &format!(
             "[model]\nprovider = \"openai-chat\"\nname = \"file\"\nbase_url = \"{file}\"\nattempts_max = 1\n\
          [limits]\nsteps_max = 5\ntokens_max = 1000000\n"

@@ -198,10 +198,8 @@ fn rules_hide_files_from_tools_however_they_are_asked_for() {
         forbid (principal, action == Action::"read_files", resource in Path::"/memory/user/private");
     "#;
     fs::write(&rules, text).unwrap();
-    let config = world.path("config/outrigger");
-    fs::create_dir_all(&config).unwrap();
     let file = format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string());
-    fs::write(config.join("config.toml"), file).unwrap();
+    world.configure(&file);
     world.put("private/key.md", "SECRET\n");
     world.put("open.md", "open\n");
     world.play(
@@ -237,10 +235,8 @@ fn rules_may_look_at_what_a_command_says_of_itself() {
         when { context has shell && context.shell.opaque };
     "#;
     fs::write(&rules, text).unwrap();
-    let config = world.path("config/outrigger");
-    fs::create_dir_all(&config).unwrap();
     let file = format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string());
-    fs::write(config.join("config.toml"), file).unwrap();
+    world.configure(&file);
     let run = |command: &str| ("execute", json!({ "command": command }));
     world.play(
         0,

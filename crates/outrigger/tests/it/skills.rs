@@ -18,12 +18,6 @@ fn greet(world: &World) -> String {
     dir.display().to_string()
 }
 
-fn configured(world: &World, text: &str) {
-    let config = world.path("config/outrigger");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), text).unwrap();
-}
-
 fn run(world: &World, turns: &[Turn<'_>]) -> String {
     let dir = world.dir("repo", &[("file", b"one\n")]);
     let script = world.script(turns);
@@ -113,16 +107,16 @@ fn only_what_is_trusted_is_taken_in_and_only_what_is_pinned_is_told_of() {
     let world = World::new();
     let folder = greet(&world);
     let key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
-    configured(&world, &format!("[skills]\ntrusted_keys = [\"{key}\"]\n"));
+    world.configure(&format!("[skills]\ntrusted_keys = [\"{key}\"]\n"));
     let refused = world.ran(12, &["skills", "import", &folder]).stderr;
     assert!(refused.contains("it is not signed"), "{refused}");
     let zeros = "0".repeat(64);
-    configured(&world, &format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{zeros}\" }}\n"));
+    world.configure(&format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{zeros}\" }}\n"));
     world.ran(0, &["skills", "import", &folder]);
     let listed = world.ran(0, &["skills", "ls", "--json"]).json();
     assert_eq!(listed["skills"][0]["standing"], "not pinned");
     assert!(!run(&world, &[]).contains("Says hello."));
     let digest = listed["skills"][0]["digest"].as_str().unwrap();
-    configured(&world, &format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{digest}\" }}\n"));
+    world.configure(&format!("[skills]\npins = {{ \"/skills/user/greet\" = \"{digest}\" }}\n"));
     assert!(run(&world, &[]).contains("Says hello."));
 }

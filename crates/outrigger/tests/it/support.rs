@@ -42,6 +42,13 @@ impl World {
         self.root.path().join(name)
     }
 
+    /// Writes the user's own configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        let dir = self.path("config/outrigger");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("config.toml"), text).unwrap();
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.path("data")
     }

@@ -72,13 +72,11 @@ impl World {
         let world = Self::new();
         let rules = world.path("hidden.cedar");
         fs::write(&rules, RULES).unwrap();
-        let config = world.path("config/outrigger");
-        fs::create_dir_all(&config).unwrap();
         let file = format!(
             "[limits]\nsteps_max = 100000\ntokens_max = 100000000\n[policy]\nfiles = [{:?}]\n",
             rules.display().to_string()
         );
-        fs::write(config.join("config.toml"), file).unwrap();
+        world.configure(&file);
         let given = world.path("given");
         fs::write(&given, "SECRETword\n").unwrap();
         let given = given.to_str().unwrap();
