@@ -59,7 +59,7 @@ const MASKED: [&str; 14] = [
 const READ_ONLY: [&str; 4] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
 
 /// How an empty folder is mounted.
-const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,nr_inodes=1,mode=555";
+const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,mode=555";
 
 /// What a container is made from.
 #[derive(Debug)]
