@@ -114,9 +114,9 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
         ),
     };
     let seccomp = match has("name=seccomp") || rootless {
-        true if *podman => layer("seccomp", true, "Podman's own filter below the guest's two"),
-        true => layer("seccomp", true, "the daemon's filter below the guest's own two"),
-        false => layer("seccomp", false, "the daemon has none; the guest's own two remain"),
+        true if *podman => layer("seccomp", true, "Podman's own filter below the guest's"),
+        true => layer("seccomp", true, "the daemon's filter below the guest's own"),
+        false => layer("seccomp", false, "the daemon has none; the guest's own remains"),
     };
     let used = runtime.or(info.default_runtime.as_deref()).unwrap_or(RUNC);
     let runc_version = runc.as_deref().filter(|_| used == RUNC || used == RUNC_SHIM);

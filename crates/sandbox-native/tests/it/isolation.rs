@@ -24,7 +24,7 @@ async fn a_command_is_an_ordinary_user_without_rights() {
     }
     assert_eq!(
         (field("NoNewPrivs"), field("Seccomp"), field("Seccomp_filters")),
-        ("1".into(), "2".into(), "3".into())
+        ("1".into(), "2".into(), "2".into())
     );
     if sandbox.world.native.capabilities().isolation == Isolation::RootRange {
         assert_eq!(field("Groups"), "");
