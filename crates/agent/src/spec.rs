@@ -1,5 +1,6 @@
 //! What a session is opened with.
 
+use outrigger_policy::is_within;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -142,11 +143,7 @@ impl ServedPaths {
         let mut texts = self.arguments.iter().filter_map(|name| given.get(name)?.as_str());
         let Some(path) = texts.find(|text| text.starts_with('/')) else { return false };
         let straight = path.split('/').skip(1).all(|part| !matches!(part, "" | "." | ".."));
-        let within = |mount: &String| {
-            path.strip_prefix(mount.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        straight && self.mounts.iter().any(within)
+        straight && self.mounts.iter().any(|mount| is_within(path, mount))
     }
 }
 

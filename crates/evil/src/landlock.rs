@@ -1,15 +1,14 @@
 //! What Landlock (landlock(7)) refuses where nothing else would, and ways round it.
 //!
 //! Owns the attempts and the raw calls. On a kernel without a Landlock that a sandbox
-//! could use those that get round it say `none`: there is nothing to get round then. What
-//! the filters of system calls refuse besides is tried everywhere.
+//! could use those that get round it say `none`: there is nothing to get round then.
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 
 use crate::report::Report;
-use crate::sys::{call, name, outcome, outcome_of};
+use crate::sys::{call, name, outcome_of};
+use crate::whiteout::make;
 
 /// `LANDLOCK_CREATE_RULESET_VERSION`, `LANDLOCK_RULE_PATH_BENEATH` of linux/landlock.h.
 const VERSION: usize = 1;
@@ -22,8 +21,6 @@ const RIGHTS: u64 = (1 << 14) - 1;
 const MAKE_BLOCK: u64 = 1 << 11;
 /// Domains that the kernel puts around one process (`LANDLOCK_MAX_NUM_LAYERS`).
 const DOMAINS: usize = 16;
-/// Places where commands write.
-const PLACES: [&str; 5] = ["/workspace", "/tmp", "/home/agent", "/var/tmp", "/dev/shm"];
 
 fn is_there() -> bool {
     let version = call(libc::SYS_landlock_create_ruleset, &[0, 0, VERSION]);
@@ -48,28 +45,6 @@ fn enter(handled: u64, allowed: u64) -> Result<usize, i32> {
     entered
 }
 
-/// A whiteout, which is the one device that an ordinary user may make (since Linux 5.8).
-fn whiteout(place: &str, name: &str) -> String {
-    let path = CString::new(format!("{place}/{name}")).expect("no NUL in it");
-    let args = [libc::AT_FDCWD as usize, path.as_ptr() as usize];
-    let mode = (libc::S_IFCHR | 0o666) as usize;
-    outcome(call(libc::SYS_mknodat, &[&args[..], &[mode, 0]].concat()))
-}
-
-/// The whiteout that a move can leave behind.
-fn left_behind(place: &str) -> String {
-    let named = |name: &str| CString::new(format!("{place}/{name}")).expect("no NUL in it");
-    let (from, to) = (named("left"), named("moved"));
-    let made = File::create(format!("{place}/left"));
-    if made.is_err() {
-        return outcome_of(made);
-    }
-    let here = libc::AT_FDCWD as usize;
-    let (from, to) = (from.as_ptr() as usize, to.as_ptr() as usize);
-    let flags = libc::RENAME_WHITEOUT as usize;
-    outcome(call(libc::SYS_renameat2, &[here, from, here, to, flags]))
-}
-
 /// See the module.
 pub(crate) fn landlock(report: &Report) {
     let attempt = |probe: &str, attempt: &dyn Fn() -> String| {
@@ -89,13 +64,9 @@ pub(crate) fn landlock(report: &Report) {
             }
         }
     });
-    for place in PLACES {
-        report.attempt(&format!("landlock/node{place}"), || whiteout(place, "node"));
-        report.attempt(&format!("landlock/left{place}"), || left_behind(place));
-    }
     // One that allows everything within one that does not.
     attempt("node-widened", &|| match enter(RIGHTS, RIGHTS) {
-        Ok(_) => whiteout("/workspace", "node-widened"),
+        Ok(_) => make("/workspace", "node-widened"),
         Err(error) => name(error),
     });
     for place in ["", "/dev", "/dev/pts", "/proc", "/proc/self", "/sys", "/usr", "/etc", "/var"] {

@@ -17,6 +17,7 @@ mod report;
 mod sockets;
 mod spy;
 mod sys;
+mod whiteout;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ const GROUPS: &[Group] = &[
     ("page", gain::pages),
     ("link", paths::links),
     ("landlock", landlock::landlock),
+    ("whiteout", whiteout::whiteouts),
 ];
 
 fn main() -> ExitCode {

@@ -36,6 +36,7 @@ pub use explanation::{Explanation, Subject};
 pub use facts::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger, UNTRUSTED};
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
+pub use resource::is_within;
 pub use rule::{Part, Rule, Says, Source};
 pub use rules::{DEFAULT, Looks, RuleSet};
 pub use scope::{Owner, Scope, Shelf, ShelfKind};

@@ -141,7 +141,9 @@ fn path(text: &str, base: &str) -> Option<String> {
     (parts.len() <= limits::DEPTH_MAX).then(|| format!("/{}", parts.join("/")))
 }
 
-fn is_within(path: &str, root: &str) -> bool {
+/// Whether a path in its one spelling is `root` or beneath it.
+#[must_use]
+pub fn is_within(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -167,7 +167,9 @@ impl Engine {
             (Kind::Podman, Some(_)) => return Err(Error::Runtime),
             (Kind::Podman, None) => podman::service(home, &data(home))?,
         };
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // Podman's monitors leave a file where they were started.
+        let command =
+            command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command.spawn().map_err(|error| match error.kind() {
             // Podman was looked for.
             std::io::ErrorKind::NotFound => Error::Missing("dockerd"),

@@ -108,8 +108,8 @@ pub(super) const ROWS: &[Row] = &[
             ),
             inside("walk/devices", &["none"]),
             // A profile of Docker's can name what it allows, and not why it refuses the rest.
+            inside("whiteout/", &["EPERM", "EACCES", "ENOENT", "ENOSYS"]),
             inside("landlock/node", &["EPERM", "EACCES", "ENOENT", "ENOSYS", "none"]),
-            inside("landlock/left", &["EPERM", "EACCES", "ENOENT", "ENOSYS"]),
         ],
     ),
     row(

@@ -7,7 +7,6 @@ mod provision;
 mod stop;
 mod subagent;
 mod tool;
-mod trees;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};

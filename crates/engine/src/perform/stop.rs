@@ -136,15 +136,15 @@ async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), Stri
     Err("it was suspended again and again".to_owned())
 }
 
-/// Whether an effect is a call that needs no sandbox, of a tool that is ours.
+/// Whether an effect runs without the sandbox in which its tool acts otherwise.
 fn is_on_trees(live: &Live, id: Seq) -> bool {
-    live.state.effect(id).is_some_and(|effect| match &effect.work {
-        Work::CallTool(call) => {
-            let served = live.state.tool(&call.tool).is_some_and(|tool| tool.served.is_some());
-            served && live.state.sandbox_for(call).is_none()
+    let Some(effect) = live.state.effect(id) else { return false };
+    match (&effect.work, &effect.phase) {
+        (Work::CallTool(call), Phase::Started { place: None, .. }) => {
+            live.state.tool(&call.tool).is_some_and(|tool| tool.sandbox.is_some())
         }
-        Work::AskModel | Work::Compact | Work::Provision { .. } => false,
-    })
+        _ => false,
+    }
 }
 
 /// Where an effect runs, and by which names: a program outside is begun anew by each

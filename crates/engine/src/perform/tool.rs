@@ -1,7 +1,6 @@
-//! Performs a tool call in its sandbox.
+//! Performs a tool call, in its sandbox or, where it needs none, on memory and skills: no
+//! sandbox is made or woken for those.
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use outrigger_agent::{
     Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
     ToolOutput, Touched,
@@ -26,28 +25,30 @@ impl Engine {
         effect: Seq,
         call: &ToolCall,
         found: Found,
-    ) -> Option<BoxFuture<'static, Completed>> {
+    ) -> Option<impl Future<Output = Completed> + Send + use<>> {
         let genuine = live.state.call(call)?;
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
-        let Some(place) = place.clone() else {
-            return self.call_on_trees(live, effect, call, found);
-        };
-        let arguments = genuine.given().to_owned();
-        let berth = self.berth(&live.session, &live.state, &place.sandbox);
-        self.serve(live, berth.as_ref().ok());
+        let house = place.as_ref().map(|place| {
+            let berth = self.berth(&live.session, &live.state, &place.sandbox);
+            self.serve(live, berth.as_ref().ok());
+            let known = live.sandboxes.get(&place.sandbox).cloned();
+            House { berth, known, place: place.clone(), found }
+        });
         let attempt = Attempt {
             tool: live.state.tool(&call.tool)?.built_in().to_owned(),
-            arguments,
-            berth,
-            known: live.sandboxes.get(&place.sandbox).cloned(),
-            place,
+            arguments: genuine.given().to_owned(),
+            exec: match place {
+                Some(place) => place.exec.clone(),
+                None => live.session.effect(effect),
+            },
+            house,
             found,
             seen: live.state.effect(effect)?.seen.clone(),
             shelved: self.shelved(live, effect),
         };
         let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
-        let performing = async move {
+        Some(async move {
             let since_ms = clock.now_ms();
             let Ended { mut outcome, loss, reached, took } = attempt.perform(&sink).await;
             let touched = match &attempt.shelved {
@@ -58,13 +59,14 @@ impl Engine {
                 None => Touched::default(),
             };
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
-            let Place { sandbox, generation, .. } = attempt.place;
-            let reached = reached.map(|reached| (sandbox.clone(), reached));
-            let lost = loss.map(|loss| Lost { sandbox, generation, loss });
             let spent = spent(&outcome, took, passed_ms, reserved);
-            Completed { lost, reached, touched, ..Completed::new(effect, outcome, spent) }
-        };
-        Some(performing.boxed())
+            let mut completed = Completed { touched, ..Completed::new(effect, outcome, spent) };
+            if let Some(House { place: Place { sandbox, generation, .. }, .. }) = attempt.house {
+                completed.reached = reached.map(|reached| (sandbox.clone(), reached));
+                completed.lost = loss.map(|loss| Lost { sandbox, generation, loss });
+            }
+            completed
+        })
     }
 }
 
@@ -92,15 +94,27 @@ pub(super) fn spent(
 struct Attempt {
     tool: String,
     arguments: String,
-    berth: Result<Berth, crate::Error>,
-    known: Option<Arc<dyn Sandbox>>,
-    place: Place,
+    /// What the sandbox knows it by.
+    exec: String,
+    /// Nothing for a call about memory or skills alone.
+    house: Option<House>,
     found: Found,
     /// What the file that it changes was when it was approved.
     seen: Option<Seen>,
     /// Memory and skills, where the session has them.
     shelved: Option<Shelved>,
 }
+
+/// The sandbox that a call is performed in.
+struct House {
+    berth: Result<Berth, crate::Error>,
+    known: Option<Arc<dyn Sandbox>>,
+    place: Place,
+    found: Found,
+}
+
+/// What is said of a call about memory in a session that is driven without.
+const NOT_CONFIGURED: &str = "Not run: memory and skills are not configured any more.";
 
 /// Behind what a command said that names memory or skills where they can't be mounted.
 const NOT_SERVED: &str = "\n[/memory and /skills are not in this sandbox, where they are empty: use read_file, write_file, edit_file, ls, glob and grep for them]";
@@ -123,14 +137,59 @@ impl Ended {
 }
 
 impl Attempt {
+    async fn perform(&self, sink: &Told) -> Ended {
+        let Ok(exec) = ExecId::new(&*self.exec) else {
+            let evidence = format!("`{}` is no exec id.", self.exec);
+            return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
+        };
+        let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
+        let call = Invocation { tool, arguments, exec, seen: self.seen.as_ref() };
+        if let (Some(shelved), Found::Interrupted) = (&self.shelved, self.found)
+            && let Some(output) = shelved.done_before(&call).await
+        {
+            return Ended::without_sandbox(Outcome::Done(Product::Output(output)), None);
+        }
+        match (&self.house, &self.shelved) {
+            (Some(house), shelved) => house.perform(&call, shelved.as_ref(), sink).await,
+            (None, Some(shelved)) => {
+                let done = outrigger_tools::perform_files(&call, &shelved.alone()).await;
+                let done = done.map(|output| Outcome::Done(Product::Output(output)));
+                Ended::without_sandbox(done.unwrap_or_else(|error| not_known(&error)), None)
+            }
+            (None, None) => {
+                let output = ToolOutput::new(Status::Error, NOT_CONFIGURED);
+                Ended::without_sandbox(Outcome::Done(Product::Output(output)), None)
+            }
+        }
+    }
+
+    /// A command that names what can't be mounted in its sandbox looked at nothing.
+    fn say_what_is_not_served(&self, outcome: &mut Outcome) {
+        let mounts = |berth: &Berth| berth.backend.capabilities().live_mounts && !berth.shared;
+        let Some(house) = &self.house else { return };
+        if house.berth.as_ref().is_ok_and(mounts) {
+            return;
+        }
+        let mentions = MOUNTS.iter().any(|mount| self.arguments.contains(mount));
+        let names = mentions
+            && outrigger_tools::label(&self.tool, &self.arguments)
+                .is_some_and(|label| !label.touches.is_empty());
+        if let (true, Outcome::Done(Product::Output(output))) = (names, outcome) {
+            output.text.push_str(NOT_SERVED);
+        }
+    }
+}
+
+impl House {
     /// A sandbox that was suspended meanwhile is lost to who holds it, and its life
     /// goes on: it is reached again and asked again by the same exec id, which runs
     /// nothing a second time.
-    async fn perform(&self, sink: &Told) -> Ended {
-        let Ok(exec) = ExecId::new(&*self.place.exec) else {
-            let evidence = format!("`{}` is no exec id.", self.place.exec);
-            return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
-        };
+    async fn perform(
+        &self,
+        call: &Invocation<'_>,
+        shelved: Option<&Shelved>,
+        sink: &Told,
+    ) -> Ended {
         let mut held = self.held();
         let mut died: Option<Error> = None;
         for _ in 0..limits::REACHES_MAX {
@@ -141,57 +200,22 @@ impl Attempt {
                     Err(missing) => return self.missing(missing, died.as_ref()),
                 },
             };
-            let invocation = Invocation {
-                tool: &self.tool,
-                arguments: &self.arguments,
-                exec: exec.clone(),
-                seen: self.seen.as_ref(),
-            };
-            if let (Some(shelved), Found::Interrupted) = (&self.shelved, self.found)
-                && let Some(output) = shelved.done_before(&invocation).await
-            {
-                let outcome = Outcome::Done(Product::Output(output));
-                return Ended { outcome, loss: None, reached: None, took: None };
-            }
-            let within = match &self.shelved {
+            let within = match shelved {
                 Some(shelved) => shelved.over(&sandbox),
                 None => Arc::clone(&sandbox),
             };
-            let done = outrigger_tools::perform_counted(&invocation, &*within, sink).await;
-            let mut took = None;
-            let outcome = match done {
-                Ok((output, counted)) => {
-                    took = counted;
-                    Outcome::Done(Product::Output(output))
-                }
+            let (outcome, took) = match outrigger_tools::perform_counted(call, &*within, sink).await
+            {
+                Ok((output, took)) => (Outcome::Done(Product::Output(output)), took),
                 Err(error @ Error::Lost { .. }) => {
                     died = Some(error);
                     continue;
                 }
-                Err(error) => Outcome::Unknown {
-                    evidence: format!(
-                        "Outcome unknown: {error}. It may have run fully, partly or not at all."
-                    ),
-                },
+                Err(error) => (not_known(&error), None),
             };
             return Ended { outcome, loss: None, reached: Some(sandbox), took };
         }
         self.missing(Missing::Lost(Loss::Gone), died.as_ref())
-    }
-
-    /// A command that names what can't be mounted in its sandbox looked at nothing.
-    fn say_what_is_not_served(&self, outcome: &mut Outcome) {
-        let mounts = |berth: &Berth| berth.backend.capabilities().live_mounts && !berth.shared;
-        if self.berth.as_ref().is_ok_and(mounts) {
-            return;
-        }
-        let mentions = MOUNTS.iter().any(|mount| self.arguments.contains(mount));
-        let names = mentions
-            && outrigger_tools::label(&self.tool, &self.arguments)
-                .is_some_and(|label| !label.touches.is_empty());
-        if let (true, Outcome::Done(Product::Output(output))) = (names, outcome) {
-            output.text.push_str(NOT_SERVED);
-        }
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.
@@ -238,6 +262,12 @@ impl Attempt {
         };
         Ended::without_sandbox(outcome, loss)
     }
+}
+
+fn not_known(error: &Error) -> Outcome {
+    let evidence =
+        format!("Outcome unknown: {error}. It may have run fully, partly or not at all.");
+    Outcome::Unknown { evidence }
 }
 
 /// The sandbox is not there, and nothing was asked of it.
