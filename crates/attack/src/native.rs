@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use outrigger_sandbox::{Backend, Error};
+use outrigger_sandbox::{Backend, Error, Isolation};
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
 use crate::target::{Images, TEMPLATE, Target};
@@ -46,6 +46,7 @@ impl NativeWorld {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm: 0,
+            isolation_min: Isolation::RootlessSingle,
             trees: None,
         };
         Ok(Self { backend: Arc::new(Native::open(config).await?), state })

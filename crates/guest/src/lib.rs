@@ -21,11 +21,15 @@ mod connection;
 #[cfg(fuzzing)]
 mod control;
 #[cfg(fuzzing)]
+mod domain;
+#[cfg(fuzzing)]
 mod exec;
 #[cfg(fuzzing)]
 mod files;
 #[cfg(fuzzing)]
 pub mod fuzz;
+#[cfg(fuzzing)]
+mod ground;
 #[cfg(fuzzing)]
 mod limits;
 #[cfg(fuzzing)]

@@ -23,6 +23,7 @@ mod devices;
 mod domain;
 mod exec;
 mod files;
+mod ground;
 mod limits;
 mod listen;
 mod options;
@@ -39,12 +40,14 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use control::Tell;
+use domain::shared::Confined;
 use exec::child::{self, Launcher};
 use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
 use exec::table::Table;
 use exec::vfork::Stack;
 use exec::{Cgroups, Commands, Given, Spills};
+use ground::Ground;
 use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
 use serve::{Control, Door, Guest};
@@ -92,21 +95,47 @@ fn run() -> u8 {
         }
         None => return EXIT_OPTIONS,
     };
+    let ground = options.ground;
     match set_up(options) {
-        Ok(guest) => match guest.serve() {
-            Ok(()) => 0,
-            Err(_) => EXIT_SERVE,
-        },
+        Ok(guest) => {
+            let served = guest.serve();
+            if ground == Ground::Shared {
+                exec::tree::end_all();
+            }
+            served.map_or(EXIT_SERVE, |()| 0)
+        }
         Err(SetupError::Options) => EXIT_OPTIONS,
         Err(SetupError::Kernel(_)) => EXIT_SETUP,
         Err(SetupError::Kept(_)) => EXIT_KEPT,
     }
 }
 
+/// Enters the domain of this program, and gives what commands are confined by beyond that.
+fn confine(options: &mut Options) -> Result<Option<Confined>, SetupError> {
+    let own = [&options.output, &options.cgroup2, &options.freezer];
+    let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
+    match (options.ground, options.disk.take()) {
+        (Ground::Apart, None) => {
+            let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
+            domain::enter(&own, &served)?;
+            sys::die_with_parent()?;
+            Ok(None)
+        }
+        (Ground::Shared, Some(disk)) => {
+            // It ends with the spawner's socket, when it has ended what would stay behind.
+            rustix::process::set_parent_process_death_signal(None).map_err(io::Error::from)?;
+            sys::adopt_orphans()?;
+            let disk = ground::begin_at(disk)?;
+            Ok(Some(domain::shared::enter(disk, &own, &options.shown)?))
+        }
+        (Ground::Shared, None) | (Ground::Apart, Some(_)) => Err(SetupError::Options),
+    }
+}
+
 fn set_up(mut options: Options) -> Result<Guest, SetupError> {
     child::set_limits()?;
     let signals = sys::child_signals()?;
-    let filter = seccomp::install().map_err(io::Error::other)?;
+    let filter = seccomp::install(options.ground).map_err(io::Error::other)?;
     sys::give_back_memory();
     // Up to here everything is the same for all, and may be done before there is one.
     if let Some(control) = options.awaits_the_rest() {
@@ -117,14 +146,12 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
         sys::become_user(user)?;
     }
     sys::hide()?;
-    sys::drop_capabilities()?;
-    if matches!(options.way, Way::Control(_)) {
-        let own = [&options.output, &options.cgroup2, &options.freezer];
-        let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
-        let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
-        domain::enter(&own, &served)?;
-        sys::die_with_parent()?;
-    }
+    sys::drop_capabilities(options.ground)?;
+    let confined = match options.way {
+        Way::Control(_) => confine(&mut options)?,
+        // Process 1 of a container, which is confined from outside.
+        Way::Listen(_) | Way::Stdio => None,
+    };
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
@@ -141,6 +168,7 @@ fn set_up(mut options: Options) -> Result<Guest, SetupError> {
         stack: Stack::new(),
         // What the new process enters and executes may have to be answered for by this one.
         lends: served.is_empty(),
+        confined,
     };
     let given = match (options.cgroup2, options.freezer) {
         (Some(dir), _) => Given::Unified(dir),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use outrigger_sandbox::Generation;
 
+use crate::ground::Ground;
 use crate::{limits, sys};
 
 /// How the guest is reached.
@@ -58,6 +59,11 @@ pub(crate) struct Options {
     pub(crate) devices: Option<PathBuf>,
     /// Whose their files are, as whoever mounted them counts ids.
     pub(crate) served_owner: u32,
+    pub(crate) ground: Ground,
+    /// The disk, where it is not the root.
+    pub(crate) disk: Option<OwnedFd>,
+    /// What is seen of the host beside it.
+    pub(crate) shown: Vec<PathBuf>,
 }
 
 impl Default for Options {
@@ -76,6 +82,9 @@ impl Default for Options {
             served: Vec::new(),
             devices: None,
             served_owner: 0,
+            ground: Ground::Apart,
+            disk: None,
+            shown: Vec::new(),
         }
     }
 }
@@ -106,6 +115,15 @@ impl Options {
             }
             "--devices" => self.devices = Some(value.into()),
             "--served-owner" => self.served_owner = value.parse().ok()?,
+            "--ground" => {
+                self.ground = match &*value {
+                    "apart" => Ground::Apart,
+                    "shared" => Ground::Shared,
+                    _ => return None,
+                }
+            }
+            "--disk" => self.disk = Some(descriptor(&value)?),
+            "--shown" => self.shown.push(value.into()),
             _ => return None,
         }
         Some(())
@@ -113,7 +131,8 @@ impl Options {
 
     /// Whether nothing is missing.
     fn is_whole(&self) -> bool {
-        let named = self.generation.is_some() && self.pids_max.is_some();
+        let placed = self.ground == Ground::Apart || self.disk.is_some();
+        let named = self.generation.is_some() && self.pids_max.is_some() && placed;
         named || matches!(self.way, Way::Listen(_))
     }
 

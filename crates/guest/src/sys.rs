@@ -10,8 +10,7 @@ use outrigger_sandbox::Generation;
 use rustix::process::Signal;
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
-/// User and group that commands and file operations run as.
-pub(crate) const AGENT_ID: u32 = 1000;
+use crate::ground::{self, Ground};
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -132,13 +131,13 @@ pub(crate) struct AgentRights {
 impl AgentRights {
     /// `None`: they can't be taken, and nothing has changed.
     pub(crate) fn take() -> Option<Self> {
-        let own = rustix::process::geteuid().as_raw();
-        if own == AGENT_ID {
+        let (own, agent) = (rustix::process::geteuid().as_raw(), ground::agent_id());
+        if own == agent {
             return Some(Self { own: None });
         }
         let signal = rustix::process::parent_process_death_signal().ok()?;
         let rights = Self { own: Some((own, signal)) };
-        file_ids(AGENT_ID).then_some(rights)
+        file_ids(agent).then_some(rights)
     }
 }
 
@@ -171,12 +170,15 @@ fn file_ids_are(id: u32) -> bool {
 }
 
 /// Gives up every capability but those that start and kill commands of another
-/// user, and the whole bounding set, so that nothing started from here has any.
-pub(crate) fn drop_capabilities() -> io::Result<()> {
-    let keep = if rustix::process::geteuid().is_root() {
-        CapabilitySet::KILL | CapabilitySet::SETGID | CapabilitySet::SETUID
-    } else {
-        CapabilitySet::empty()
+/// user, and the whole bounding set, so that nothing started from here has any. On the
+/// host's own ground there is no other user, and the bounding set may not be this
+/// program's to empty: that no program gains anything (no_new_privs) has to do.
+pub(crate) fn drop_capabilities(ground: Ground) -> io::Result<()> {
+    let keep = match ground {
+        Ground::Apart if rustix::process::geteuid().is_root() => {
+            CapabilitySet::KILL | CapabilitySet::SETGID | CapabilitySet::SETUID
+        }
+        Ground::Apart | Ground::Shared => CapabilitySet::empty(),
     };
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
@@ -188,7 +190,7 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
         }
         // That it may not be changed is checked below.
         let _ = thread::remove_capability_from_bounding_set(capability);
-        if thread::capability_is_in_bounding_set(capability)? {
+        if ground == Ground::Apart && thread::capability_is_in_bounding_set(capability)? {
             return Err(io::Error::other(format!("capability {number} stays in the bounding set")));
         }
     }
@@ -273,6 +275,12 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is passed.
     let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     check(libc::c_long::from(result)).map(|_| ())
+}
+
+/// Has what is orphaned among the processes that descend from this one be its own, as it
+/// is for process 1 of a namespace.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// Sets both limits of a resource, not above what is allowed already.

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, MemoryTrees, Origin, Output, OutputSink, SandboxId, Spec,
-    conformance,
+    Backend, Command, ExecId, Execute, Isolation, MemoryTrees, Origin, Output, OutputSink,
+    SandboxId, Spec, conformance,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
@@ -27,8 +27,12 @@ impl OutputSink for Print {
 async fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let mut next = |what: &str| args.next().unwrap_or_else(|| panic!("{what} is missing"));
-    let (mode, state, program) =
-        (next("the mode"), next("the state directory"), next("the spawner"));
+    let mut mode = next("the mode");
+    let mut isolation_min = Isolation::RootlessSingle;
+    if mode == "reduced" {
+        (mode, isolation_min) = (next("the mode"), Isolation::Reduced);
+    }
+    let (state, program) = (next("the state directory"), next("the spawner"));
     let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
     let config = Config {
         state_dir: PathBuf::from(state),
@@ -36,6 +40,7 @@ async fn main() -> ExitCode {
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         warm: 0,
+        isolation_min,
         trees: Some(trees.clone()),
     };
     let native = Native::open(config).await.expect("the backend opens");
@@ -51,7 +56,8 @@ async fn main() -> ExitCode {
         "run" => {
             let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
             let sandbox = SandboxId::new(sandbox).expect("a name");
-            let mut spec = Spec { served: vec!["/memory".to_owned()], ..Spec::default() };
+            let served = vec!["/memory".to_owned()];
+            let mut spec = Spec { served, isolation_min, ..Spec::default() };
             // An archive with an image may be named too.
             if let Some(archive) = args.next() {
                 let archive = Archive::open(archive).expect("an archive");

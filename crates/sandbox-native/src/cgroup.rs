@@ -385,10 +385,14 @@ fn remove(dir: &Path) {
 }
 
 /// A directory as a mount of its own, so that its holder can't climb out of it. For
-/// use as the start of paths alone.
+/// use as the start of paths alone. Where nothing can be mounted the holder's domain keeps
+/// it there.
 fn detached(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    Ok(open_tree(CWD, dir, flags)?)
+    match open_tree(CWD, dir, flags) {
+        Err(rustix::io::Errno::PERM) => open(dir, OFlags::PATH | OFlags::DIRECTORY),
+        opened => Ok(opened?),
+    }
 }
 
 impl Group {

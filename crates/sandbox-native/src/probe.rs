@@ -13,8 +13,9 @@ use std::path::Path;
 
 use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, NetworkMode, Suspend};
 
+use self::landlock::Landlock;
 use crate::cgroup;
-use crate::spawner;
+use crate::spawner::{self, Floor};
 
 /// Stack of the trial process, in words of 16 bytes for its alignment.
 const STACK_WORDS: usize = 1 << 12;
@@ -39,34 +40,25 @@ struct Missing {
 }
 
 /// Probes the host, for a state directory that may be there already: what is in it
-/// keeps the tier that it was made on.
+/// keeps the tier that it was made on. `least` is what is accepted.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where no sandbox can be made, with what would fix it.
-pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
-    let (isolation, why) = spawner::tier(Some(state_dir)).map_err(|reason| Error::Unavailable {
+pub fn probe(state_dir: &Path, least: Isolation) -> Result<Capabilities, Error> {
+    let floor = Floor::of(least);
+    let tier = spawner::tier(Some(state_dir), floor).map_err(|reason| Error::Unavailable {
         reason,
         advice: "give them back, or use another state directory".to_owned(),
-    })?;
-    let missing = match attempt(isolation) {
-        Trial::Fine => Ok(Missing::default()),
-        Trial::Parts(missing) => Ok(missing),
-        refused @ (Trial::Namespaces(_) | Trial::Mount) => Err(refused),
+    });
+    let (isolation, why) = tier?;
+    let missing = match isolation {
+        // It was found out already that nothing can be mounted.
+        Isolation::Reduced => Missing { overlay: true, fuse: true },
+        _ => refusal(attempt(isolation)).map_err(|reason| Error::Unavailable {
+            reason,
+            advice: advice() + Landlock::look().way_out(floor),
+        })?,
     };
-    let missing = missing.map_err(|trial| {
-        let reason = match trial {
-            Trial::Namespaces(errno) => {
-                format!(
-                    "user namespaces are refused ({})",
-                    std::io::Error::from_raw_os_error(errno)
-                )
-            }
-            Trial::Mount | Trial::Parts(_) | Trial::Fine => {
-                "user namespaces are allowed but have no power over mounts".to_owned()
-            }
-        };
-        Error::Unavailable { reason, advice: advice() }
-    })?;
     if rustix::fs::access("/proc/sys/kernel/seccomp/actions_avail", rustix::fs::Access::READ_OK)
         .is_err()
     {
@@ -93,6 +85,25 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
         terminal: true,
         layers: layers::layers(isolation, why, (!missing.overlay, !missing.fuse), &places),
     })
+}
+
+/// What a trial of namespaces lacks, or why there are none.
+fn refusal(trial: Trial) -> Result<Missing, String> {
+    match trial {
+        Trial::Fine => Ok(Missing::default()),
+        Trial::Parts(missing) => Ok(missing),
+        Trial::Namespaces(errno) => {
+            let error = std::io::Error::from_raw_os_error(errno);
+            Err(format!("user namespaces are refused ({error})"))
+        }
+        Trial::Mount => Err("user namespaces are allowed but have no power over mounts".to_owned()),
+    }
+}
+
+/// Why this process can make no namespaces, if it can't and Landlock alone would do.
+pub(crate) fn without_namespaces() -> Option<String> {
+    let why = refusal(attempt(Isolation::RootlessSingle)).err()?;
+    Landlock::look().confines().then(|| format!("{why}: {}", advice()))
 }
 
 /// What would fix a refusal, from what this host shows of its settings.

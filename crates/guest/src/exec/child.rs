@@ -13,21 +13,21 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::domain::shared::Confined;
 use crate::exec::group::Group;
 use crate::exec::report::Report;
 use crate::exec::terminal::{self, Pair};
+use crate::exec::tree;
 use crate::exec::vfork::{self, Memory, Stack};
+use crate::ground::{self, HOME, TMP, WORKSPACE};
 use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
 
 /// The few variables that every command has.
-const ENVIRONMENT: [(&str, &str); 5] = [
-    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-    ("HOME", "/home/agent"),
-    ("USER", "agent"),
-    ("LANG", "C.UTF-8"),
-    ("TMPDIR", "/tmp"),
-];
+const ENVIRONMENT: [(&str, &str); 3] =
+    [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("USER", "agent"), ("LANG", "C.UTF-8")];
+/// Those which say where a command's places are.
+const PLACES: [(&str, &str); 3] = [("WORKSPACE", WORKSPACE), ("HOME", HOME), ("TMPDIR", TMP)];
 
 /// What a terminal is taken for where the request says nothing else.
 const TERM: (&str, &str) = ("TERM", "xterm-256color");
@@ -53,6 +53,10 @@ struct Plan<'a> {
     pids_max: Option<u64>,
     file_bytes_max: u64,
     filter: &'a [seccompiler::sock_filter],
+    /// The user of commands.
+    agent: u32,
+    /// The rules of its own domain, and its working directory by descriptor.
+    confined: Option<(c_int, c_int)>,
 }
 
 /// A process that was forked, and our ends of its pipes.
@@ -120,6 +124,8 @@ pub(crate) struct Launcher {
     pub(crate) stack: Stack,
     /// Whether a new process may borrow this one's memory, which stands still meanwhile.
     pub(crate) lends: bool,
+    /// What a command is confined by where it is in no namespaces.
+    pub(crate) confined: Option<Confined>,
 }
 
 /// The program as the request names it, for messages.
@@ -166,7 +172,12 @@ impl Launcher {
         };
         let (streams, theirs) = streams(request).map_err(failed)?;
 
+        let mut places = Vec::new();
+        for (name, place) in PLACES {
+            places.push((name, ground::seen(place).map_err(failed)?));
+        }
         let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
+        variables.extend(places.iter().map(|(name, place)| (*name, place.as_str())));
         variables.extend(request.terminal.map(|_| TERM));
         variables.extend(request.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let argv: Vec<CString> = match &request.command {
@@ -180,22 +191,40 @@ impl Launcher {
             .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
             .collect();
         let path = variables.get("PATH").copied().unwrap_or("");
+        let named = match std::str::from_utf8(argv[0].as_bytes()) {
+            Ok(named) => ground::seen(named).map_err(failed)?.into_bytes(),
+            Err(_) => argv[0].as_bytes().to_vec(),
+        };
+        let cwd = request.cwd.as_deref().map(ground::seen).transpose().map_err(failed)?;
         let join = group.door();
         let report = Report::new().map_err(failed)?;
+        let terminal = request.terminal.is_some().then_some(theirs.stdout.as_fd());
+        let rules = self.confined.as_ref().map(|confined| confined.rules(terminal));
+        let rules = rules.transpose().map_err(failed)?;
         let plan = Plan {
-            candidates: candidates(argv[0].as_bytes(), path),
+            candidates: candidates(&named, path),
             argv: pointers(&argv),
             envp: pointers(&envp),
-            cwd: request.cwd.as_ref().map(|cwd| c_string(cwd.as_bytes())),
+            cwd: cwd.map(|cwd| c_string(cwd.as_bytes())),
             stdin: theirs.stdin.as_ref().unwrap_or(&self.null).as_raw_fd(),
             stdout: theirs.stdout.as_raw_fd(),
             stderr: theirs.stderr.as_ref().unwrap_or(&theirs.stdout).as_raw_fd(),
             report: &report,
             join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             terminal: request.terminal.is_some(),
-            pids_max: self.pids_max,
+            pids_max: self.pids_max.map(|most| match &self.confined {
+                // Of the user's, who has others: the kernel counts all of them.
+                Some(_) => most.saturating_add(tree::count_of_user()),
+                None => most,
+            }),
             file_bytes_max: self.file_bytes_max,
             filter: self.filter.program(),
+            agent: ground::agent_id(),
+            confined: self
+                .confined
+                .as_ref()
+                .zip(rules.as_ref())
+                .map(|(confined, rules)| (rules.as_raw_fd(), confined.workspace.as_raw_fd())),
         };
         let memory = if self.lends { memory } else { Memory::Copied };
         let (into, with) = (group.birthplace(), (&raw const plan).cast());
@@ -242,6 +271,11 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
         if let Err(step) = give_up_privileges(plan) {
             fail(plan.report, step);
         }
+        if let Some((_, workspace)) = plan.confined
+            && libc::fchdir(workspace) != 0
+        {
+            fail(plan.report, STEP_CWD);
+        }
         // Not at the exec, because both the working directory and the program may be answered
         // for by the guest, whose end must not wait for a copy of what it answers by.
         libc::syscall(
@@ -251,7 +285,7 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
             0 as libc::c_ulong,
         );
         let workspace = c"/workspace";
-        if libc::chdir(workspace.as_ptr()) != 0 {
+        if plan.confined.is_none() && libc::chdir(workspace.as_ptr()) != 0 {
             fail(plan.report, STEP_CWD);
         }
         if let Some(cwd) = &plan.cwd
@@ -302,7 +336,7 @@ unsafe fn enter(cwd: &CString) -> bool {
 /// As [`become_command`].
 unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
     let check = |result: libc::c_long| if result < 0 { Err(STEP_SETUP) } else { Ok(()) };
-    let id = sys::AGENT_ID;
+    let id = plan.agent;
     // SAFETY: as `become_command`; pointers are to live locals or constants.
     unsafe {
         libc::setsid();
@@ -342,6 +376,14 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
             // Where the host lets programs that change users be looked into, the change
             // made this memory, which is the guest's, open to the new one.
             libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        }
+        if let Some((rules, _)) = plan.confined {
+            // It shows whose it was when it is nobody's any more: the kernel lets nobody raise
+            // what the spawner looks for (`strays.rs`).
+            let mark = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            check(libc::c_long::from(libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const mark)))?;
+            check(libc::c_long::from(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)))?;
+            check(libc::syscall(libc::SYS_landlock_restrict_self, rules, 0))?;
         }
         if !plan.filter.is_empty() {
             let program = libc::sock_fprog {

@@ -12,10 +12,8 @@ use outrigger_sandbox::wire::Stream;
 use outrigger_sandbox::{ExecId, Execute, Streams, limits as door};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
+use crate::ground::OUTPUT;
 use crate::limits;
-
-/// Where [`Spills`] stands inside the sandbox.
-const SPILL_DIR: &str = "/var/outrigger/output";
 
 /// The kept bytes of one stream.
 #[derive(Debug, Default)]
@@ -154,7 +152,7 @@ impl Output {
             Spill::Off | Spill::Beyond(_) => None,
             Spill::Open { wanted_beyond, bytes, .. } if self.seen > wanted_beyond => {
                 spills.keep(id.clone(), bytes);
-                Some(format!("{SPILL_DIR}/{id}"))
+                Some(format!("{OUTPUT}/{id}"))
             }
             Spill::Open { .. } => {
                 spills.remove(id);
@@ -181,7 +179,7 @@ impl Spills {
     /// The directory by its name, where the guest was not given it.
     pub(crate) fn place() -> Option<OwnedFd> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::open(SPILL_DIR, flags, Mode::empty()).ok()
+        rustix::fs::open(OUTPUT, flags, Mode::empty()).ok()
     }
 
     fn create(&self, id: &ExecId) -> Option<File> {

@@ -9,17 +9,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use outrigger_sandbox::{FileError, FileErrorKind, text};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat,
-    statat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat, statat,
 };
 use rustix::io::Errno;
 
+use crate::ground::{self, HOME, TMP, WORKSPACE, is_within};
 use crate::limits;
 
-/// Where relative paths start.
-pub(super) const WORKSPACE: &str = "/workspace";
 /// Beneath these the sandbox's user may write.
-pub(super) const WRITABLE: [&str; 3] = [WORKSPACE, "/tmp", "/home/agent"];
+pub(super) const WRITABLE: [&str; 3] = [WORKSPACE, TMP, HOME];
 /// Beneath these are no files in the sense of file operations.
 pub(super) const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
 
@@ -44,11 +42,6 @@ pub(super) struct Place {
     given: String,
     root: &'static str,
     pub(super) path: String,
-}
-
-/// Whether `path` is `root` or beneath it.
-pub(super) fn is_within(path: &str, root: &str) -> bool {
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn root_of(path: &str) -> &'static str {
@@ -140,9 +133,10 @@ impl Place {
                 place.path = next;
                 break;
             }
-            let mut read = readlinkat(CWD, &next, Vec::new());
+            let (dir, name) = ground::at(&next);
+            let mut read = readlinkat(dir, name, Vec::new());
             if read == Err(Errno::ACCESS) && locked == Locked::Unlocked && place.unlock()? {
-                read = readlinkat(CWD, &next, Vec::new());
+                read = readlinkat(dir, name, Vec::new());
             }
             let target = match read {
                 Ok(target) => target.to_string_lossy().into_owned(),
@@ -230,7 +224,8 @@ impl Place {
         let waiting = OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = if flags.contains(OFlags::PATH) { flags } else { flags | waiting };
         let refuse = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        openat2(CWD, path, flags, Mode::empty(), refuse).map_err(|errno| self.kernel(errno))
+        let (dir, path) = ground::at(path);
+        openat2(dir, path, flags, Mode::empty(), refuse).map_err(|errno| self.kernel(errno))
     }
 
     /// Opens the directory that it stands in; its name there comes along.
@@ -242,7 +237,8 @@ impl Place {
     /// What is there, links not followed. `None`: nothing.
     pub(super) fn stat(&self) -> Result<Option<Stat>, FileError> {
         if self.path == "/" {
-            return statat(CWD, "/", AtFlags::empty())
+            let (dir, name) = ground::at(&self.path);
+            return statat(dir, name, AtFlags::empty())
                 .map(Some)
                 .map_err(|errno| self.kernel(errno));
         }
@@ -305,9 +301,10 @@ impl Place {
     ) -> Result<T, FileError> {
         match act() {
             Err(error) if error.kind == FileErrorKind::PermissionDenied => match self.unlock() {
-                Ok(true) => act(),
+                // Perhaps somebody else unlocked it a moment ago.
+                Ok(_) => act(),
                 // Why it was forbidden says more than why it stays so.
-                Ok(false) | Err(_) => Err(error),
+                Err(_) => Err(error),
             },
             done => done,
         }

@@ -379,3 +379,34 @@ pub(super) const DENIED_HERE: &[libc::c_long] = &[
 /// Known and denied where the processor has them.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const DENIED_HERE: &[libc::c_long] = &[];
+
+/// Denied where there are no namespaces: what reaches other programs of the host past every
+/// file. The network, and sockets of which a file is only the name (a daemon that does as it
+/// is told is behind some of them); what System V and POSIX share by number and name; being
+/// told of what others do with their files, for which no right on these is asked.
+pub(super) const DENIED_SHARED: &[libc::c_long] = &[
+    libc::SYS_inotify_add_watch,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_shmget,
+    libc::SYS_socket,
+];
+
+/// Calls about a process by its number, which is only to be 0: whoever calls.
+pub(super) const OWN_THREAD: &[libc::c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];

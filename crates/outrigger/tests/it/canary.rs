@@ -186,7 +186,7 @@ fn what_a_command_sees_is_its_own() {
         .collect();
     names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
     names.sort();
-    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER"]);
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER", "WORKSPACE"]);
 
     let seen = looked.seen("processes");
     let test = std::env::current_exe().unwrap();

@@ -106,7 +106,7 @@ async fn the_environment_is_constructed() {
     let mut names: Vec<&str> = names.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
-    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER"]);
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER", "WORKSPACE"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

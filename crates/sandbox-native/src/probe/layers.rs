@@ -44,6 +44,9 @@ pub(super) fn layers(
 }
 
 fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
+    if isolation == Isolation::Reduced {
+        return alone(places, host);
+    }
     let idmapped = isolation == Isolation::RootRange;
     let range = idmapped || isolation == Isolation::RootlessRange;
     let freezer = places.legacy.contains_key("freezer");
@@ -63,6 +66,34 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         always("network", "none but a loopback of its own"),
         layer("landlock", host.landlock.serves(), host.landlock.detail()),
+    ]
+}
+
+/// Where there are no namespaces.
+fn alone(places: &Places, host: &Host) -> Vec<Layer> {
+    let why = host.why.as_deref().unwrap_or("allow user namespaces for this user");
+    let freezer = places.legacy.contains_key("freezer");
+    let never = |name, detail: &str| layer(name, false, detail.to_owned());
+    vec![
+        layer("namespaces", false, format!("none; {why}")),
+        never("user_ids", "commands are this user: what keeps them from its files is Landlock"),
+        never("root", "the host's: commands see its paths, and their own by $WORKSPACE and $HOME"),
+        never("overlay", "no images, snapshots and forks without namespaces"),
+        never("fuse", "served folders are empty, and tools alone reach what is in them"),
+        never("proc", "the host's, of which commands read what tells of no process"),
+        layer("capabilities", true, "commands have none, and no way to gain any".to_owned()),
+        layer(
+            "seccomp",
+            true,
+            "an allow-list of system calls, without sockets and without what is shared by \
+             number or name"
+                .to_owned(),
+        ),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host)),
+        layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
+        layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
+        layer("network", true, "none, not even a loopback: no socket can be made".to_owned()),
+        layer("landlock", true, host.landlock.alone()),
     ]
 }
 

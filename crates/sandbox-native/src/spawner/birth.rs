@@ -17,7 +17,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::blank::{Blank, Mould};
 use super::ids::Lease;
-use super::root::{Home, Plan, Prepared, Ready};
+use super::root::{Device, Home, Plan, Prepared, Ready};
 use super::setup::{READY, WAITING};
 use super::stock::Stock;
 use super::sys;
@@ -73,13 +73,13 @@ struct Untold {
 /// Has a guest begin. Where one that was made ahead fails, another one is made: it may
 /// have been killed while it waited.
 pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
-    let prepared = &order.prepared.namespace;
-    if let Some(blank) = stock.take(prepared)
+    let ground = &order.prepared.ground;
+    if let Some(blank) = stock.take(ground)
         && let Ok(unborn) = begin(order, blank, &stock.mould)
     {
         return Ok(unborn);
     }
-    begin(order, stock.make(prepared)?, &stock.mould)
+    begin(order, stock.make(ground)?, &stock.mould)
 }
 
 fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unborn> {
@@ -150,23 +150,32 @@ impl Unborn {
     fn tell(&self, untold: Untold) -> io::Result<Vec<u64>> {
         let Blank { pid, control, .. } = &self.blank;
         let Untold { root, map, file_bytes_max, mut args, kept, agent } = untold;
-        let process = format!("/proc/{pid}");
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let mounts = rustix::fs::open(format!("{process}/ns/mnt"), flags, Mode::empty())?;
-        let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
+        let settled = match root {
+            Ready::Apart(root) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                let mounts = rustix::fs::open(format!("/proc/{pid}/ns/mnt"), flags, Mode::empty())?;
+                let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
+                write_maps(*pid, &map)?;
+                Settled { output, devices, disk: None }
+            }
+            Ready::Shared(part) => {
+                for path in part.shown {
+                    let path = path.into_os_string().into_string();
+                    let path = path.map_err(|_| io::Error::other("a path that is no UTF-8"))?;
+                    args.extend(["--shown".to_owned(), path]);
+                }
+                Settled { output: part.output, devices: Vec::new(), disk: Some(part.disk) }
+            }
+        };
         limit_files(*pid, file_bytes_max)?;
-        // Root of a namespace may map many ids; with one, giving up groups stays forbidden.
-        for file in ["uid_map", "gid_map"] {
-            write_map(&format!("{process}/{file}"), &map).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot map user ids ({file}): {error}"))
-            })?;
-        }
+        let Settled { output, devices, disk } = settled;
         // Descriptors are named by their place.
         let mut fds = vec![output.as_fd()];
         args.extend(["--output", "0"].map(str::to_owned));
-        if let Some(kept) = &kept {
-            fds.push(kept.as_fd());
-            args.extend(["--kept", "1"].map(str::to_owned));
+        for (name, fd) in [("--kept", &kept), ("--disk", &disk)] {
+            let Some(fd) = fd else { continue };
+            args.extend([name.to_owned(), fds.len().to_string()]);
+            fds.push(fd.as_fd());
         }
         if !devices.is_empty() {
             args.extend(["--served-owner".to_owned(), agent.to_string()]);
@@ -210,9 +219,25 @@ fn limit_files(pid: i32, disk_bytes_max: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn write_map(path: &str, map: &str) -> io::Result<()> {
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(file, map.as_bytes())?;
+/// What a guest has of its root.
+struct Settled {
+    output: OwnedFd,
+    devices: Vec<Device>,
+    disk: Option<OwnedFd>,
+}
+
+/// Root of a namespace may map many ids; with one, giving up groups stays forbidden.
+fn write_maps(pid: i32, map: &str) -> io::Result<()> {
+    for file in ["uid_map", "gid_map"] {
+        let path = format!("/proc/{pid}/{file}");
+        let opened = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        opened.and_then(|map_file| rustix::io::write(map_file, map.as_bytes())).map_err(
+            |error| {
+                let error = io::Error::from(error);
+                io::Error::new(error.kind(), format!("cannot map user ids ({file}): {error}"))
+            },
+        )?;
+    }
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! A process in namespaces of its own that is nobody's sandbox yet.
+//! A process that is apart from the host's others and nobody's sandbox yet.
 //!
 //! Owns how one is made: its groups, the fork, and the socket over which it is told
 //! what to become. It holds nothing of any sandbox and has all that sandboxes have in
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 use rustix::thread::CapabilitySet;
 
-use super::root::Home;
+use super::root::{Ground, Home};
 use super::setup::{self, Child};
 use super::sys::{self, Fork};
 use crate::cgroup::{Group, Groups, Handles};
@@ -55,17 +55,16 @@ pub(super) struct Blank {
 }
 
 impl Mould {
-    /// Makes a blank whose root is to be a copy of a prepared one, in groups of this
-    /// name. To be called by a process with one thread.
+    /// Makes a blank on this ground, in groups of this name. To be called by a process with one thread.
     pub(super) fn cast(
         &self,
-        prepared: &Rc<OwnedFd>,
+        ground: &Rc<Ground>,
         name: &str,
         parent: Parent,
     ) -> io::Result<Blank> {
         let group = self.groups.at(name);
         self.groups.make(&group)?;
-        let made = self.fork(prepared, &group, parent);
+        let made = self.fork(ground, &group, parent);
         if made.is_err() {
             group.remove();
         }
@@ -75,7 +74,7 @@ impl Mould {
 
     fn fork(
         &self,
-        prepared: &Rc<OwnedFd>,
+        ground: &Rc<Ground>,
         group: &Group,
         parent: Parent,
     ) -> io::Result<(i32, OwnedFd, OwnedFd)> {
@@ -84,17 +83,20 @@ impl Mould {
         let limit = Duration::from_millis(limits::GUEST_START_MS_MAX);
         set_socket_timeout(&control, Timeout::Recv, Some(limit))?;
         let mut handles = group.handles()?;
+        let namespaces = match **ground {
+            Ground::Apart(_) => NAMESPACES,
+            Ground::Shared => 0,
+        };
         let flags = match parent {
-            Parent::This => NAMESPACES,
-            Parent::Above => NAMESPACES | libc::CLONE_PARENT,
+            Parent::This => namespaces,
+            Parent::Above => namespaces | libc::CLONE_PARENT,
         };
         match fork(flags, &mut handles)? {
             Fork::Parent { pid, pidfd } => Ok((pid, pidfd, control)),
             Fork::Child => {
                 drop(control);
-                let (program, prepared) = (self.program.as_fd(), prepared.as_fd());
-                let capabilities = self.capabilities;
-                setup::run(Child { control: theirs, program, handles, prepared, capabilities })
+                let (program, capabilities) = (self.program.as_fd(), self.capabilities);
+                setup::run(Child { control: theirs, program, handles, ground, capabilities })
             }
         }
     }

@@ -17,6 +17,7 @@ mod mounts;
 mod overlay;
 mod prepared;
 mod served;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -33,8 +34,9 @@ use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
 use super::sys;
 use crate::limits;
 
-pub(super) use self::prepared::{Prepared, folders};
+pub(super) use self::prepared::{Ground, Prepared, folders};
 pub(super) use self::served::Device;
+pub(super) use self::shared::Part;
 
 /// What a sandbox stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +86,18 @@ pub(super) struct Plan {
 /// For each lower of a plan the map of its owners.
 pub(super) type LowerMaps = Vec<Option<Rc<OwnedFd>>>;
 
-/// The trees of a root, not attached to anything yet.
+/// What a root is made of, not attached to anything yet.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) enum Ready {
+    /// Trees to be mounted.
+    Apart(Unattached),
+    /// A directory of the host.
+    Shared(Part),
+}
+
+/// The trees of a root of its own.
+#[derive(Debug)]
+pub(super) struct Unattached {
     plan: Plan,
     trees: Trees,
 }
@@ -192,6 +203,9 @@ impl Plan {
     /// Makes what is missing of the sandbox's own tree, and all trees of its root. To be
     /// called by a process with one thread, while nothing of the sandbox runs.
     pub(super) fn ready(&self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
+        if let Ground::Shared = *prepared.ground {
+            return Part::make(self, prepared).map(Ready::Shared);
+        }
         let maps = self.maps(prepared)?;
         make_disk(&self.upper, self.owner, self.agent, self.is_plain())?;
         let trees = if self.is_plain() {
@@ -199,7 +213,7 @@ impl Plan {
         } else {
             home.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
-        Ok(Ready { trees: trees?, plan: self.clone() })
+        Ok(Ready::Apart(Unattached { trees: trees?, plan: self.clone() }))
     }
 
     /// Takes the trees out of that of the sandbox.
@@ -260,7 +274,7 @@ pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
     kernel::processes(&proc, &open_place("/proc")?, &dev)
 }
 
-impl Ready {
+impl Unattached {
     /// Turns a root that [`enter_prepared`] made to that of the sandbox, from outside of
     /// its namespace. Gives the directory for whole outputs, through which files can be
     /// made, and the devices of the trees that are served, which no process may have that

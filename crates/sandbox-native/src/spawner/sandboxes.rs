@@ -302,6 +302,7 @@ impl Sandboxes {
         let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
         let prepared = match self.prepared.take() {
             Some(last) if last.serves(read_only, served) => last,
+            _ if self.isolation == Isolation::Reduced => Prepared::shared(read_only),
             last => Prepared::new(&staging, read_only, folders(last.as_ref(), served))
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
@@ -350,7 +351,7 @@ impl Sandboxes {
     /// One more blank is made for the one that was used.
     pub(super) fn refill(&mut self) {
         if let Some(prepared) = &self.prepared {
-            self.stock.refill(&prepared.namespace);
+            self.stock.refill(&prepared.ground);
         }
     }
 
@@ -365,6 +366,7 @@ impl Sandboxes {
         let lease = match self.isolation {
             Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
             Isolation::RootlessRange => Lease::Shared,
+            Isolation::Reduced => Lease::own(),
             _ => Lease::Single,
         };
         self.ranges.extend(lease.number());

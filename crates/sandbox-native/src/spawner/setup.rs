@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{SendFlags, send};
 use rustix::thread::CapabilitySet;
 
-use super::root::enter_prepared;
+use super::root::{Ground, enter_prepared};
 use super::sys;
 use crate::cgroup::Handles;
 
@@ -46,8 +46,7 @@ pub(super) struct Child<'a> {
     pub(super) control: OwnedFd,
     pub(super) program: BorrowedFd<'a>,
     pub(super) handles: Handles,
-    /// A mount namespace with what all roots have in common.
-    pub(super) prepared: BorrowedFd<'a>,
+    pub(super) ground: &'a Ground,
     /// What the guest is left of its rights in its own user namespace.
     pub(super) capabilities: CapabilitySet,
 }
@@ -74,21 +73,28 @@ fn become_guest(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<std::con
     // First, so that all that follows is charged to the sandbox, and while this
     // process has one thread: then the kernel need not stop all others' forks.
     child.handles.join()?;
+    if let Ground::Apart(prepared) = child.ground {
+        go_apart(prepared.as_fd(), child.capabilities)?;
+    }
+    let error = execute(child, report)?;
+    doing("execute the guest program", Err(error))
+}
+
+/// Takes the namespaces that it was not born into, and leaves the host's root.
+fn go_apart(prepared: BorrowedFd<'_>, capabilities: CapabilitySet) -> io::Result<()> {
     // SAFETY: this process was just forked from one with a single thread.
     doing("make a network namespace", unsafe { sys::unshare(libc::CLONE_NEWNET) })?;
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
-    enter_prepared(child.prepared)?;
+    enter_prepared(prepared)?;
     // The groups that were entered above become the root of the namespace.
     // SAFETY: as above.
     doing("make a cgroup namespace", unsafe { sys::unshare(libc::CLONE_NEWCGROUP) })?;
     // SAFETY: as above.
     doing("make a user namespace", unsafe { sys::unshare(libc::CLONE_NEWUSER) })?;
-    doing("give up capabilities", sys::bound_capabilities(child.capabilities))?;
+    doing("give up capabilities", sys::bound_capabilities(capabilities))?;
     // Its ids are mapped later, and who has none is not root of its namespace.
-    doing("keep capabilities", sys::keep_capabilities(child.capabilities))?;
-    let error = execute(child, report)?;
-    doing("execute the guest program", Err(error))
+    doing("keep capabilities", sys::keep_capabilities(capabilities))
 }
 
 /// Puts every descriptor at its number, closes all others, and executes. A failure of
@@ -102,7 +108,11 @@ fn execute(child: Child<'_>, report: BorrowedFd<'_>) -> io::Result<io::Error> {
         (freezer.as_ref().map(AsFd::as_fd), FREEZER, "--freezer"),
         (events.as_ref().map(AsFd::as_fd), EVENTS, "--memory-events"),
     ];
-    let mut args = vec!["outrigger-guest".to_owned()];
+    let ground = match child.ground {
+        Ground::Apart(_) => "apart",
+        Ground::Shared => "shared",
+    };
+    let mut args = ["outrigger-guest", "--ground", ground].map(str::to_owned).to_vec();
     let mut moved = Vec::new();
     for (fd, number, name) in given {
         let Some(fd) = fd else { continue };

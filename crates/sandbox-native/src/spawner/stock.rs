@@ -16,6 +16,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::blank::{Blank, Mould, Parent};
 use super::random_name;
+use super::root::Ground;
 use super::sys::{self, Fork};
 use crate::{limits, passing};
 
@@ -35,8 +36,8 @@ struct Maker {
     pid: i32,
     pidfd: OwnedFd,
     socket: OwnedFd,
-    /// The root that they stand in.
-    prepared: Rc<OwnedFd>,
+    /// What they are put on.
+    ground: Rc<Ground>,
 }
 
 impl Stock {
@@ -44,9 +45,9 @@ impl Stock {
         Self { mould, maker: None }
     }
 
-    /// A blank that stands in a prepared root, if one waits.
-    pub(super) fn take(&mut self, prepared: &Rc<OwnedFd>) -> Option<Blank> {
-        if let Some(maker) = self.maker.take_if(|maker| !Rc::ptr_eq(&maker.prepared, prepared)) {
+    /// A blank on this ground, if one waits.
+    pub(super) fn take(&mut self, ground: &Rc<Ground>) -> Option<Blank> {
+        if let Some(maker) = self.maker.take_if(|maker| !Rc::ptr_eq(&maker.ground, ground)) {
             maker.dismiss(&self.mould);
         }
         loop {
@@ -59,19 +60,19 @@ impl Stock {
     }
 
     /// Makes a blank at once. To be called by a process with one thread.
-    pub(super) fn make(&self, prepared: &Rc<OwnedFd>) -> io::Result<Blank> {
-        self.mould.cast(prepared, &name()?, Parent::This)
+    pub(super) fn make(&self, ground: &Rc<Ground>) -> io::Result<Blank> {
+        self.mould.cast(ground, &name()?, Parent::This)
     }
 
     /// Has what was taken made up for.
-    pub(super) fn refill(&mut self, prepared: &Rc<OwnedFd>) {
+    pub(super) fn refill(&mut self, ground: &Rc<Ground>) {
         if self.maker.as_ref().is_some_and(|maker| !maker.want()) {
             self.close();
         } else if self.maker.is_some() {
             return;
         }
         // Without one there is no stock, which is slower and no failure.
-        self.maker = Maker::start(&self.mould, prepared).ok();
+        self.maker = Maker::start(&self.mould, ground).ok();
         for maker in std::iter::repeat_n(&self.maker, limits::STOCK_MAX).flatten() {
             maker.want();
         }
@@ -90,19 +91,22 @@ fn name() -> io::Result<String> {
 }
 
 impl Maker {
-    fn start(mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<Self> {
+    fn start(mould: &Mould, ground: &Rc<Ground>) -> io::Result<Self> {
         let spawner = rustix::process::getpid().as_raw_nonzero().get();
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // SAFETY: the caller has one thread.
         match unsafe { sys::fork(0) }? {
             Fork::Parent { pid, pidfd } => {
-                Ok(Self { pid, pidfd, socket, prepared: Rc::clone(prepared) })
+                Ok(Self { pid, pidfd, socket, ground: Rc::clone(ground) })
             }
             Fork::Child => {
-                let kept = [theirs.as_fd(), prepared.as_fd(), mould.program.as_fd()];
+                let mut kept = vec![theirs.as_fd(), mould.program.as_fd()];
+                if let Ground::Apart(prepared) = &**ground {
+                    kept.push(prepared.as_fd());
+                }
                 let ready = sys::die_with(spawner).and_then(|()| sys::keep_only(&kept));
-                let done = ready.and_then(|()| serve(&theirs, mould, prepared));
+                let done = ready.and_then(|()| serve(&theirs, mould, ground));
                 sys::leave(i32::from(done.is_err()))
             }
         }
@@ -140,7 +144,7 @@ impl Maker {
 
 /// Makes one for each word, until the spawner is gone. As long as some are left it waits
 /// for a moment in which none is taken, because who takes one is in a hurry.
-fn serve(socket: &OwnedFd, mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<()> {
+fn serve(socket: &OwnedFd, mould: &Mould, ground: &Rc<Ground>) -> io::Result<()> {
     let mut wanted = 0;
     loop {
         let patience_ms = match wanted {
@@ -158,7 +162,7 @@ fn serve(socket: &OwnedFd, mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<
             continue;
         }
         let name = name()?;
-        let blank = mould.cast(prepared, &name, Parent::Above)?;
+        let blank = mould.cast(ground, &name, Parent::Above)?;
         let said = postcard::to_allocvec(&(blank.pid, name)).map_err(io::Error::other)?;
         let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
         passing::send(socket, &said, &fds, SendFlags::empty())?;

@@ -73,7 +73,7 @@ async fn the_environment_is_constructed() {
     names.sort_unstable();
     // The shell itself adds the last three.
     names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
-    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER"]);
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "USER", "WORKSPACE"]);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod limits;
 mod lives;
 mod mounts;
 mod pool;
+mod reduced;
 mod registry;
 mod rootless;
 mod served;

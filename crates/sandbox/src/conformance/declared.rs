@@ -102,7 +102,7 @@ async fn served_folders(context: Context) -> Outcome {
         }
         (true, None) => ("ls -A /memory 2> /dev/null || echo nobody answers", "nobody answers\n"),
         (false, _) => (
-            "for d in /memory /skills; do ls -A $d && mkdir $d/d 2> /dev/null || echo kept; \
+            "for d in /memory /skills; do ls -A $d 2> /dev/null; mkdir $d/d 2> /dev/null || echo kept; \
              (echo x > $d/f) 2> /dev/null || echo kept; rmdir $d 2> /dev/null || echo kept; done",
             "kept\nkept\nkept\nkept\nkept\nkept\n",
         ),

@@ -1,8 +1,8 @@
 //! Commands: what they are given and how they end.
 
-use super::context::{Context, argv, ensure, same, shell, text};
+use super::context::{Context, argv, ensure, id, same, shell, text};
 use super::{Outcome, cases};
-use crate::{Command, End, Error, Execute};
+use crate::{Command, End, Error, Execute, FileOp, Precondition, WriteMode};
 
 cases! { "exec":
     shell_line,
@@ -13,8 +13,11 @@ cases! { "exec":
     signals,
     shell_program_not_found,
     argv_program_not_found,
-    directory_is_the_workspace,
-    directory_absolute_and_relative,
+    directory_is_the_workspace [Apart],
+    directory_absolute_and_relative [Apart],
+    places_are_named [Programs],
+    directory_by_any_name [Programs],
+    program_by_its_path [Programs],
     directory_missing,
     stdin_arrives,
     stdin_is_closed,
@@ -27,7 +30,7 @@ cases! { "exec":
     environment_is_constructed [Programs],
     variables_do_not_stay [Programs],
     directory_is_no_descriptor [Kernel],
-    user_is_not_root [Kernel],
+    user_is_not_root [Kernel, Apart],
     no_network [Kernel],
 }
 
@@ -101,6 +104,57 @@ async fn directory_absolute_and_relative(context: Context) -> Outcome {
     ] {
         let request = Execute { cwd: Some(cwd.to_owned()), ..shell(name, "pwd") };
         same(cwd, text(&context.run(request).await?.stdout), expected.to_owned())?;
+    }
+    Ok(())
+}
+
+/// Whatever paths a command sees, those places are the ones that file operations name.
+async fn places_are_named(context: Context) -> Outcome {
+    let places = [("WORKSPACE", "/workspace"), ("HOME", "/home/agent"), ("TMPDIR", "/tmp")];
+    for (number, (variable, place)) in places.into_iter().enumerate() {
+        let (given, left) = (format!("{place}/given"), format!("{place}/left"));
+        context.write(&format!("w{number}"), &given, b"from outside\n").await?;
+        let line = format!("cat \"${variable}/given\" && echo from inside > \"${variable}/left\"");
+        context.prints(&format!("a{number}"), &line, "from outside\n").await?;
+        context.holds(&left, b"from inside\n").await?;
+    }
+    context
+        .prints("b", "cat given; cd /; cat \"$WORKSPACE/given\"", "from outside\nfrom outside\n")
+        .await
+}
+
+async fn directory_by_any_name(context: Context) -> Outcome {
+    for (number, (cwd, place)) in [
+        ("/workspace/sub", "/workspace/sub"),
+        ("sub/dir", "/workspace/sub/dir"),
+        ("/tmp/dir", "/tmp/dir"),
+        ("/home/agent", "/home/agent"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        context.write(&format!("w{number}"), &format!("{place}/given"), b"given\n").await?;
+        let line = "cat given && echo left > left";
+        let request = Execute { cwd: Some(cwd.to_owned()), ..shell(&format!("a{number}"), line) };
+        same(cwd, text(&context.run(request).await?.stdout), "given\n".to_owned())?;
+        context.holds(&format!("{place}/left"), b"left\n").await?;
+    }
+    Ok(())
+}
+
+async fn program_by_its_path(context: Context) -> Outcome {
+    let script = FileOp::Write {
+        id: id("w"),
+        path: "/workspace/bin/program".to_owned(),
+        contents: b"#!/bin/sh\necho \"ran with $1\"\n".to_vec(),
+        mode: WriteMode::Replace,
+        executable: Some(true),
+        precondition: Precondition::None,
+    };
+    context.files(script).await?;
+    for (name, program) in [("a", "/workspace/bin/program"), ("b", "bin/program")] {
+        let done = context.run(argv(name, &[program, "it"])).await?;
+        same(program, text(&done.stdout), "ran with it\n".to_owned())?;
     }
     Ok(())
 }
@@ -183,8 +237,19 @@ async fn argument_not_utf8(context: Context) -> Outcome {
 async fn environment_is_constructed(context: Context) -> Outcome {
     let done = context.run(argv("a", &["env"])).await?;
     let shown = text(&done.stdout);
-    let known =
-        ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SHELL", "PWD", "TERM"];
+    let known = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "SHELL",
+        "PWD",
+        "TERM",
+        "WORKSPACE",
+    ];
     for line in shown.lines() {
         let name = line.split('=').next().unwrap_or_default();
         ensure(&format!("variable `{name}` is none of the constructed"), known.contains(&name))?;

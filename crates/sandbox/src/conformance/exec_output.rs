@@ -15,6 +15,7 @@ cases! { "output":
     cap_of_zero,
     cap_of_each_stream,
     spilled_whole,
+    spilled_where_commands_see_it [Programs, Apart],
     not_spilled_when_small,
     not_utf8 [Programs],
     flood_of_both [Programs],
@@ -107,7 +108,13 @@ async fn spilled_whole(context: Context) -> Outcome {
         return Err("read gave no bytes".to_owned());
     };
     same("size", total_bytes, 3_000_011)?;
-    ensure("its end is there", bytes.ends_with(b"last\n"))?;
+    ensure("its end is there", bytes.ends_with(b"last\n"))
+}
+
+async fn spilled_where_commands_see_it(context: Context) -> Outcome {
+    let base = shell("a", "echo first; head -c 100000 /dev/zero");
+    let request = Execute { stdout_bytes_max: 1_000, spill_after_bytes: Some(1_000), ..base };
+    let path = context.run(request).await?.spill.ok_or("no file is named")?;
     context.prints("b", &format!("head -c 6 {path}"), "first\n").await
 }
 

@@ -27,6 +27,8 @@ pub(super) enum Need {
     Terminal,
     /// Trees that are served into it.
     Served,
+    /// Namespaces: a root, processes and a network of its own.
+    Apart,
 }
 
 impl Need {
@@ -42,7 +44,8 @@ impl Need {
             | Self::Cold
             | Self::Snapshots
             | Self::Terminal
-            | Self::Served => false,
+            | Self::Served
+            | Self::Apart => false,
         }
     }
 
@@ -65,6 +68,9 @@ impl Need {
             Self::Snapshots => (declared.snapshots, "it declares no snapshots"),
             Self::Terminal => (declared.terminal, "it declares no terminals"),
             Self::Served => (declared.live_mounts, "it declares no served trees"),
+            Self::Apart => {
+                (declared.isolation != Isolation::Reduced, "it declares no namespaces of its own")
+            }
         };
         (!there).then_some(why)
     }

@@ -66,11 +66,15 @@ impl World {
                 };
                 let home = Home::here()?;
                 let ready = plan.ready(&prepared, &home)?;
-                enter_prepared(prepared.namespace.as_fd())?;
+                let (Ground::Apart(namespace), Ready::Apart(root)) = (&*prepared.ground, ready)
+                else {
+                    return Err(io::Error::other("not a root of its own"));
+                };
+                enter_prepared(namespace.as_fd())?;
                 let entered = fs::File::open("/proc/self/ns/mnt")?;
                 // As from outside: what the spawner does there is seen here.
                 home.away(|| Ok(()), || Ok(()))?;
-                ready.attach(entered.as_fd(), &home)?;
+                root.attach(entered.as_fd(), &home)?;
                 sys::enter_mounts(entered.as_fd())?;
                 io::Result::Ok(look())
             }));

@@ -5,7 +5,9 @@ use futures_util::future::join_all;
 use outrigger_agent::SessionId;
 use outrigger_engine::{Clock, Served, Shelves, SystemClock};
 use outrigger_policy::{Directory, Owner, Principal, RuleSet, Scope, Shelf, ShelfKind};
-use outrigger_sandbox::{Backend, Command, ExecId, Execute, Sandbox, SandboxId, Spec, Tree, Trees};
+use outrigger_sandbox::{
+    Backend, Command, ExecId, Execute, Isolation, Sandbox, SandboxId, Spec, Tree, Trees,
+};
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
 use outrigger_store::{Settings, Sqlite};
@@ -118,6 +120,7 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
         warm: 0,
+        isolation_min: Isolation::RootlessSingle,
         trees: Some(Arc::new(One(tree))),
     });
     native.await.doing("opening the native sandboxes")

@@ -1,8 +1,8 @@
 //! Our native backend, one sample of each figure at a time.
 
 use outrigger_sandbox::{
-    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Origin, Precondition, Sandbox,
-    SandboxId, SnapshotId, Spec, Suspend, WriteMode,
+    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Isolation, Origin, Precondition,
+    Sandbox, SandboxId, SnapshotId, Spec, Suspend, WriteMode,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 use std::ffi::OsString;
@@ -41,6 +41,7 @@ impl Opened {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm,
+            isolation_min: Isolation::RootlessSingle,
             trees: None,
         };
         let native = Native::open(config).await.doing("opening the native sandboxes")?;
