@@ -5,6 +5,7 @@ pub(crate) mod commands;
 mod freezer;
 pub(crate) mod group;
 pub(crate) mod kept;
+mod mediator;
 pub(crate) mod output;
 mod report;
 pub(crate) mod running;

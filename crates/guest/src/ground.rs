@@ -94,7 +94,7 @@ mod tests {
         for path in ["/", "/workspace", "/workspace/a", "/home", "/home/agent/.x", "/var/tmp"] {
             assert!(is_on_disk(path), "{path}");
         }
-        for path in ["/usr", "/workspacer", "/home/other", "/var/lib", "/var/outrigger/x", "/etc"] {
+        for path in ["/usr", "/workspacer", "/homer", "/var/lib", "/var/outrigger/x", "/etc"] {
             assert!(!is_on_disk(path), "{path}");
         }
     }

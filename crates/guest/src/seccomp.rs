@@ -180,11 +180,11 @@ fn search(runs: &[(u32, u32)], program: &mut BpfProgram) {
 
 /// The calls that are known and denied.
 fn refused(ground: Ground) -> BTreeSet<u32> {
-    let more = match ground {
-        Ground::Apart => &[][..],
-        Ground::Shared => lists::DENIED_SHARED,
+    let (more, here) = match ground {
+        Ground::Apart => (&[][..], &[][..]),
+        Ground::Shared => (lists::DENIED_SHARED, lists::DENIED_SHARED_HERE),
     };
-    let numbers = lists::DENIED.iter().chain(lists::DENIED_HERE).chain(more);
+    let numbers = lists::DENIED.iter().chain(lists::DENIED_HERE).chain(more).chain(here);
     numbers.map(|&call| u32::try_from(call).expect("numbers of system calls are small")).collect()
 }
 
@@ -274,15 +274,42 @@ fn denied_everywhere() -> Rules {
 }
 
 /// The filter of commands alone, which the guest can't have on itself: it starts
-/// them by clone3, whose flags lie in memory where no filter can look.
+/// them by clone3, whose flags lie in memory where no filter can look, and in no namespaces
+/// it is asked what becomes of some of their calls.
 #[derive(Debug)]
 pub(crate) struct CommandFilter(BpfProgram);
 
 impl CommandFilter {
+    fn new(ground: Ground) -> Result<Self, Error> {
+        let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
+        Ok(Self(match ground {
+            Ground::Apart => compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?,
+            Ground::Shared => asking(),
+        }))
+    }
+
     /// The program, to be installed between fork and exec.
     pub(crate) fn program(&self) -> &[seccompiler::sock_filter] {
         &self.0
     }
+}
+
+/// A program that allows all but clone3 and what no file system there knows, and has the
+/// kernel ask about some.
+fn asking() -> BpfProgram {
+    let unsupported = libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP.unsigned_abs();
+    let unsupported = lists::UNSUPPORTED.iter().map(|call| (*call, unsupported));
+    let asked = lists::ASKED.iter().chain(lists::ASKED_HERE);
+    let asked = asked.map(|call| (*call, libc::SECCOMP_RET_USER_NOTIF));
+    let answers = [(libc::SYS_clone3, UNKNOWN)].into_iter().chain(unsupported).chain(asked);
+    let mut program = vec![instruction(LOAD, 0, 0, 0)];
+    for (call, answer) in answers {
+        let call = u32::try_from(call).expect("numbers of system calls are small");
+        program.push(instruction(IF_EQUAL, 0, 1, call));
+        program.push(instruction(RETURN, 0, 0, answer));
+    }
+    program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    program
 }
 
 /// The filter of the guest and all that it starts. One and not two: the kernel looks at
@@ -301,8 +328,7 @@ fn whole(ground: Ground) -> Result<BpfProgram, Error> {
 pub(crate) fn install(ground: Ground) -> Result<CommandFilter, Error> {
     seccompiler::apply_filter(&whole(ground)?)
         .map_err(|source| Error { step: "installed", source })?;
-    let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
-    Ok(CommandFilter(compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?))
+    CommandFilter::new(ground)
 }
 
 #[cfg(test)]
@@ -380,6 +406,18 @@ mod tests {
             }
             assert_eq!(answer(&program, 0, 0), libc::SECCOMP_RET_KILL_PROCESS);
         }
+    }
+
+    #[test]
+    fn what_the_guest_is_asked_is_allowed_to_it() {
+        let program = asking();
+        let (allowed, refused) = (allowed(), refused(Ground::Shared));
+        for call in lists::ASKED.iter().chain(lists::ASKED_HERE) {
+            let call = u32::try_from(*call).unwrap();
+            assert_eq!(answer(&program, call, AUDIT_ARCH), libc::SECCOMP_RET_USER_NOTIF);
+            assert!(allowed.contains(&call) && !refused.contains(&call), "{call}");
+        }
+        assert_eq!(answer(&program, 0, AUDIT_ARCH), libc::SECCOMP_RET_ALLOW);
     }
 
     #[test]

@@ -283,6 +283,53 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
+/// A question that the kernel asks for a call that waits (seccomp_unotify(2)). `None`: whoever
+/// called is gone.
+pub(crate) fn asked(listener: &OwnedFd) -> Option<libc::seccomp_notif> {
+    // SAFETY: it consists of numbers, of which the kernel demands that all are zero.
+    let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a live local of the kind that this request fills.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
+    };
+    (result == 0).then_some(asked)
+}
+
+/// Whether a call still waits for its answer, so that the number of its process is its own.
+pub(crate) fn still_asks(listener: &OwnedFd, id: u64) -> bool {
+    // SAFETY: the pointer is to a live local of the kind that this request reads.
+    let result = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id)
+    };
+    result == 0
+}
+
+/// Ends a call that waits, with an error (negative) or with 0.
+pub(crate) fn tell_asked(listener: &OwnedFd, id: u64, error: i32) {
+    let told = libc::seccomp_notif_resp { id, val: 0, error, flags: 0 };
+    // SAFETY: the pointer is to a live local of the kind that this request reads.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const told) };
+}
+
+/// Changes the mode of what a descriptor leads to, which may be one of `O_PATH`.
+pub(crate) fn change_mode(fd: &OwnedFd, mode: u32) -> io::Result<()> {
+    /// fchmodat2(2), of Linux 6.6, which has the same number everywhere.
+    const FCHMODAT2: libc::c_long = 452;
+    // SAFETY: the string is a constant.
+    let result = unsafe {
+        libc::syscall(FCHMODAT2, fd.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH)
+    };
+    check(result).map(drop)
+}
+
+/// Changes the times of what a descriptor leads to, which may be one of `O_PATH`. `None`: now.
+pub(crate) fn change_times(fd: &OwnedFd, times: Option<[libc::timespec; 2]>) -> io::Result<()> {
+    let at = times.as_ref().map_or(std::ptr::null(), |times| times.as_ptr());
+    // SAFETY: the string is a constant, and the times, if there are any, are live.
+    let result = unsafe { libc::utimensat(fd.as_raw_fd(), c"".as_ptr(), at, libc::AT_EMPTY_PATH) };
+    check(libc::c_long::from(result)).map(drop)
+}
+
 /// Sets both limits of a resource, not above what is allowed already.
 pub(crate) fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
     let mut held = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

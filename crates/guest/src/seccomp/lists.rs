@@ -382,9 +382,12 @@ pub(super) const DENIED_HERE: &[libc::c_long] = &[];
 
 /// Denied where there are no namespaces: what reaches other programs of the host past every
 /// file. The network, and sockets of which a file is only the name (a daemon that does as it
-/// is told is behind some of them); what System V and POSIX share by number and name; being
-/// told of what others do with their files, for which no right on these is asked.
+/// is told is behind some of them); what System V and POSIX share by number and name. And
+/// what is done to files by who owns them, for which Landlock has no right: to give them to
+/// another group, to be told of what others do with them.
 pub(super) const DENIED_SHARED: &[libc::c_long] = &[
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
     libc::SYS_inotify_add_watch,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -409,4 +412,36 @@ pub(super) const OWN_THREAD: &[libc::c_long] = &[
     libc::SYS_sched_setattr,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
+];
+
+/// The same, of the older forms of calls.
+#[cfg(target_arch = "x86_64")]
+pub(super) const DENIED_SHARED_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
+
+/// The same, of the older forms of calls.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const DENIED_SHARED_HERE: &[libc::c_long] = &[];
+
+/// Of commands in no namespaces: what the guest does for them on their disk, and on it alone.
+pub(super) const ASKED: &[libc::c_long] =
+    &[libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_utimensat];
+
+/// The same, of the older forms of calls, and one whose number the C library knows here alone.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ASKED_HERE: &[libc::c_long] =
+    &[libc::SYS_chmod, libc::SYS_fchmodat2, libc::SYS_futimesat, libc::SYS_utime, libc::SYS_utimes];
+
+/// The same, of the older forms of calls.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const ASKED_HERE: &[libc::c_long] = &[];
+
+/// Of commands in no namespaces: to attach something to files, of which they are told that the
+/// file system knows no such thing, because that is what programs are ready for.
+pub(super) const UNSUPPORTED: &[libc::c_long] = &[
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
 ];

@@ -78,8 +78,7 @@ impl Landlock {
         format!(
             "version {version}: nothing of the host is opened but programs, libraries and \
              harmless devices, nothing is written but the sandbox's disk, no process outside is \
-             signalled; modes, owners and times of this user's files can be changed by who knows \
-             their names"
+             signalled; who knows a name sees whether there is such a file, and how large it is"
         )
     }
 

@@ -211,6 +211,16 @@ tries = {
     "share memory": lambda: call(29, 4711, 4096, 0o1666),
     "share a queue": lambda: call(68, 4711, 0o1666),
     "name a queue": lambda: call(240, b"outrigger-test", 0o102, 0o600, 0),
+    "change a mode": lambda: os.chmod(home + "/secret", 0o644),
+    "change it from there": lambda: (os.chdir(home), os.chmod("secret", 0o644)),
+    "change it by a link": lambda: (os.symlink(home, "here"), os.chmod("here/secret", 0o644)),
+    "change it by a descriptor": lambda: os.fchmod(os.open(home + "/secret", os.O_PATH), 0o644),
+    "change it by its number": lambda: os.chmod(
+        "/proc/self/fd/%d" % os.open(home + "/secret", os.O_PATH), 0o644),
+    "change what is shown": lambda: os.fchmod(os.open("/usr", os.O_RDONLY), 0o700),
+    "change times": lambda: os.utime(home + "/secret", (1, 1)),
+    "change an owner": lambda: os.chown(home + "/secret", -1, os.getgid()),
+    "attach something": lambda: os.setxattr(home + "/secret", "user.a", b"b"),
     "make a namespace": lambda: call(272, 0x10000000),
     "make a ring": lambda: call(425, 1, ctypes.create_string_buffer(120)),
 }
@@ -243,10 +253,68 @@ fn nothing_of_the_user_is_reached_but_the_sandbox() {
     std::fs::write(home.join("state/sandboxes/one/upper/workspace/out.py"), OUT).unwrap();
     let spawner = crate::support::spawner_of(&home);
     let said = says(dir, "e2", &format!("python3 out.py {} {spawner}", home.display()));
-    assert_eq!(said, "tried 44\nExited(0)\n");
+    assert_eq!(said, "tried 53\nExited(0)\n");
     let secret = std::fs::read_to_string(home.join("secret")).unwrap();
     assert_eq!(secret, "#!/bin/sh\necho CAN run\n");
+    let found = std::fs::metadata(home.join("secret")).unwrap();
+    assert_eq!(found.permissions().mode() & 0o7777, 0o600);
+    assert!(found.modified().unwrap().elapsed().unwrap().as_secs() < 3_600);
     end_spawner(dir);
+}
+
+/// What programs do with modes and times on their own disk, as each tool does it.
+const OWN: &str = r#"
+cd "$WORKSPACE" && echo x > f && chmod 640 f && stat -c %a f
+chmod 600 "$HOME/../../workspace/f" && stat -c %a f
+touch -d @1000 f && stat -c %Y f && ln -s f l && touch -h -d @2000 l && stat -c %Y l f
+mkdir d && chmod 500 d && cp -p f g && stat -c '%a %Y' g && cp -a d e && stat -c %a e
+tar cf t.tar ./f ./d ./l && mkdir x && tar xf t.tar -C x && stat -c '%a %Y' x/f && stat -c %a x/d
+install -m 711 f i && stat -c %a i && mktemp -p . > /dev/null && chmod 755 .
+python3 - <<'END'
+import os, shutil, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+os.chmod("f", 0o604); os.utime("f", (1, 2.5)); print(oct(os.stat("f").st_mode), os.stat("f").st_mtime)
+fd = os.open("f", os.O_RDONLY)
+os.fchmod(fd, 0o600); os.utime(fd, (3, 4)); print(oct(os.stat("f").st_mode), os.stat("f").st_mtime)
+os.chmod("/proc/self/fd/%d" % fd, 0o700); print(oct(os.stat("f").st_mode))
+shutil.copy2("f", "h"); shutil.copytree("x", "y", symlinks=True); print(os.stat("h").st_mtime)
+print(libc.syscall(235, b"f", (ctypes.c_long * 4)(5, 6, 7, 8)), os.stat("f").st_mtime_ns)
+print(libc.syscall(132, b"f", (ctypes.c_long * 2)(9, 10)), os.stat("f").st_mtime)
+for call in [(90, None, 0o600), (90, 8, 0o600), (91, 99, 0o600), (235, b"f", 8), (90, b"x" * 5000, 0)]:
+    libc.syscall(*call); print(os.strerror(ctypes.get_errno()))
+END
+"#;
+
+#[test]
+fn modes_and_times_are_the_sandboxs_own_on_its_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = says(dir.path(), "e1", OWN);
+    end_spawner(dir.path());
+    expect![[r#"
+        640
+        600
+        1000
+        2000
+        1000
+        600 1000
+        500
+        600 1000
+        500
+        711
+        0o100604 2.5
+        0o100600 4.0
+        0o100700
+        4.0
+        0 7000008000
+        0 10.0
+        Bad address
+        Bad address
+        Bad file descriptor
+        Bad address
+        File name too long
+        Exited(0)
+    "#]]
+    .assert_eq(&said);
 }
 
 #[test]
