@@ -29,6 +29,7 @@ mod policy;
 mod programs;
 mod provider;
 mod race;
+mod reduced;
 mod run;
 mod sandboxes;
 mod sessions;

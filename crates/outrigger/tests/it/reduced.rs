@@ -1,0 +1,67 @@
+//! A host that gives no user namespaces: nothing runs, until somebody accepts by name what
+//! is left, and then commands find their places.
+
+use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
+
+/// Goes on where no user namespace can be made, without any right to change that.
+const NONE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                    exec setpriv --ambient-caps=-all --inh-caps=-all --bounding-set=-all \"$@\"";
+
+/// Runs the binary on such a host.
+fn run(world: &World, args: &[&str]) -> Ran {
+    let mut command = world.command("unshare");
+    command.args(["--user", "--map-current-user", "--keep-caps", "sh", "-ec", NONE, "sh"]);
+    Ran::of(command.arg(OUTRIGGER).arg("--data-dir").arg(world.data()).args(args).output().unwrap())
+}
+
+#[test]
+fn it_is_accepted_by_name_or_not_at_all() {
+    let world = World::new();
+    let refused = run(&world, &["doctor"]).expect(13);
+    for words in ["user namespaces are refused", "max_user_namespaces", "isolation_min"] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    // The command line can't lower what the configuration demands of this machine.
+    run(&world, &["sandbox", "create", "one", "--isolation-min", "reduced"]).expect(13);
+    world.configure("[sandbox]\nisolation_min = \"reduced\"\n");
+    let told = run(&world, &["doctor", "--json"]).expect(0).json();
+    assert_eq!(told["sandbox"]["capabilities"]["isolation"], "reduced");
+    let layers = told["sandbox"]["capabilities"]["layers"].as_array().unwrap();
+    let missing = layers.iter().find(|layer| layer["name"] == "namespaces").unwrap();
+    assert_eq!(missing["active"], false);
+    assert!(missing["detail"].as_str().unwrap().contains("max_user_namespaces"), "{missing}");
+    // With namespaces there is no reason to go without.
+    let told = world.ran(0, &["doctor", "--json"]).json();
+    assert_ne!(told["sandbox"]["capabilities"]["isolation"], "reduced");
+}
+
+#[test]
+fn a_session_works_and_is_told_where_its_places_are() {
+    let world = World::new();
+    world.configure("[sandbox]\nisolation_min = \"reduced\"\n");
+    let dir = world.dir("project", &[("a.txt", b"from outside\n")]);
+    let lines = [
+        "cat a.txt \"$WORKSPACE/a.txt\" && echo echo ran > b.sh && chmod 755 b.sh && ./b.sh; pwd | wc -l",
+        "cat /workspace/a.txt 2> /dev/null || echo nothing there",
+    ];
+    let script = world.script(&lines.map(|line| Turn(vec![shell(line)].leak())));
+    let dir = dir.display().to_string();
+    let args = ["run", "Do it.", "--dir", &dir, "--script", &script, "--apply", "--json"];
+    run(&world, &args).expect(0);
+    let texts: Vec<String> = world
+        .events(&world.session())
+        .into_iter()
+        .filter_map(|event| {
+            Some(event["settled"]["outcome"]["done"]["output"]["text"].as_str()?.to_owned())
+        })
+        .collect();
+    expect_test::expect![[r#"
+        [
+            "from outside\nfrom outside\nran\n1\n[exit code 0]",
+            "nothing there\n[exit code 0]\n[in this sandbox commands see the host's paths: use $WORKSPACE, where they start, for /workspace, $HOME for /home/agent and $TMPDIR for /tmp; the file tools take the usual paths]",
+        ]
+    "#]]
+    .assert_debug_eq(&texts);
+    let left = std::fs::read_to_string(std::path::Path::new(&dir).join("b.sh")).unwrap();
+    assert_eq!(left, "echo ran\n");
+}
