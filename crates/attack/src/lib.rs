@@ -15,6 +15,7 @@ mod hostile;
 pub mod limits;
 mod native;
 mod outside;
+pub mod reduced;
 mod report;
 mod run;
 mod stage;

@@ -32,12 +32,12 @@ impl NativeWorld {
     /// The word that makes a program a spawner.
     pub const SPAWNER: &'static str = "--spawner";
 
-    /// Opens the backend.
+    /// Opens the backend, which may fall as low as this.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where no sandbox can be made, [`Error::Backend`] where
     /// no directory can.
-    pub async fn open(program: PathBuf) -> Result<Self, Error> {
+    pub async fn open(program: PathBuf, isolation_min: Isolation) -> Result<Self, Error> {
         let state = tempfile::Builder::new().prefix("outrigger-attack-").tempdir();
         let state = state.map_err(|error| Error::Backend(format!("no directory: {error}")))?;
         let config = Config {
@@ -46,7 +46,7 @@ impl NativeWorld {
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
             warm: 0,
-            isolation_min: Isolation::RootlessSingle,
+            isolation_min,
             trees: None,
         };
         Ok(Self { backend: Arc::new(Native::open(config).await?), state })
@@ -74,6 +74,11 @@ impl NativeWorld {
 
 #[async_trait]
 impl Images for Imported {
+    fn none(&self) -> Option<&'static str> {
+        let reduced = self.backend.capabilities().isolation == Isolation::Reduced;
+        reduced.then_some("the backend declares no namespaces, without which there are no images")
+    }
+
     fn foreign_reader(&self) -> Option<&'static str> {
         None
     }

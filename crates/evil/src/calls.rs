@@ -93,7 +93,7 @@ fn mounts() -> Vec<(&'static str, libc::c_long, Vec<usize>)> {
         ("move_mount", libc::SYS_move_mount, vec![HERE, path(c"/tmp"), HERE, path(c"/run"), 0]),
         ("mount_setattr", libc::SYS_mount_setattr, vec![HERE, path(c"/usr"), 0, tmp, 32]),
         ("pivot_root", libc::SYS_pivot_root, vec![tmp, tmp]),
-        ("chroot", libc::SYS_chroot, vec![path(c"/workspace")]),
+        ("chroot", libc::SYS_chroot, vec![path(c".")]),
     ]
 }
 
@@ -131,12 +131,12 @@ pub(crate) fn kernel(report: &Report) {
         ("move_pages", libc::SYS_move_pages, &[1, 0, 0, 0, 0, 0]),
         ("migrate_pages", libc::SYS_migrate_pages, &[1, 0, 0, 0]),
         ("mbind", libc::SYS_mbind, &[0, 0, 0, 0, 0, 0]),
-        ("swapon", libc::SYS_swapon, &[path(c"/workspace/swap"), 0]),
-        ("swapoff", libc::SYS_swapoff, &[path(c"/workspace/swap")]),
+        ("swapon", libc::SYS_swapon, &[path(c"swap"), 0]),
+        ("swapoff", libc::SYS_swapoff, &[path(c"swap")]),
         // Without its magic numbers it would do nothing.
         ("reboot", libc::SYS_reboot, &[0, 0, 0, 0]),
         ("quotactl", libc::SYS_quotactl, &[0x8000_0100, zero, 0, zero]),
-        ("acct", libc::SYS_acct, &[path(c"/workspace/acct")]),
+        ("acct", libc::SYS_acct, &[path(c"acct")]),
         ("syslog", libc::SYS_syslog, &[10, 0, 0]),
         ("sethostname", libc::SYS_sethostname, &[path(c"evil"), 4]),
         ("setdomainname", libc::SYS_setdomainname, &[path(c"evil"), 4]),
@@ -160,7 +160,7 @@ pub(crate) fn kernel(report: &Report) {
 
 /// Opens inode 2 of the workspace's file system by its handle.
 fn shocker() -> String {
-    let Ok(dir) = File::open("/workspace") else { return "no workspace".to_owned() };
+    let Ok(dir) = File::open(".") else { return "no workspace".to_owned() };
     // handle_bytes, handle_type, then FILEID_INO32_GEN of linux/exportfs.h.
     let handle: [u32; 4] = [8, 1, 2, 0];
     let args = [dir.as_raw_fd() as usize, handle.as_ptr() as usize, libc::O_RDONLY as usize];

@@ -7,12 +7,11 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
 use crate::bomb::fill_file;
 use crate::report::Report;
-use crate::sys::{call, name, nap, on_signal, outcome_of};
+use crate::sys::{call, name, nap, on_signal, outcome_of, place};
 
 const HERE: usize = libc::AT_FDCWD as usize;
 
@@ -41,7 +40,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 fn fill(bytes: u64) -> String {
     let each = 8 << 20;
     for number in 0..bytes / each {
-        let saw = fill_file(&format!("/workspace/fill-{number}"), each);
+        let saw = fill_file(&format!("fill-{number}"), each);
         if saw != "never refused" {
             return saw;
         }
@@ -55,16 +54,16 @@ fn churn(bytes: u64) -> String {
     let each = 8 << 20;
     loop {
         for number in 0..bytes / each {
-            fill_file(&format!("/workspace/churn-{number}"), each);
+            fill_file(&format!("churn-{number}"), each);
         }
         for number in 0..bytes / each {
-            let _ = fs::remove_file(format!("/workspace/churn-{number}"));
+            let _ = fs::remove_file(format!("churn-{number}"));
         }
     }
 }
 
 fn sparse() -> String {
-    let Ok(file) = File::create("/workspace/sparse") else { return "cannot make it".to_owned() };
+    let Ok(file) = File::create("sparse") else { return "cannot make it".to_owned() };
     let fd = file.as_raw_fd() as usize;
     let sizes = [("8 EiB", i64::MAX as usize), ("1 TiB", 1_usize << 40)];
     let mut saw: Vec<String> = Vec::new();
@@ -82,11 +81,11 @@ fn sparse() -> String {
 fn inodes(count: u64) -> String {
     for number in 0..count {
         if number % 1_000 == 0 {
-            let _ = fs::create_dir(format!("/workspace/many-{}", number / 1_000));
+            let _ = fs::create_dir(format!("many-{}", number / 1_000));
             nap(5);
         }
         // Names of 255 bytes, the most that file systems take.
-        let path = format!("/workspace/many-{}/{number:0>255}", number / 1_000);
+        let path = format!("many-{}/{number:0>255}", number / 1_000);
         if let Err(error) = File::create(&path) {
             return format!("{} after {number}", outcome_of::<()>(Err(error)));
         }
@@ -96,7 +95,7 @@ fn inodes(count: u64) -> String {
 
 fn deep(levels: u64) -> String {
     let dir = c"d".as_ptr() as usize;
-    let _ = std::env::set_current_dir("/workspace");
+    let _ = std::env::set_current_dir(place("/workspace"));
     for level in 0..levels {
         let gone = call(libc::SYS_mkdirat, &[HERE, dir, 0o755])
             .and_then(|_| call(libc::SYS_chdir, &[dir]));
@@ -110,7 +109,7 @@ fn deep(levels: u64) -> String {
 
 /// Names that a shell, a terminal, a spreadsheet or a path join would take for something else.
 fn strange() -> std::io::Result<()> {
-    let dir = "/workspace/strange";
+    let dir = "strange";
     fs::create_dir_all(dir)?;
     let names: [&[u8]; 16] = [
         b"-rf",
@@ -141,12 +140,15 @@ fn strange() -> std::io::Result<()> {
 
 /// What is no regular file, and links of every kind.
 fn special() -> std::io::Result<()> {
-    let dir = "/workspace/special";
+    let dir = "special";
     fs::create_dir_all(dir)?;
     let fifo = CString::new(format!("{dir}/fifo"))?;
-    call(libc::SYS_mknodat, &[HERE, fifo.as_ptr() as usize, (libc::S_IFIFO | 0o644) as usize, 0])
-        .map_err(std::io::Error::from_raw_os_error)?;
-    drop(UnixListener::bind(format!("{dir}/socket"))?);
+    // Without a socket behind it, which can't be had everywhere.
+    let socket = CString::new(format!("{dir}/socket"))?;
+    for (path, kind) in [(&fifo, libc::S_IFIFO), (&socket, libc::S_IFSOCK)] {
+        let args = [HERE, path.as_ptr() as usize, (kind | 0o644) as usize, 0];
+        call(libc::SYS_mknodat, &args).map_err(std::io::Error::from_raw_os_error)?;
+    }
     let links = [
         ("outside", "/etc/passwd"),
         ("outside-dir", "/etc"),
@@ -177,9 +179,9 @@ fn special() -> std::io::Result<()> {
 /// Exchanges a directory and a link to another place, over and over. The host writes
 /// to a file in it meanwhile.
 fn swap(target: &str, milliseconds: u64) -> String {
-    let _ = fs::create_dir_all("/workspace/race/dir");
-    let _ = symlink(target, "/workspace/race/link");
-    let (dir, link) = (c"/workspace/race/dir", c"/workspace/race/link");
+    let _ = fs::create_dir_all("race/dir");
+    let _ = symlink(target, "race/link");
+    let (dir, link) = (c"race/dir", c"race/link");
     let args = [HERE, dir.as_ptr() as usize, HERE, link.as_ptr() as usize, 2];
     let end = std::time::Instant::now() + std::time::Duration::from_millis(milliseconds);
     let mut count = 0_u64;

@@ -35,7 +35,7 @@ pub(crate) fn gain(report: &Report) {
         report.attempt(&format!("gain/{name}"), || outcome(call(*number, args)));
     }
     report.attempt("gain/own-setuid-program", || {
-        let own = "/workspace/setuid";
+        let own = "./setuid";
         let made = fs::copy("/proc/self/exe", own)
             .and_then(|_| fs::set_permissions(own, fs::Permissions::from_mode(0o6755)));
         if let Err(error) = made {
@@ -46,8 +46,8 @@ pub(crate) fn gain(report: &Report) {
     report.attempt("gain/file-capability", || {
         // vfs_cap_data of linux/capability.h, version 2, everything permitted.
         let data: [u32; 5] = [0x0200_0001, u32::MAX, 0, u32::MAX, 0];
-        let _ = fs::write("/workspace/capable", "x");
-        let (path, attribute) = (c"/workspace/capable", c"security.capability");
+        let _ = fs::write("capable", "x");
+        let (path, attribute) = (c"capable", c"security.capability");
         let args = [path.as_ptr() as usize, attribute.as_ptr() as usize, data.as_ptr() as usize];
         outcome(call(libc::SYS_setxattr, &[&args[..], &[size_of_val(&data), 0]].concat()))
     });
@@ -66,8 +66,8 @@ pub(crate) fn gain(report: &Report) {
         gained.count().to_string()
     });
     report.attempt("gain/chown", || {
-        let _ = fs::write("/workspace/given", "x");
-        outcome_of(std::os::unix::fs::chown("/workspace/given", Some(0), Some(0)))
+        let _ = fs::write("given", "x");
+        outcome_of(std::os::unix::fs::chown("given", Some(0), Some(0)))
     });
 }
 
@@ -96,11 +96,11 @@ fn verdict(mut file: File) -> String {
 
 /// Writes to the page cache of files that are open for reading alone.
 pub(crate) fn pages(report: &Report) {
-    report.attempt("page/dirty-pipe", || match read_only("/workspace/page-pipe") {
+    report.attempt("page/dirty-pipe", || match read_only("page-pipe") {
         Ok(file) => dirty_pipe(&file).map_or_else(name, |()| verdict(file)),
         Err(error) => outcome_of::<()>(Err(error)),
     });
-    report.attempt("page/dirty-cow", || match read_only("/workspace/page-copy") {
+    report.attempt("page/dirty-cow", || match read_only("page-copy") {
         Ok(file) => dirty_cow(&file).map_or_else(name, |()| verdict(file)),
         Err(error) => outcome_of::<()>(Err(error)),
     });

@@ -35,7 +35,8 @@ pub(crate) fn process(report: &Report) {
     }
     report.attempt("process/secrets-in-environment", || {
         let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-        let known = ["HOME", "LANG", "PATH", "TMPDIR", "USER", "PWD", "SHLVL", "_", "OLDPWD"];
+        let known =
+            ["HOME", "LANG", "PATH", "TMPDIR", "USER", "PWD", "SHLVL", "_", "OLDPWD", "WORKSPACE"];
         let mut extra: Vec<String> = names.filter(|name| !known.contains(&name.as_str())).collect();
         extra.sort();
         if extra.is_empty() { "none".to_owned() } else { extra.join(" ") }

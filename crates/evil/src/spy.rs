@@ -53,10 +53,10 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 /// Files alone, which outlive this process.
 fn leave_behind(mark: &str) {
     for place in PLACES {
-        let _ = fs::write(format!("{place}/{mark}"), mark);
+        let _ = fs::write(format!("{}/{mark}", crate::sys::place(place)), mark);
     }
     let line = format!("{mark}\n").repeat(100_000);
-    let _ = File::create("/workspace/full").and_then(|mut file| {
+    let _ = File::create("full").and_then(|mut file| {
         file.write_all(line.as_bytes())?;
         file.sync_all()
     });
@@ -168,7 +168,7 @@ fn find(top: &Path, mark: &str) -> String {
 /// Takes blocks that were never written and reads them.
 fn fresh_disk(mark: &str) -> String {
     let Ok(mut file) =
-        File::options().read(true).write(true).create(true).truncate(true).open("/workspace/fresh")
+        File::options().read(true).write(true).create(true).truncate(true).open("fresh")
     else {
         return "cannot make it".to_owned();
     };
@@ -178,7 +178,7 @@ fn fresh_disk(mark: &str) -> String {
     if let Err(error) = file.read_to_end(&mut bytes) {
         return outcome_of::<()>(Err(error));
     }
-    let _ = fs::remove_file("/workspace/fresh");
+    let _ = fs::remove_file("fresh");
     let found = bytes.windows(mark.len()).any(|window| window == mark.as_bytes());
     let dirty = bytes.iter().any(|byte| *byte != 0);
     if found {

@@ -3,6 +3,10 @@
 use super::{Expect, Row, act, but, held, inside, known, on, outside, row};
 use crate::outside::{images, lives, neighbours, requests};
 
+/// Of others' marks.
+const NOTHING: &[&str] = &["none", "ENOENT", "ECONNREFUSED", "empty", "0", "EPERM"];
+/// Where commands read nothing of processes, their own included.
+const UNTOLD: &[&str] = &["absent", ""];
 /// What refuses without having done anything: by the filter, by rights, by absence.
 const REFUSED: &[&str] = &["EPERM", "ENOSYS", "EACCES"];
 /// What a device or a file that is not there, or not ours, answers.
@@ -59,34 +63,44 @@ pub(super) const ROWS: &[Row] = &[
         3,
         "sockets of other families, raw ones, networks",
         &[
-            but(
-                inside(
-                    "socket/",
-                    &["EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT"],
-                ),
-                &[
-                    ("bridge", held(&["EPERM", "ENOSYS", "ENOTTY", "EINVAL", "ENODEV", "ENOPKG"])),
-                    ("iptables", held(&["EPERM", "ENOPROTOOPT"])),
-                ],
-            ),
-            but(
-                inside(
-                    "network/",
+            on(
+                but(
+                    inside(
+                        "socket/",
+                        &["EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT"],
+                    ),
                     &[
-                        "ENETUNREACH",
-                        "EHOSTUNREACH",
-                        "EADDRNOTAVAIL",
-                        "EPERM",
-                        "EACCES",
-                        "ECONNREFUSED",
+                        (
+                            "bridge",
+                            held(&["EPERM", "ENOSYS", "ENOTTY", "EINVAL", "ENODEV", "ENOPKG"]),
+                        ),
+                        ("iptables", held(&["EPERM", "ENOPROTOOPT"])),
                     ],
                 ),
-                &[
-                    ("link-local-six", held(&["EINVAL", "ENETUNREACH", "EPERM", "EACCES"])),
-                    ("interfaces", held(&["lo"])),
-                    ("routes", held(&["0"])),
-                    ("sockets-named", held(&[""])),
-                ],
+                // There is none to set anything of.
+                &[("reduced", "", held(&["EPERM", "EBADF"]))],
+            ),
+            on(
+                but(
+                    inside(
+                        "network/",
+                        &[
+                            "ENETUNREACH",
+                            "EHOSTUNREACH",
+                            "EADDRNOTAVAIL",
+                            "EPERM",
+                            "EACCES",
+                            "ECONNREFUSED",
+                        ],
+                    ),
+                    &[
+                        ("link-local-six", held(&["EINVAL", "ENETUNREACH", "EPERM", "EACCES"])),
+                        ("interfaces", held(&["lo"])),
+                        ("routes", held(&["0"])),
+                        ("sockets-named", held(&[""])),
+                    ],
+                ),
+                &[("reduced", "interfaces", held(&[""]))],
             ),
             outside(
                 "a listener of the host",
@@ -200,7 +214,10 @@ pub(super) const ROWS: &[Row] = &[
         8,
         "descriptors that leak",
         &[
-            inside("process/descriptors", &["0=/dev/null 1=pipe 2=pipe"]),
+            on(
+                inside("process/descriptors", &["0=/dev/null 1=pipe 2=pipe"]),
+                &[("reduced", "", held(UNTOLD))],
+            ),
             inside("guest/list-fd", &["EACCES"]),
         ],
     ),
@@ -273,18 +290,24 @@ pub(super) const ROWS: &[Row] = &[
         15,
         "setuid programs, file capabilities, other ids",
         &[
-            but(
-                inside("gain/", &["EPERM", "EINVAL", "EACCES"]),
+            on(
+                but(
+                    inside("gain/", &["EPERM", "EINVAL", "EACCES"]),
+                    &[
+                        ("own-setuid-program", held(&["1000 1000 0000000000000000"])),
+                        ("setuid-programs-of-the-root", held(&["0"])),
+                        ("prctl-capability", held(&["EPERM", "EINVAL"])),
+                    ],
+                ),
                 &[
-                    ("own-setuid-program", held(&["1000 1000 0000000000000000"])),
-                    ("setuid-programs-of-the-root", held(&["0"])),
-                    ("prctl-capability", held(&["EPERM", "EINVAL"])),
+                    ("reduced", "own-setuid-program", held(&["1000 1000 ?"])),
+                    ("reduced", "file-capability", held(&["EOPNOTSUPP"])),
                 ],
             ),
-            inside("process/Uid", &["1000 1000 1000 1000"]),
-            inside("process/Cap", &["0000000000000000"]),
-            inside("process/NoNewPrivs", &["1"]),
-            but(inside("process/Seccomp", &["2"]), &[]),
+            on(inside("process/Uid", &["1000 1000 1000 1000"]), &[("reduced", "", held(UNTOLD))]),
+            on(inside("process/Cap", &["0000000000000000"]), &[("reduced", "", held(UNTOLD))]),
+            on(inside("process/NoNewPrivs", &["1"]), &[("reduced", "", held(UNTOLD))]),
+            on(inside("process/Seccomp", &["2"]), &[("reduced", "", held(UNTOLD))]),
             inside("process/core-limit", &["0"]),
             inside("process/secrets-in-environment", &["none"]),
         ],
@@ -368,13 +391,9 @@ pub(super) const ROWS: &[Row] = &[
         20,
         "one sandbox spies on another",
         &[but(
-            outside(
-                "marks",
-                act!(neighbours::spy),
-                &["none", "ENOENT", "ECONNREFUSED", "empty", "0"],
-            ),
+            outside("marks", act!(neighbours::spy), NOTHING),
             &[
-                ("spy/queue", held(&["ENOENT", "ENOSYS", "EACCES"])),
+                ("spy/queue", held(&["ENOENT", "ENOSYS", "EACCES", "EPERM"])),
                 (
                     "spy/lock",
                     known(
@@ -401,13 +420,9 @@ pub(super) const ROWS: &[Row] = &[
         22,
         "read the disk of a sandbox that was destroyed",
         &[but(
-            outside(
-                "left behind",
-                act!(neighbours::destroyed),
-                &["none", "ENOENT", "ECONNREFUSED", "empty", "0"],
-            ),
+            outside("left behind", act!(neighbours::destroyed), NOTHING),
             &[
-                ("spy/queue", held(&["ENOENT", "ENOSYS", "EACCES"])),
+                ("spy/queue", held(&["ENOENT", "ENOSYS", "EACCES", "EPERM"])),
                 ("spy/lock", held(&["done", "nothing shared"])),
                 (
                     "spy/watch",

@@ -165,23 +165,26 @@ pub(super) const ROWS: &[Row] = &[
     row(
         31,
         "descriptors, ports, timers, watches, names",
-        &[but(
-            outside(
-                "kernel objects",
-                act!(bombs::objects),
-                &[
-                    "ended: EMFILE; alive; neighbour served",
-                    "ended: EAGAIN; alive; neighbour served",
-                    "ended: ENOMEM; alive; neighbour served",
-                ],
+        &[on(
+            but(
+                outside(
+                    "kernel objects",
+                    act!(bombs::objects),
+                    &[
+                        "ended: EMFILE; alive; neighbour served",
+                        "ended: EAGAIN; alive; neighbour served",
+                        "ended: ENOMEM; alive; neighbour served",
+                    ],
+                ),
+                &[(
+                    "bomb/names",
+                    held(&[
+                        "ended: never refused; alive; neighbour served",
+                        "out of memory; alive; neighbour served",
+                    ]),
+                )],
             ),
-            &[(
-                "bomb/names",
-                held(&[
-                    "ended: never refused; alive; neighbour served",
-                    "out of memory; alive; neighbour served",
-                ]),
-            )],
+            &[("reduced", "ports", held(&["ended: EPERM; alive; neighbour served"]))],
         )],
     ),
     row(

@@ -1,4 +1,5 @@
 //! The table of attacks, and a fast run of all of it against the native backend.
 
 mod native;
+mod reduced;
 mod table;
