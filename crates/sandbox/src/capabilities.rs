@@ -11,7 +11,8 @@ use crate::Suspend;
 pub enum Isolation {
     /// No isolation at all: an in-memory fake, for tests only.
     Fake,
-    /// Landlock and seccomp only, no namespaces. Never chosen silently.
+    /// Landlock and seccomp only, no namespaces. Never chosen silently. Commands see the
+    /// host's paths, and find their places by `$WORKSPACE`, `$HOME` and `$TMPDIR`.
     Reduced,
     /// Namespaces with a single user id, made without root.
     RootlessSingle,
@@ -45,7 +46,7 @@ impl fmt::Display for Isolation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
-    /// No interface but an unconnected loopback.
+    /// No interface but an unconnected loopback, or no sockets at all.
     None,
 }
 

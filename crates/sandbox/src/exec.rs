@@ -34,7 +34,8 @@ pub struct Execute {
     pub command: Command,
     /// Working directory, absolute or relative to the workspace. Default: the workspace.
     pub cwd: Option<String>,
-    /// Variables beside the sandbox's own constructed few (PATH, HOME, USER, LANG, TMPDIR).
+    /// Variables beside the sandbox's own constructed few (PATH, HOME, USER,
+    /// LANG, TMPDIR, WORKSPACE).
     pub env: BTreeMap<String, String>,
     /// Given on standard input, which is then closed. At most [`limits::STDIN_BYTES_MAX`].
     #[serde(with = "serde_bytes")]
