@@ -24,11 +24,30 @@ pub(super) struct Unlocked {
     modes: (Mode, Mode),
 }
 
+/// Whether its owner may not list it, or look up what is in it.
+fn is_closed(stat: &Stat) -> bool {
+    stat.st_mode & 0o500 != 0o500
+}
+
 /// Whether it was closed to its owner just now.
 pub(super) fn is_fresh(stat: &Stat) -> bool {
     let changed = u64::try_from(stat.st_ctime).unwrap_or(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    stat.st_mode & 0o500 != 0o500 && changed + limits::CLOSED_SECONDS_MIN > now
+    is_closed(stat) && changed + limits::CLOSED_SECONDS_MIN > now
+}
+
+/// Opens a directory, of which this is known, to read it and to look up what is in it.
+pub(super) fn open_known(
+    parent: impl AsFd,
+    name: &CStr,
+    stat: &Stat,
+) -> rustix::io::Result<(OwnedFd, Option<Unlocked>)> {
+    let (dir, unlocked) = open(&parent, name)?;
+    // Who has rights over all files, or just got them, is done.
+    if !is_closed(stat) || unlocked.is_some() || is_searched(&dir)? {
+        return Ok((dir, unlocked));
+    }
+    unlock(parent, name)
 }
 
 /// Opens a directory to read it, closed or not.
@@ -37,11 +56,12 @@ pub(super) fn open(
     name: &CStr,
 ) -> rustix::io::Result<(OwnedFd, Option<Unlocked>)> {
     match openat(&parent, name, DIRECTORY | OFlags::RDONLY, Mode::empty()) {
-        Err(Errno::ACCESS) => {}
-        Ok(dir) if is_searched(&dir)? => return Ok((dir, None)),
-        Ok(_) => {}
-        Err(error) => return Err(error),
+        Err(Errno::ACCESS) => unlock(parent, name),
+        opened => Ok((opened?, None)),
     }
+}
+
+fn unlock(parent: impl AsFd, name: &CStr) -> rustix::io::Result<(OwnedFd, Option<Unlocked>)> {
     let dir = openat(&parent, name, DIRECTORY | OFlags::PATH, Mode::empty())?;
     let stat = fstat(&dir)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
@@ -104,7 +124,8 @@ mod tests {
         let mode = || fs::metadata(&inner).unwrap().permissions().mode() & 0o7777;
         for closed in [0o000, 0o400, 0o100, 0o755] {
             fs::set_permissions(&inner, Permissions::from_mode(closed)).unwrap();
-            let (opened, unlocked) = open(&top, c"d").unwrap();
+            let stat = rustix::fs::statat(&top, c"d", AtFlags::empty()).unwrap();
+            let (opened, unlocked) = open_known(&top, c"d", &stat).unwrap();
             let names = rustix::fs::Dir::read_from(&opened).unwrap().count();
             assert_eq!(names, 3, "{closed:o}");
             drop(unlocked);

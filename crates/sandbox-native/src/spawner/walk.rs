@@ -113,7 +113,7 @@ pub(super) fn walk(
         let opened = match tree {
             // Whoever closed it may be about to see whether it is.
             Tree::InUse if closed::is_fresh(&stat) => open(dir, &name).map(|dir| (dir, None)),
-            Tree::InUse | Tree::AtRest => closed::open(dir, &name),
+            Tree::InUse | Tree::AtRest => closed::open_known(dir, &name, &stat),
         };
         let Some((child, mut unlocked)) = walk.unless_gone(opened)? else { continue };
         let Some(names) = walk.names(child.as_fd())? else { return Ok(None) };
