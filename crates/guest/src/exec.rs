@@ -4,6 +4,7 @@ pub(crate) mod child;
 pub(crate) mod commands;
 mod freezer;
 pub(crate) mod group;
+mod guard;
 pub(crate) mod kept;
 mod mediator;
 pub(crate) mod output;

@@ -216,6 +216,8 @@ mod tests {
             ("--generation g --pids 1 --output", 1),
             ("--generation g --pids 1 --output 1", 1),
             ("--generation g --pids 1 --output 0 --kept 0", 1),
+            ("--generation g --pids 1 --ground shared", 0),
+            ("--generation g --pids 1 --ground elsewhere", 0),
         ] {
             let fds = std::iter::repeat_with(control).take(fds).collect();
             assert!(waiting().take_the_rest(&pieces(rest), fds).is_none(), "{rest:?}");

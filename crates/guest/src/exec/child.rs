@@ -15,10 +15,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::domain::shared::Confined;
 use crate::exec::group::Group;
+use crate::exec::guard::{Bounds, Guard};
 use crate::exec::report::Report;
 use crate::exec::terminal::{self, Pair};
+use crate::exec::tree;
 use crate::exec::vfork::{self, Memory, Stack};
-use crate::exec::{mediator, tree};
 use crate::ground::{self, HOME, TMP, WORKSPACE};
 use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
@@ -56,17 +57,6 @@ struct Plan<'a> {
     /// The user of commands.
     agent: u32,
     confined: Option<Bounds>,
-}
-
-/// What confines a process in no namespaces, by descriptors.
-#[derive(Debug, Clone, Copy)]
-struct Bounds {
-    /// The rules of its own domain.
-    rules: c_int,
-    /// Its working directory.
-    workspace: c_int,
-    /// Where it sends the listener of its filter.
-    mediator: c_int,
 }
 
 /// A process that was forked, and our ends of its pipes.
@@ -211,18 +201,8 @@ impl Launcher {
         let join = group.door();
         let report = Report::new().map_err(failed)?;
         let terminal = request.terminal.is_some().then_some(theirs.stdout.as_fd());
-        let rules = self.confined.as_ref().map(|confined| confined.rules(terminal));
-        let rules = rules.transpose().map_err(failed)?;
-        let pair = self.confined.as_ref().map(|_| mediator::pair()).transpose().map_err(failed)?;
-        let (mediator, asks) = pair.unzip();
-        let bounds = match (&self.confined, &rules, &asks) {
-            (Some(confined), Some(rules), Some(asks)) => Some(Bounds {
-                rules: rules.as_raw_fd(),
-                workspace: confined.workspace.as_raw_fd(),
-                mediator: asks.as_raw_fd(),
-            }),
-            _ => None,
-        };
+        let guard = self.confined.as_ref().map(|confined| Guard::new(confined, terminal));
+        let guard = guard.transpose().map_err(failed)?;
         let plan = Plan {
             candidates: candidates(&named, path),
             argv: pointers(&argv),
@@ -242,14 +222,15 @@ impl Launcher {
             file_bytes_max: self.file_bytes_max,
             filter: self.filter.program(),
             agent: ground::agent_id(),
-            confined: bounds,
+            confined: guard.as_ref().map(Guard::bounds),
         };
         let memory = if self.lends { memory } else { Memory::Copied };
         let (into, with) = (group.birthplace(), (&raw const plan).cast());
         // SAFETY: `become_command` makes system calls on what the plan holds, which
         // stays where it is until this returns, and writes nothing but the report.
         let pid = unsafe { vfork::make(&mut self.stack, memory, into, become_command, with) };
-        Ok(Started { pid: pid.map_err(failed)?, streams, mediator, report })
+        let pid = pid.map_err(failed)?;
+        Ok(Started { pid, streams, mediator: guard.map(|guard| guard.mediator), report })
     }
 }
 
@@ -290,7 +271,7 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
             fail(plan.report, step);
         }
         if let Some(bounds) = plan.confined
-            && libc::fchdir(bounds.workspace) != 0
+            && !bounds.go_to_workspace()
         {
             fail(plan.report, STEP_CWD);
         }
@@ -395,61 +376,25 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
             // made this memory, which is the guest's, open to the new one.
             libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         }
-        if let Some(Bounds { rules, .. }) = plan.confined {
-            // It shows whose it was when it is nobody's any more: the kernel lets nobody raise
-            // what the spawner looks for (`strays.rs`).
-            let mark = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            check(libc::c_long::from(libc::setrlimit(libc::RLIMIT_MSGQUEUE, &raw const mark)))?;
-            check(libc::c_long::from(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)))?;
-            check(libc::syscall(libc::SYS_landlock_restrict_self, rules, 0))?;
+        if plan.confined.is_some_and(|bounds| !bounds.enter()) {
+            return Err(STEP_SETUP);
         }
         if !plan.filter.is_empty() {
             let program = libc::sock_fprog {
                 len: plan.filter.len() as u16,
                 filter: plan.filter.as_ptr().cast_mut().cast(),
             };
-            let mode = libc::SECCOMP_SET_MODE_FILTER;
-            let flags = match plan.confined {
-                Some(_) => {
-                    libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
-                        | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+            match plan.confined {
+                Some(bounds) if bounds.filter(&program) => {}
+                Some(_) => return Err(STEP_SETUP),
+                None => {
+                    let mode = libc::SECCOMP_SET_MODE_FILTER;
+                    check(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program))?;
                 }
-                None => 0,
-            };
-            let listener = libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program);
-            check(listener)?;
-            if let Some(Bounds { mediator, .. }) = plan.confined {
-                check(hand_over(mediator, listener as c_int))?;
             }
         }
     }
     Ok(())
-}
-
-/// Sends a descriptor over a socket.
-///
-/// # Safety
-/// As [`become_command`].
-unsafe fn hand_over(socket: c_int, fd: c_int) -> libc::c_long {
-    // SAFETY: as `become_command`; all that the message points to lives until the call
-    // returns, and the space has room and alignment for one header with one descriptor.
-    unsafe {
-        let mut byte = 0_u8;
-        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-        let mut space = [0_u64; 4];
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = space.as_mut_ptr().cast();
-        let bytes = size_of::<c_int>() as u32;
-        message.msg_controllen = libc::CMSG_SPACE(bytes) as _;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = libc::SOL_SOCKET;
-        (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(bytes) as _;
-        libc::CMSG_DATA(header).cast::<c_int>().write_unaligned(fd);
-        libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) as libc::c_long
-    }
 }
 
 /// Reports the step and errno, and ends.
