@@ -83,7 +83,7 @@ fn a_program_is_called_in_its_own_sandbox_and_ends_with_the_call() {
     let outputs = home.outputs();
     let text = |index: usize| outputs[index]["done"]["output"]["text"].as_str().unwrap();
     // Neither a key, nor the work.
-    assert_eq!(text(0), "HOME LANG PATH PWD TMPDIR USER [] 1 1", "{outputs:?}");
+    assert_eq!(text(0), "HOME LANG PATH PWD TMPDIR USER WORKSPACE [] 1 1", "{outputs:?}");
     // The same sandbox, another process.
     assert_eq!(text(1), "where look");
     assert_eq!(outputs[1]["done"]["output"]["labels"], json!(["from:mcp:ours", "untrusted"]));
@@ -146,7 +146,7 @@ fn a_crash_in_a_call_of_a_program_repeats_only_what_reads() {
             assert!(outputs[0]["unknown"].is_object(), "{outputs:?}");
             assert_eq!(text(1), Some("note look"));
             // The one that was cut off has ended, though its pipe is left.
-            assert_eq!(text(2), Some("HOME LANG PATH PWD TMPDIR USER [] 2 1"));
+            assert_eq!(text(2), Some("HOME LANG PATH PWD TMPDIR USER WORKSPACE [] 2 1"));
         }
     }
 }
