@@ -93,6 +93,11 @@ pub(super) const ROWS: &[Row] = &[
                 ("rootless_single", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("rootless_range", "bomb/memfd", known(ENDED, RESTARTS)),
                 ("rootless_range", "bomb/sockets", known(ENDED, RESTARTS)),
+                ("reduced", "bomb/memfd", known(ENDED, RESTARTS)),
+                ("reduced", "bomb/sockets", known(ENDED, RESTARTS)),
+                // There is no shared memory.
+                ("reduced", "bomb/shm", held(&["ended: EACCES; alive; neighbour served"])),
+                ("reduced", "bomb/sysv", held(&["ended: EPERM; alive; neighbour served"])),
                 ("docker", "bomb/memfd", known(ENDED, RESTARTS)),
                 ("docker", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("docker", "bomb/pipes", known(ENDED, RESTARTS)),
