@@ -22,6 +22,12 @@ pub(crate) struct Used {
     gate: Arc<Gate>,
 }
 
+impl Used {
+    pub(crate) fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
+    }
+}
+
 /// A container as it is once it goes on.
 fn running(seen: &Seen) -> Seen {
     Seen { doing: Doing::Running, ..seen.clone() }
@@ -30,7 +36,7 @@ fn running(seen: &Seen) -> Seen {
 impl Inner {
     /// The gate of a sandbox that this process used.
     pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
-        locked(&self.used).get(id).map(|used| Arc::clone(&used.gate))
+        locked(&self.used).get(id).map(Used::gate)
     }
 
     /// The link that is in use, if there is one.
@@ -38,7 +44,7 @@ impl Inner {
         locked(&self.used)
             .get(id)
             .filter(|used| used.generation == seen.generation)
-            .and_then(|used| Some((used.link.upgrade()?, Arc::clone(&used.gate))))
+            .and_then(|used| Some((used.link.upgrade()?, used.gate())))
             .filter(|(link, _)| link.is_open())
     }
 

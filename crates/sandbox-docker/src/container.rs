@@ -1,13 +1,15 @@
 //! The container of a sandbox: what the daemon is told to make.
 //!
-//! Owns the hardening, as data: nothing that a caller asks for can loosen it. A
-//! container that runs is never changed; another life is another container.
+//! Owns the hardening, as data: nothing that a caller asks for can loosen it. Of a
+//! container that runs nothing is changed but who comes first where CPU is short; another
+//! life is another container.
 
 use std::collections::HashMap;
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
 };
+use outrigger_sandbox::cpu::Share;
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 
 use crate::engine::Engine;
@@ -78,7 +80,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) guest: guest::Volume,
 }
 
-fn signed(value: u64) -> i64 {
+pub(crate) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -171,9 +173,7 @@ impl Plan<'_> {
     fn host(&self, engine: &Engine) -> HostConfig {
         let spec = self.spec;
         let memory = signed(spec.memory_bytes_max);
-        let millis = i64::from(spec.cpu_millis_max).max(1);
-        let period = (limits::CPU_QUOTA_US_MIN * 1000 + millis - 1) / millis;
-        let period = period.clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
+        let share = Share::of(spec);
         let tmpfs = format!(
             "rw,nosuid,nodev,noexec,size={},{}",
             limits::SOCKET_TMPFS_BYTES,
@@ -194,8 +194,8 @@ impl Plan<'_> {
             // Memory and swap together: no swap.
             memory_swap: Some(memory),
             pids_limit: Some(i64::from(spec.pids_max) + limits::OWN_PIDS),
-            cpu_period: Some(period),
-            cpu_quota: Some(millis * period / 1000),
+            cpu_period: Some(signed(share.period_us)),
+            cpu_quota: Some(signed(share.quota_us)),
             oom_score_adj: Some(limits::OOM_SCORE),
             // Neither the size of cores nor the number of open files: the guest lowers those
             // of its own, and a daemon told of one raises what it was not told of, which

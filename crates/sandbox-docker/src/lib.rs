@@ -18,6 +18,7 @@ mod collect;
 mod config;
 mod container;
 mod copy;
+mod demand;
 mod disk;
 mod engine;
 mod explain;

@@ -34,13 +34,6 @@ pub(crate) const OWN_PIDS: i64 = 16;
 pub(crate) const SHM_BYTES: i64 = 64 << 20;
 /// Where the guest listens.
 pub(crate) const SOCKET_TMPFS_BYTES: u64 = 64 << 10;
-/// The period by which the share of the processors is measured out, short so that many
-/// processes can't use it up at once before others' eyes. In microseconds.
-pub(crate) const CPU_PERIOD_US: i64 = 10_000;
-/// The longest that Linux takes; a sandbox with little has a longer one. In microseconds.
-pub(crate) const CPU_PERIOD_US_MAX: i64 = 1_000_000;
-/// The least that Linux takes for a share of it. In microseconds.
-pub(crate) const CPU_QUOTA_US_MIN: i64 = 1_000;
 /// How much sooner than the daemon a container is ended when memory is short: the
 /// kernel's scale from -1000 to 1000.
 pub(crate) const OOM_SCORE: i64 = 500;
@@ -58,3 +51,7 @@ pub(crate) const API_MIN: (usize, usize) = (1, 41);
 pub(crate) const KEEPER_PAUSE_MS: u64 = 50;
 /// Longest time between them.
 pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;
+/// From one look at what containers want of the processors to the next.
+pub(crate) const DEMAND_LOOK_MS: u64 = 250;
+/// Bytes that are read of what the kernel counted of one.
+pub(crate) const STAT_BYTES_MAX: usize = 2 << 10;

@@ -15,10 +15,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
+use outrigger_sandbox::cpu::{Cores, Share};
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
-use self::cpu::{Cores, Demand, Share, Version};
+use self::cpu::{Demand, Version};
 use crate::limits;
 
 /// The group, below that of a sandbox, in which its guest has all commands.

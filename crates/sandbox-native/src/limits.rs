@@ -228,22 +228,8 @@ pub const SAID_MAX: usize = 16;
 pub const EVENTS_MAX: usize = 64;
 /// Groups that a guest makes in its own: of running commands, of what they left, and in stock.
 pub const GROUPS_MAX: u32 = 1_024;
-/// The period in which the CPU of a sandbox is measured out, in microseconds.
-pub const CPU_PERIOD_US: u64 = 10_000;
-/// The longest that the kernel takes; a sandbox with little CPU has a longer one.
-pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
-/// The least CPU in a period that the kernel takes, in microseconds.
-pub const CPU_QUOTA_US_MIN: u64 = 1_000;
 /// How much all sandboxes together weigh where processors are short, in hundredths of a
 /// process of the host's.
 pub const SANDBOXES_WEIGHT_PERCENT: u64 = 800;
-/// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
-/// that does not.
-pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
-/// How much of the cores that it is kept to such a sandbox gets, in hundredths: what is
-/// not stopped at its limit would not show that it still wants more.
-pub const KEPT_CORES_PERCENT: u64 = 95;
-/// Looks for which it does so after the last one that found it wanting more.
-pub const YIELDING_LOOKS: u32 = 20;
 /// Sandboxes of which one look finds out whether they want more than they may have.
 pub const DEMANDS_MAX: usize = 64;

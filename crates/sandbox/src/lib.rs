@@ -15,6 +15,8 @@ mod capabilities;
 pub mod client;
 #[cfg(feature = "port")]
 pub mod conformance;
+#[cfg(feature = "port")]
+pub mod cpu;
 mod error;
 mod exec;
 #[cfg(feature = "port")]

@@ -109,3 +109,18 @@ pub const LIFETIME_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
 
 /// What is held at once of bytes that are only summed up.
 pub const PIECE_BYTES: usize = 16 << 10;
+
+/// The period in which the CPU of a sandbox is measured out, in microseconds.
+pub const CPU_PERIOD_US: u64 = 10_000;
+/// The longest that Linux takes; a sandbox with little CPU has a longer one.
+pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
+/// The least CPU in a period that Linux takes, in microseconds.
+pub const CPU_QUOTA_US_MIN: u64 = 1_000;
+/// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
+/// that does not.
+pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
+/// How much of the cores that it is kept to such a sandbox gets, in hundredths: what is
+/// not stopped at its limit would not show that it still wants more.
+pub const KEPT_CORES_PERCENT: u64 = 95;
+/// Looks for which it does so after the last one that found it wanting more.
+pub const YIELDING_LOOKS: u32 = 20;

@@ -21,9 +21,6 @@ const RESTARTS: &str = "a command that takes all its memory through the kernel c
 
 /// What a latency can come to where that is not judged.
 const AT_ANY_PACE: &[&str] = &["served", "within twice the idle p99", "above twice the idle p99"];
-/// As SECURITY.md says it.
-const NO_CORE_IS_FREE: &str =
-    "no core is kept free of a container that wants more than it may have";
 
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -195,24 +192,11 @@ pub(super) const ROWS: &[Row] = &[
     row(
         32,
         "all at once, and what a neighbour feels of it",
-        &[on(
-            but(
-                outside(
-                    "pressure",
-                    act!(pressure::pressure),
-                    &["served", "within twice the idle p99"],
-                ),
-                &[
-                    ("the attacker", held(&["alive", "restarted"])),
-                    (
-                        "a journal's write",
-                        known(AT_ANY_PACE, "a neighbour on the same disk feels it"),
-                    ),
-                ],
-            ),
+        &[but(
+            outside("pressure", act!(pressure::pressure), &["served", "within twice the idle p99"]),
             &[
-                ("docker", "a command of a neighbour", known(AT_ANY_PACE, NO_CORE_IS_FREE)),
-                ("docker", "a file of a neighbour", known(AT_ANY_PACE, NO_CORE_IS_FREE)),
+                ("the attacker", held(&["alive", "restarted"])),
+                ("a journal's write", known(AT_ANY_PACE, "a neighbour on the same disk feels it")),
             ],
         )],
     ),

@@ -156,3 +156,44 @@ async fn what_is_served_is_there_in_the_next_life_and_fails_while_nobody_answers
     assert_eq!(says(&*next, "cat /memory/f; echo new > /memory/g").await, "served\n");
     assert_eq!(trees.tree(&id).get("/memory/g").unwrap().0, b"new\n");
 }
+
+/// What the daemon says of a container's share: its weight, and its cores.
+fn share(world: &World) -> (String, String) {
+    let format = "--format={{.HostConfig.CpuShares}} {{.HostConfig.CpusetCpus}}";
+    let said = world.daemon.docker(&["inspect", format, &world.container("one")]);
+    let (shares, cores) = said.trim_end_matches('\n').split_once(' ').unwrap();
+    (shares.to_owned(), cores.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_wants_more_than_it_may_have_gives_way_until_it_does_not() {
+    let world = world().await;
+    let share = || tokio::task::block_in_place(|| share(&world));
+    // poll: the daemon tells nobody of it.
+    let pause = || tokio::time::sleep(std::time::Duration::from_millis(50));
+    let first = world.again().await;
+    // So little that it gets it beside whatever else this host does.
+    let spec = Spec { cpu_millis_max: 100, ..Spec::default() };
+    let sandbox = first.create(&sandbox_id("one"), &spec).await.unwrap();
+    let spin = shell("while [ ! -e stop ]; do :; done");
+    let gives_way = async {
+        while share().0 != "122" {
+            pause().await;
+        }
+        says(&*sandbox, "touch stop").await
+    };
+    let (spun, _) = tokio::join!(sandbox.execute(spin, &()), gives_way);
+    assert_eq!(spun.unwrap().end, End::Exited(0));
+    let (_, others) = share();
+    // Whoever told it to is gone, and somebody else lets it off.
+    drop((sandbox, first));
+    let _sandbox = world.docker.find(&sandbox_id("one")).await.unwrap().expect("it lives on");
+    let cores = loop {
+        match share() {
+            (shares, cores) if shares == "1024" => break cores,
+            yields => assert_eq!(yields, ("122".to_owned(), others.clone())),
+        }
+        pause().await;
+    };
+    assert!(cores.is_empty() || cores != others, "{cores}, and {others} before");
+}

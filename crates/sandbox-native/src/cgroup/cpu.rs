@@ -1,41 +1,16 @@
-//! How much CPU a sandbox may use, and who comes first where it is short.
+//! What the kernel is told of the CPU of a sandbox, and of who comes first where it is short.
 //!
-//! Owns the numbers that the kernel is told. One sandbox must never make another wait
-//! because it wants more than it may have.
+//! Owns the files in which it is said. What is said is [`outrigger_sandbox::cpu`]'s.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
+use outrigger_sandbox::cpu::{Cores, Periods, Share};
+use outrigger_sandbox::{cpu, limits};
 
 use super::put;
-use crate::limits;
-
-/// CPU that a sandbox may use, in microseconds of the period in which it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) quota: u64,
-    pub(super) period: u64,
-}
-
-impl Share {
-    /// The period is short: many processes use up a share at once, on all processors, and
-    /// whoever else wakes up then waits for them.
-    pub(super) fn of(spec: &Spec) -> Self {
-        let millis = u64::from(spec.cpu_millis_max).max(1);
-        let period = (limits::CPU_QUOTA_US_MIN * 1_000)
-            .div_ceil(millis)
-            .clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
-        Self { quota: millis * period / 1_000, period }
-    }
-
-    /// No more of it than so many cores have to give.
-    fn on(self, cores: u64) -> Self {
-        let most = cores * self.period * limits::KEPT_CORES_PERCENT / 100;
-        Self { quota: self.quota.min(most), ..self }
-    }
-}
 
 /// How a version says how much CPU a group gets: all that a version differs in here.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +23,13 @@ pub(super) enum Version {
 
 impl Version {
     /// Sets the share of a group.
-    pub(super) fn limit(self, dir: &Path, Share { quota, period }: Share) -> io::Result<()> {
+    pub(super) fn limit(self, dir: &Path, share: Share) -> io::Result<()> {
+        let Share { quota_us, period_us } = share;
         match self {
-            Self::Unified => put(&dir.join("cpu.max"), &format!("{quota} {period}")),
+            Self::Unified => put(&dir.join("cpu.max"), &format!("{quota_us} {period_us}")),
             Self::Legacy => {
-                put(&dir.join("cpu.cfs_period_us"), &period.to_string())?;
-                put(&dir.join("cpu.cfs_quota_us"), &quota.to_string())
+                put(&dir.join("cpu.cfs_period_us"), &period_us.to_string())?;
+                put(&dir.join("cpu.cfs_quota_us"), &quota_us.to_string())
             }
         }
     }
@@ -69,41 +45,6 @@ impl Version {
     }
 }
 
-/// The cores of the sandboxes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cores {
-    /// As the kernel lists them: `0-3,5`.
-    all: String,
-    /// Without the first, which is kept for those that want no more than they may have.
-    others: String,
-    /// How many of the latter there are.
-    count: u64,
-}
-
-impl Cores {
-    /// Those of a list, if there is one to keep and one to leave.
-    pub(super) fn new(all: &str) -> Option<Self> {
-        let all = all.trim();
-        let (first, rest) = all.split_once(',').unwrap_or((all, ""));
-        let mut others = Vec::new();
-        if let Some((from, to)) = first.split_once('-') {
-            let next = from.parse::<u32>().ok()? + 1;
-            others.push(if next.to_string() == to {
-                to.to_owned()
-            } else {
-                format!("{next}-{to}")
-            });
-        }
-        others.extend(rest.split(',').filter(|range| !range.is_empty()).map(str::to_owned));
-        let count = others.iter().try_fold(0, |sum, range| {
-            let (from, to) = range.split_once('-').unwrap_or((range, range));
-            let (from, to) = (from.parse::<u64>().ok()?, to.parse::<u64>().ok()?);
-            Some(sum + (to + 1).checked_sub(from)?)
-        })?;
-        (count > 0).then(|| Self { all: all.to_owned(), others: others.join(","), count })
-    }
-}
-
 /// What a sandbox was seen to want.
 #[derive(Debug)]
 pub(super) struct Demand {
@@ -111,46 +52,42 @@ pub(super) struct Demand {
     version: Version,
     /// Where its cores are said, and which there are.
     cores: Option<(PathBuf, Cores)>,
-    /// Periods in which it ran, and those of them in which it was stopped at its limit.
-    seen: (u64, u64),
-    /// Looks for which it still comes after others.
-    yields: u32,
+    seen: cpu::Demand,
 }
 
 impl Demand {
     pub(super) fn new(dir: &Path, version: Version, cores: Option<(PathBuf, Cores)>) -> Self {
-        Self { dir: dir.to_owned(), version, cores, seen: (0, 0), yields: 0 }
+        Self { dir: dir.to_owned(), version, cores, seen: cpu::Demand::default() }
     }
 
     /// Lets a sandbox that runs into its limit again and again come after those that do
-    /// not, for as long as it does and a while longer: who pauses is no better.
+    /// not. What the kernel refuses is tried again at the next look.
     pub(super) fn look(&mut self, spec: &Spec) {
-        let text = fs::read_to_string(self.dir.join("cpu.stat")).unwrap_or_default();
-        let Some((periods, stopped)) = stopped(&text) else { return };
-        let ran = periods.saturating_sub(self.seen.0);
-        let limited = stopped.saturating_sub(self.seen.1);
-        self.seen = (periods, stopped);
-        let wants_more = limited > 0 && limited * 4 >= ran;
-        let left = if wants_more { limits::YIELDING_LOOKS } else { self.yields.saturating_sub(1) };
-        if (left > 0) == (self.yields > 0) || self.yield_to_others(left > 0, spec) {
-            self.yields = left;
+        let stat = fs::read_to_string(self.dir.join("cpu.stat")).unwrap_or_default();
+        let Some(periods) = Periods::parse(&stat) else { return };
+        let seen = self.seen.after(periods);
+        if seen.yields() == self.seen.yields() || self.yield_to_others(seen.yields(), spec) {
+            self.seen = seen;
         }
     }
 
     /// The group in which it can be told its cores, if it can do with those that are left
     /// when one is kept free.
     pub(super) fn cores(&self, spec: &Spec) -> Option<&(PathBuf, Cores)> {
-        let fits = |cores: &Cores| u64::from(spec.cpu_millis_max) <= cores.count * 1_000;
-        self.cores.as_ref().filter(|(_, cores)| fits(cores))
+        self.cores.as_ref().filter(|(_, cores)| cores.fit(spec))
     }
 
-    /// By weight, and by leaving one core alone: a kernel may let a process that wakes up wait for the next tick (4 ms)
-    /// behind one that runs, whatever both weigh, unless a core is free.
+    /// By weight, and by leaving one core alone: a kernel may let a process that wakes up
+    /// wait for the next tick (4 ms) behind one that runs, whatever both weigh, unless a
+    /// core is free.
     fn yield_to_others(&self, yields: bool, spec: &Spec) -> bool {
         if let Some((dir, cores)) = self.cores(spec) {
             let share = Share::of(spec);
-            let (list, share) =
-                if yields { (&cores.others, share.on(cores.count)) } else { (&cores.all, share) };
+            let (list, share) = if yields {
+                (cores.others(), share.on_others(cores))
+            } else {
+                (cores.all(), share)
+            };
             let _ = put(&dir.join("cpuset.cpus"), list);
             let _ = self.version.limit(&self.dir, share);
         }
@@ -159,48 +96,9 @@ impl Demand {
     }
 }
 
-/// Both numbers of a `cpu.stat`, which are named so in both versions.
-fn stopped(text: &str) -> Option<(u64, u64)> {
-    let number = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line?.trim().parse().ok()
-    };
-    Some((number("nr_periods")?, number("nr_throttled")?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_are_exact_and_what_the_kernel_takes() {
-        let share = |cpu_millis_max| {
-            let Share { quota, period } = Share::of(&Spec { cpu_millis_max, ..Spec::default() });
-            (quota, period)
-        };
-        assert_eq!(share(1_000), (10_000, 10_000));
-        assert_eq!(share(2_500), (25_000, 10_000));
-        assert_eq!(share(100), (1_000, 10_000));
-        assert_eq!(share(50), (1_000, 20_000));
-        assert_eq!(share(1), (1_000, 1_000_000));
-        assert!((0..2_000).map(share).all(|(quota, period)| quota >= 1_000 && period <= 1_000_000));
-    }
-
-    #[test]
-    fn one_core_is_kept_where_there_are_more() {
-        let cores = |all| Cores::new(all).map(|cores| (cores.others, cores.count));
-        for (all, others, count) in [
-            ("0-1\n", "1", 1),
-            ("0-3", "1-3", 3),
-            ("2,4-5", "4-5", 2),
-            ("0-7,16-17", "1-7,16-17", 9),
-        ] {
-            assert_eq!(cores(all), Some((others.to_owned(), count)), "{all}");
-        }
-        for one in ["0", "", "x", "0-x", "3-1,7-2"] {
-            assert_eq!(cores(one), None, "{one}");
-        }
-    }
 
     /// A group's files, to see what is written to them.
     struct Files {
@@ -230,17 +128,16 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_again_and_again_yields_until_it_is_not() {
+    fn what_is_said_once_is_said_again_when_it_changes() {
         let mut files = Files::new("0-1", 1_000);
         assert_eq!(files.look("nr_periods 10\nnr_throttled 1\nthrottled_time 5\n"), [""; 3]);
         let yields = ["122", "1", "9500"];
         assert_eq!(files.look("usage_usec 7\nnr_periods 20\nnr_throttled 11\n"), yields);
-        assert_eq!(files.look("nr_periods 30\nnr_throttled 21\n"), [""; 3]);
         for _ in 1..limits::YIELDING_LOOKS {
-            assert_eq!(files.look("nr_periods 30\nnr_throttled 21\n"), [""; 3]);
+            assert_eq!(files.look("nr_periods 30\nnr_throttled 11\n"), [""; 3]);
         }
         let calm = ["1024", "0-1", "10000"];
-        assert_eq!(files.look("nr_periods 30\nnr_throttled 21\n"), calm);
+        assert_eq!(files.look("nr_periods 30\nnr_throttled 11\n"), calm);
         assert_eq!(files.look("nonsense"), [""; 3]);
     }
 
