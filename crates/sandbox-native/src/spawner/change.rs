@@ -14,7 +14,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, SnapshotId, Spec};
 
@@ -89,6 +89,9 @@ enum Stage {
     Verifying(Task, Key, Vec<Check>, Then),
     /// A process makes one layer of those that it stands on.
     Flattening(Task, Key, Layer),
+    /// What was asked for is done, and the life that was ended for it goes on soon: others
+    /// come first.
+    PutOff { until: Instant },
     /// Its guest was told to begin.
     Beginning(Box<Beginning>, Key),
     /// A process deletes its disk.
@@ -145,7 +148,7 @@ enum Goal {
 #[derive(Debug)]
 enum Next {
     Wait(Stage),
-    /// It is done, and the life that was ended for it goes on, for which nobody waits.
+    /// It is done. The life that was ended for it goes on, for which nobody waits.
     GoOn(Answer),
     Done(Answer, Option<OwnedFd>),
 }
@@ -161,6 +164,24 @@ impl Change {
         Self { want, peer, stage: Stage::New, lived: None, waiting: VecDeque::new() }
     }
 
+    /// Puts off that the life which was ended for it goes on, if there is one and nobody
+    /// asks for it.
+    fn put_off(&mut self) -> bool {
+        let puts_off = self.lived.is_some() && self.waiting.is_empty();
+        if puts_off {
+            let until = Instant::now() + Duration::from_millis(limits::PUT_OFF_MS);
+            self.stage = Stage::PutOff { until };
+        }
+        puts_off
+    }
+
+    /// Whether a life that was put off goes on for those who wait: not if all that they want
+    /// is its end.
+    fn is_awaited(&self) -> bool {
+        let ends = |request: &Request| matches!(request, Request::Destroy(_) | Request::Suspend(_));
+        !self.waiting.iter().all(|(request, _)| ends(request))
+    }
+
     /// Has somebody wait for its end. Gives them back if too many do.
     pub(super) fn queue(&mut self, request: Request, peer: UnixStream) -> Option<UnixStream> {
         if self.waiting.len() >= limits::QUEUED_MAX {
@@ -172,13 +193,17 @@ impl Change {
 
     /// Whether a life goes on by it that was ended for something else.
     pub(super) fn revives(&self) -> bool {
-        matches!(&self.stage, Stage::Beginning(beginning, _) if matches!(beginning.goal, Goal::GoOn))
+        match &self.stage {
+            Stage::PutOff { .. } => true,
+            Stage::Beginning(beginning, _) => matches!(beginning.goal, Goal::GoOn),
+            _ => false,
+        }
     }
 
     /// When it is to be looked at although nothing happened.
     pub(super) fn until(&self) -> Option<Instant> {
         match self.stage {
-            Stage::HandingOver { until } => Some(until),
+            Stage::HandingOver { until } | Stage::PutOff { until } => Some(until),
             Stage::Beginning(ref beginning, _) => Some(beginning.until),
             _ => None,
         }
@@ -211,6 +236,9 @@ impl Spawner {
             Ok(Next::GoOn(answer)) => {
                 if let Some(peer) = change.peer.take() {
                     self.answer(&peer, &answer, None);
+                }
+                if change.put_off() {
+                    return Some(id);
                 }
                 let step = self.revive(&id, change.lived.take());
                 return self.conclude(id, change, step);
@@ -332,6 +360,16 @@ impl Spawner {
         });
     }
 
+    /// Somebody asks for a sandbox: what was put off for others is not any more.
+    pub(super) fn wanted(&mut self, id: &SandboxId) {
+        if self.changes.get(id).is_some_and(|change| matches!(change.stage, Stage::PutOff { .. })) {
+            self.go_on(id, |spawner, change| match change.is_awaited() {
+                true => spawner.revive(id, change.lived.take()),
+                false => done(Answer::Done),
+            });
+        }
+    }
+
     /// Looks at the changes whose time is over.
     pub(super) fn overdue(&mut self, now: Instant) {
         let late: Vec<SandboxId> = self
@@ -347,6 +385,7 @@ impl Spawner {
                         let late = "the sandbox could not be started: it takes too long";
                         spawner.stillborn(&id, *beginning, key, Error::Backend(late.to_owned()))
                     }
+                    Stage::PutOff { .. } => spawner.revive(&id, change.lived.take()),
                     // What it handed over so far is worth nothing, and it may have
                     // stopped to serve.
                     _ => {
@@ -380,9 +419,11 @@ impl Spawner {
                 spawner.finish(task, key).map_err(end::left)?;
                 done(Answer::Done)
             }
-            stage @ (Stage::New | Stage::HandingOver { .. } | Stage::Ending | Stage::Failing) => {
-                Ok(Next::Wait(stage))
-            }
+            stage @ (Stage::New
+            | Stage::HandingOver { .. }
+            | Stage::Ending
+            | Stage::Failing
+            | Stage::PutOff { .. }) => Ok(Next::Wait(stage)),
         });
     }
 

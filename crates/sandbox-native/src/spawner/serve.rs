@@ -166,7 +166,7 @@ impl Spawner {
                 let what = format!("too many wait for `{id}`; try again");
                 self.answer(&peer, &Answer::Failed(Error::Backend(what)), None);
             }
-            return;
+            return self.wanted(&id);
         }
         let answer = match request {
             Request::Create { id, spec, read_only, warm } => {

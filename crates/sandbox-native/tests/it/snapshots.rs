@@ -7,6 +7,7 @@ use outrigger_sandbox::{
     Backend, Began, Error, ExecId, Origin, Sandbox, Snapshot, Spec, State, Suspend,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 async fn take(world: &World, sandbox: &str, name: &str) -> Snapshot {
     let snapshots = world.native.snapshots().unwrap();
@@ -119,6 +120,34 @@ async fn what_rests_or_is_dead_can_be_kept_too() {
     let absent =
         world.native.snapshots().unwrap().take(&sandbox_id("none"), &snapshot_id("n")).await;
     assert!(matches!(absent, Err(Error::Absent { .. })), "{absent:?}");
+}
+
+#[tokio::test]
+async fn a_life_goes_on_after_a_snapshot_whoever_asks_for_it_or_nobody() {
+    let world = world().await;
+    let one = world.sandbox("one").await;
+    let id = sandbox_id("one");
+    assert_eq!(says(&*one, "echo kept > file").await, "");
+    take(&world, "one", "asked").await;
+    let again = world.sandbox("one").await;
+    assert_eq!((again.began(), again.generation()), (Began::Attached, one.generation()));
+    take(&world, "one", "unasked").await;
+    let disk = world.state.path().join("state/sandboxes/one");
+    assert!(disk.join("upper").exists());
+    while disk.join("cold").exists() {
+        // poll: nobody is told of a life that goes on by itself.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(world.native.list().await.unwrap()[0].state, State::Running);
+    take(&world, "one", "suspended").await;
+    world.native.suspend(&id, Suspend::Cold).await.unwrap();
+    assert_eq!(world.native.list().await.unwrap()[0].state, State::Cold);
+    let again = world.sandbox("one").await;
+    assert_eq!((again.began(), again.generation()), (Began::Resumed, one.generation()));
+    assert_eq!(says(&*again, "cat file").await, "kept\n");
+    take(&world, "one", "destroyed").await;
+    world.native.destroy(&id).await.unwrap();
+    assert!(world.native.list().await.unwrap().is_empty());
 }
 
 #[tokio::test]
