@@ -100,9 +100,10 @@ fn refusal(trial: Trial) -> Result<Missing, String> {
     }
 }
 
-/// Why this process can make no namespaces, if it can't and Landlock alone would do.
-pub(crate) fn without_namespaces() -> Option<String> {
-    let why = refusal(attempt(Isolation::RootlessSingle)).err()?;
+/// Why this process can make no namespaces for a tier, if it can't and Landlock alone would
+/// do.
+pub(crate) fn without_namespaces(isolation: Isolation) -> Option<String> {
+    let why = refusal(attempt(isolation)).err()?;
     Landlock::look().confines().then(|| format!("{why}: {}", advice()))
 }
 
@@ -145,42 +146,61 @@ struct Maps {
 /// Makes a process in the namespaces that the spawner would use, which makes its mounts
 /// private, lays a tree over another, and ends.
 fn attempt(isolation: Isolation) -> Trial {
-    let namespaces =
-        libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWUSER;
-    let namespaces = if isolation == Isolation::RootRange {
-        namespaces & !libc::CLONE_NEWUSER
-    } else {
-        namespaces
-    };
+    let namespaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET;
     let own = |id: u32| CString::new(format!("0 {id} 1")).expect("digits hold no NUL");
-    let maps = (namespaces & libc::CLONE_NEWUSER != 0).then(|| Maps {
-        users: own(rustix::process::geteuid().as_raw()),
-        groups: own(rustix::process::getegid().as_raw()),
-    });
+    let (namespaces, maps) = match isolation {
+        // Its mounts are made by root itself, and only then is a user namespace entered.
+        Isolation::RootRange => match run(libc::CLONE_NEWUSER, nothing, std::ptr::null_mut()) {
+            Ok(_) => (namespaces, None),
+            Err(errno) => return Trial::Namespaces(errno),
+        },
+        _ => (
+            namespaces | libc::CLONE_NEWUSER,
+            Some(Maps {
+                users: own(rustix::process::geteuid().as_raw()),
+                groups: own(rustix::process::getegid().as_raw()),
+            }),
+        ),
+    };
+    // `maps` lives until the process has ended.
+    match run(namespaces, trial, (&raw const maps).cast_mut().cast()) {
+        Err(errno) => Trial::Namespaces(errno),
+        Ok(Some(0)) => Trial::Fine,
+        Ok(Some(lacks)) if lacks & !(NO_OVERLAY | NO_FUSE) == 0 => {
+            Trial::Parts(Missing { overlay: lacks & NO_OVERLAY != 0, fuse: lacks & NO_FUSE != 0 })
+        }
+        Ok(_) => Trial::Mount,
+    }
+}
+
+/// What a process does that only shows that it can be.
+extern "C" fn nothing(_: *mut libc::c_void) -> libc::c_int {
+    0
+}
+
+/// The exit code of a process in these namespaces that does this, if it ended by itself; or
+/// why there is none.
+fn run(
+    namespaces: libc::c_int,
+    act: extern "C" fn(*mut libc::c_void) -> libc::c_int,
+    with: *mut libc::c_void,
+) -> Result<Option<libc::c_int>, i32> {
     let mut stack = vec![0_u128; STACK_WORDS];
-    // SAFETY: the stack is live until the call returns, because CLONE_VFORK holds
-    // this thread until the child has ended; the child runs `trial`, which makes a few
-    // system calls and writes to no memory but its stack. `maps` lives as long.
+    // SAFETY: the stack is live until the call returns, because CLONE_VFORK holds this
+    // thread until the child has ended; the child runs `nothing` or `trial`, which make a few
+    // system calls and write to no memory but their stack.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(STACK_WORDS).cast();
         let flags = namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(trial, top, flags, (&raw const maps).cast_mut().cast())
+        libc::clone(act, top, flags, with)
     };
     if pid < 0 {
-        return Trial::Namespaces(
-            std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM),
-        );
+        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM));
     }
     let mut status = 0;
     // SAFETY: the pointer is to a live local, and the child is this call's own.
     unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    match (libc::WIFEXITED(status), libc::WEXITSTATUS(status)) {
-        (true, 0) => Trial::Fine,
-        (true, lacks) if lacks & !(NO_OVERLAY | NO_FUSE) == 0 => {
-            Trial::Parts(Missing { overlay: lacks & NO_OVERLAY != 0, fuse: lacks & NO_FUSE != 0 })
-        }
-        _ => Trial::Mount,
-    }
+    Ok(libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)))
 }
 
 /// Bits of what the trial ends with if that is all that it lacks.

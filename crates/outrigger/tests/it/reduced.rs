@@ -1,6 +1,9 @@
 //! A host that gives no user namespaces: nothing runs, until somebody accepts by name what
 //! is left, and then commands find their places.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
 
 /// Goes on where no user namespace can be made, without any right to change that.
@@ -33,6 +36,49 @@ fn it_is_accepted_by_name_or_not_at_all() {
     // With namespaces there is no reason to go without.
     let told = world.ran(0, &["doctor", "--json"]).json();
     assert_ne!(told["sandbox"]["capabilities"]["isolation"], "reduced");
+}
+
+/// Runs the binary as root of all ids, as in a container, where no user namespace can be made.
+fn run_as_root(world: &World, args: &[&str]) -> Ran {
+    assert!(rustix::process::geteuid().is_root(), "this needs root, to be root elsewhere");
+    const WAITS: &str = "read go; echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+    let mut command = world.command("unshare");
+    command.args(["--user", "--keep-caps", "sh", "-ec", WAITS, "sh", OUTRIGGER]).arg("--data-dir");
+    command.arg(world.data()).args(args);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    for map in ["uid_map", "gid_map"] {
+        let path = format!("/proc/{}/{map}", child.id());
+        // It is in its namespace once it can be mapped; before, it is in ours.
+        while std::fs::write(&path, "0 0 4294967295").is_err() {
+            assert!(child.try_wait().unwrap().is_none(), "`unshare` ended");
+            std::thread::yield_now();
+        }
+    }
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    Ran::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn root_is_refused_namespaces_too_and_has_the_same_choice() {
+    let world = World::new();
+    let refused = run_as_root(&world, &["doctor"]).expect(13);
+    for words in ["user namespaces are refused", "max_user_namespaces", "isolation_min"] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    world.configure("[sandbox]\nisolation_min = \"reduced\"\n");
+    let told = run_as_root(&world, &["doctor", "--json"]).expect(0).json();
+    assert_eq!(told["sandbox"]["capabilities"]["isolation"], "reduced");
+    run_as_root(&world, &["sandbox", "create", "one"]).expect(0);
+    // Root by its number, and by nothing else.
+    let line = "id -u; echo mine > f; cat f; cat /etc/shadow || chown 1 f || mknod d c 1 3";
+    let said = run_as_root(&world, &["sandbox", "exec", "one", "--", "sh", "-c", line]);
+    assert_eq!((said.code, &*said.stdout), (Some(1), "0\nmine\n"), "{}", said.stderr);
+    // It is not what somebody gets who did not accept it, while it lives.
+    world.configure("");
+    world.ran(13, &["sandbox", "exec", "one", "--", "true"]);
+    world.configure("[sandbox]\nisolation_min = \"reduced\"\n");
+    world.ran(0, &["sandbox", "rm", "one"]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
         always("seccomp", "an allow-list of system calls"),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host)),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, true)),
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         always("network", "none but a loopback of its own"),
@@ -89,7 +89,7 @@ fn alone(places: &Places, host: &Host) -> Vec<Layer> {
              number or name"
                 .to_owned(),
         ),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host)),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, !host.root)),
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         layer("network", true, "none, not even a loopback: no socket can be made".to_owned()),
@@ -146,7 +146,8 @@ fn idmapped_mounts(isolation: Isolation) -> String {
     text.to_owned()
 }
 
-fn cgroup_limits(places: &Places, host: &Host) -> String {
+/// `counted`: whether commands run by the account of one whose processes the kernel counts.
+fn cgroup_limits(places: &Places, host: &Host, counted: bool) -> String {
     let has = places.describe();
     if places.limiting() {
         return format!("memory, processes and CPU, by {has}");
@@ -157,7 +158,12 @@ fn cgroup_limits(places: &Places, host: &Host) -> String {
     } else {
         "have systemd delegate them (`systemd-run --user --scope -p Delegate=yes`), or run as root"
     };
-    format!("{has}; processes are limited by rlimit, memory and CPU are not: {fix}")
+    let what = if counted {
+        "processes are limited by rlimit, memory and CPU are not"
+    } else {
+        "neither processes, which are not counted for root, nor memory and CPU are limited"
+    };
+    format!("{has}; {what}: {fix}")
 }
 
 fn cgroup_kill(places: &Places, freezer: bool) -> String {

@@ -355,6 +355,19 @@ impl Sandboxes {
         }
     }
 
+    /// Refuses a disk whose files have other owners than those that it would get: root makes
+    /// some for ids of their own, and some for itself where it has no namespaces.
+    fn owns(&self, place: &Place) -> io::Result<()> {
+        let ranged = ids::noted(&place.range()).is_some();
+        let why = match self.isolation {
+            Isolation::Reduced if ranged => "in namespaces, which this host refuses now",
+            Isolation::RootRange if !ranged && place.upper().exists() => "without namespaces",
+            _ => return Ok(()),
+        };
+        let what = "start it as it was made, or destroy it";
+        Err(io::Error::other(format!("its disk was made {why}: {what}")))
+    }
+
     /// Makes the directories of a disk where they are missing, with their owners.
     fn prepare(
         &mut self,
@@ -363,6 +376,7 @@ impl Sandboxes {
         mut lowers: Vec<Lower>,
     ) -> io::Result<(Lease, Vec<Lower>)> {
         private(place.dir())?;
+        self.owns(place)?;
         let lease = match self.isolation {
             Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
             Isolation::RootlessRange => Lease::Shared,

@@ -78,10 +78,11 @@ fn try_subordinate() -> Result<(), String> {
 /// What is missing, for a person, where the directory needs more than there is.
 pub(crate) fn choose(state: Option<&Path>, floor: Floor) -> Result<Tier, String> {
     let tier = best(state)?;
-    if tier.isolation != Isolation::RootlessSingle || floor == Floor::Namespaces {
+    // Subordinate ids were tried in a namespace.
+    if tier.isolation == Isolation::RootlessRange || floor == Floor::Namespaces {
         return Ok(tier);
     }
-    let refused = probe::without_namespaces();
+    let refused = probe::without_namespaces(tier.isolation);
     Ok(refused.map_or(tier, |why| Tier { isolation: Isolation::Reduced, why: Some(why) }))
 }
 
