@@ -104,18 +104,11 @@ impl Inner {
 /// What a daemon is told of a container that comes after others, or does not any more: by
 /// weight, and by leaving one core alone where what it may have fits on the others.
 fn told(spec: &Spec, cores: Option<&Cores>, yields: bool) -> ContainerUpdateBody {
-    let cores = cores.filter(|cores| cores.fit(spec));
-    let share = Share::of(spec);
-    let (shares, list, share) = match yields {
-        true => (
-            YIELDING_SHARES,
-            cores.map(Cores::others),
-            cores.map_or(share, |cores| share.on_others(cores)),
-        ),
-        false => (SHARES, cores.map(Cores::all), share),
-    };
+    let fitting = cores.filter(|cores| cores.fit(spec));
+    let (list, share) = fitting.map(|cores| cores.given(spec, yields)).unzip();
+    let share = share.unwrap_or_else(|| Share::of(spec));
     ContainerUpdateBody {
-        cpu_shares: Some(shares),
+        cpu_shares: Some(if yields { YIELDING_SHARES } else { SHARES }),
         cpuset_cpus: list.map(str::to_owned),
         cpu_period: Some(signed(share.period_us)),
         cpu_quota: Some(signed(share.quota_us)),

@@ -26,20 +26,16 @@ impl Share {
             .clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
         Self { quota_us: millis * period_us / 1_000, period_us }
     }
-
-    /// No more of it than the cores have to give that are not kept free.
-    #[must_use]
-    pub fn on_others(self, cores: &Cores) -> Self {
-        let most = cores.count * self.period_us * limits::KEPT_CORES_PERCENT / 100;
-        Self { quota_us: self.quota_us.min(most), ..self }
-    }
 }
 
 /// The cores on which sandboxes run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores {
+    /// As the kernel lists them.
     all: String,
+    /// Without the first.
     others: String,
+    /// How many of the latter there are.
     count: u64,
 }
 
@@ -68,22 +64,23 @@ impl Cores {
         (count > 0).then(|| Self { all: all.to_owned(), others: others.join(","), count })
     }
 
-    /// All, as the kernel lists them.
-    #[must_use]
-    pub fn all(&self) -> &str {
-        &self.all
-    }
-
-    /// Without the first, which is kept for those that want no more than they may have.
-    #[must_use]
-    pub fn others(&self) -> &str {
-        &self.others
-    }
-
     /// Whether a sandbox can do with those that are left when one is kept free.
     #[must_use]
     pub fn fit(&self, spec: &Spec) -> bool {
         u64::from(spec.cpu_millis_max) <= self.count * 1_000
+    }
+
+    /// The list and the share of a sandbox for which they fit. One that comes after others
+    /// leaves the first alone, which is kept for those that want no more than they may have,
+    /// and gets no more than the rest has to give.
+    #[must_use]
+    pub fn given(&self, spec: &Spec, yields: bool) -> (&str, Share) {
+        let share = Share::of(spec);
+        if !yields {
+            return (&self.all, share);
+        }
+        let most = self.count * share.period_us * limits::KEPT_CORES_PERCENT / 100;
+        (&self.others, Share { quota_us: share.quota_us.min(most), ..share })
     }
 }
 
@@ -178,12 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_what_the_others_can_give() {
+    fn who_comes_after_others_gets_what_the_rest_can_give() {
         let cores = Cores::new("0-1").unwrap();
         let spec = |cpu_millis_max| Spec { cpu_millis_max, ..Spec::default() };
         assert!(cores.fit(&spec(1_000)) && !cores.fit(&spec(1_001)));
-        let quota = |millis| Share::of(&spec(millis)).on_others(&cores).quota_us;
-        assert_eq!((quota(1_000), quota(500)), (9_500, 5_000));
+        let given = |millis, yields| {
+            let spec = spec(millis);
+            let (list, share) = cores.given(&spec, yields);
+            (list.to_owned(), share.quota_us)
+        };
+        assert_eq!(given(1_000, true), ("1".to_owned(), 9_500));
+        assert_eq!(given(500, true), ("1".to_owned(), 5_000));
+        assert_eq!(given(1_000, false), ("0-1".to_owned(), 10_000));
     }
 
     #[test]

@@ -82,12 +82,7 @@ impl Demand {
     /// core is free.
     fn yield_to_others(&self, yields: bool, spec: &Spec) -> bool {
         if let Some((dir, cores)) = self.cores(spec) {
-            let share = Share::of(spec);
-            let (list, share) = if yields {
-                (cores.others(), share.on_others(cores))
-            } else {
-                (cores.all(), share)
-            };
+            let (list, share) = cores.given(spec, yields);
             let _ = put(&dir.join("cpuset.cpus"), list);
             let _ = self.version.limit(&self.dir, share);
         }
