@@ -31,7 +31,8 @@ pub const STOCK_REST_MS: i32 = 3;
 pub const BLANK_BYTES_MAX: usize = 128;
 /// Mount namespaces that were left and not ended yet.
 pub const MOUNTS_LEFT_MAX: usize = 64;
-/// Without anything to do for this long, the spawner does what it put off.
+/// Without anything to do for this long, the spawner does what it put off; and after this
+/// long a life goes on that was ended for a snapshot, whatever there is to do.
 pub const PUT_OFF_MS: u64 = 5;
 /// Descriptors with one message inside of the spawner, or to a guest: of two things, and of
 /// each tree that is served.

@@ -14,7 +14,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, SnapshotId, Spec};
 
@@ -164,24 +164,6 @@ impl Change {
         Self { want, peer, stage: Stage::New, lived: None, waiting: VecDeque::new() }
     }
 
-    /// Puts off that the life which was ended for it goes on, if there is one and nobody
-    /// asks for it.
-    fn put_off(&mut self) -> bool {
-        let puts_off = self.lived.is_some() && self.waiting.is_empty();
-        if puts_off {
-            let until = Instant::now() + Duration::from_millis(limits::PUT_OFF_MS);
-            self.stage = Stage::PutOff { until };
-        }
-        puts_off
-    }
-
-    /// Whether a life that was put off goes on for those who wait: not if all that they want
-    /// is its end.
-    fn is_awaited(&self) -> bool {
-        let ends = |request: &Request| matches!(request, Request::Destroy(_) | Request::Suspend(_));
-        !self.waiting.iter().all(|(request, _)| ends(request))
-    }
-
     /// Has somebody wait for its end. Gives them back if too many do.
     pub(super) fn queue(&mut self, request: Request, peer: UnixStream) -> Option<UnixStream> {
         if self.waiting.len() >= limits::QUEUED_MAX {
@@ -237,10 +219,7 @@ impl Spawner {
                 if let Some(peer) = change.peer.take() {
                     self.answer(&peer, &answer, None);
                 }
-                if change.put_off() {
-                    return Some(id);
-                }
-                let step = self.revive(&id, change.lived.take());
+                let step = self.go_on_living(&id, change);
                 return self.conclude(id, change, step);
             }
             Ok(Next::Done(answer, fd)) => (answer, fd),
@@ -363,10 +342,7 @@ impl Spawner {
     /// Somebody asks for a sandbox: what was put off for others is not any more.
     pub(super) fn wanted(&mut self, id: &SandboxId) {
         if self.changes.get(id).is_some_and(|change| matches!(change.stage, Stage::PutOff { .. })) {
-            self.go_on(id, |spawner, change| match change.is_awaited() {
-                true => spawner.revive(id, change.lived.take()),
-                false => done(Answer::Done),
-            });
+            self.go_on(id, |spawner, change| spawner.go_on_living(id, change));
         }
     }
 

@@ -4,12 +4,13 @@
 //! over it goes on.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId};
 
 use super::{Change, Goal, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
 use crate::limits;
-use crate::protocol::Answer;
+use crate::protocol::{Answer, Request};
 use crate::spawner::about::{About, now_ms};
 use crate::spawner::backend;
 use crate::spawner::cold::Cold;
@@ -115,6 +116,21 @@ impl Spawner {
         let named = self.sandboxes.keep(name, kept);
         named.map_err(|error| backend("cannot keep the snapshot", &error))?;
         Ok(Next::GoOn(told))
+    }
+
+    /// What becomes of a life that was ended for this: it goes on for whoever asks for it, not
+    /// at all if its end is all that they ask for, and soon if nobody does, because others
+    /// come first.
+    pub(super) fn go_on_living(&mut self, id: &SandboxId, change: &mut Change) -> Step {
+        let ends = |request: &Request| matches!(request, Request::Destroy(_) | Request::Suspend(_));
+        if change.lived.is_some() && change.waiting.is_empty() {
+            let until = Instant::now() + Duration::from_millis(limits::PUT_OFF_MS);
+            return Ok(Next::Wait(Stage::PutOff { until }));
+        }
+        if change.waiting.iter().all(|(request, _)| ends(request)) {
+            return done(Answer::Done);
+        }
+        self.revive(id, change.lived.take())
     }
 
     /// A life that was ended for this goes on. If it can't it is cold, and whoever asks for it
