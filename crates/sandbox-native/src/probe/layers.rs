@@ -61,7 +61,7 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
         always("seccomp", "an allow-list of system calls"),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, true)),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, COUNTED)),
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         always("network", "none but a loopback of its own"),
@@ -71,6 +71,7 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
 
 /// Where there are no namespaces.
 fn alone(places: &Places, host: &Host) -> Vec<Layer> {
+    let left = if host.root { UNCOUNTED } else { COUNTED };
     let why = host.why.as_deref().unwrap_or("allow user namespaces for this user");
     let freezer = places.legacy.contains_key("freezer");
     let never = |name, detail: &str| layer(name, false, detail.to_owned());
@@ -89,7 +90,7 @@ fn alone(places: &Places, host: &Host) -> Vec<Layer> {
              number or name"
                 .to_owned(),
         ),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, !host.root)),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, left)),
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         layer("network", true, "none, not even a loopback: no socket can be made".to_owned()),
@@ -146,8 +147,14 @@ fn idmapped_mounts(isolation: Isolation) -> String {
     text.to_owned()
 }
 
-/// `counted`: whether commands run by the account of one whose processes the kernel counts.
-fn cgroup_limits(places: &Places, host: &Host, counted: bool) -> String {
+/// What is limited without cgroups.
+const COUNTED: &str = "processes are limited by rlimit, memory and CPU are not";
+/// The same where commands are root by number.
+const UNCOUNTED: &str =
+    "neither processes, which the kernel does not count for root, nor memory and CPU are limited";
+
+/// `left`: what is limited without them.
+fn cgroup_limits(places: &Places, host: &Host, left: &str) -> String {
     let has = places.describe();
     if places.limiting() {
         return format!("memory, processes and CPU, by {has}");
@@ -158,12 +165,7 @@ fn cgroup_limits(places: &Places, host: &Host, counted: bool) -> String {
     } else {
         "have systemd delegate them (`systemd-run --user --scope -p Delegate=yes`), or run as root"
     };
-    let what = if counted {
-        "processes are limited by rlimit, memory and CPU are not"
-    } else {
-        "neither processes, which are not counted for root, nor memory and CPU are limited"
-    };
-    format!("{has}; {what}: {fix}")
+    format!("{has}; {left}: {fix}")
 }
 
 fn cgroup_kill(places: &Places, freezer: bool) -> String {
