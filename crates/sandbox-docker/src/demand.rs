@@ -1,8 +1,7 @@
 //! Who comes first where CPU is short.
 //!
 //! Owns the looks at what the kernel counted of containers on this host, and what the
-//! daemon is told when one of them wants more than it may have: what it may have stays,
-//! but it gives way. The kernel is asked itself, because a daemon takes a second for each
+//! daemon is told when one of them wants more than it may have. The kernel is asked itself, because a daemon takes a second for each
 //! answer of this kind; where its containers are another kernel's, nobody is asked.
 
 use std::collections::HashMap;
@@ -12,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerUpdateBody, SystemInfo};
-use outrigger_sandbox::cpu::{Cores, Demand, Periods, Share};
+use outrigger_sandbox::cpu::{COUNTERS, Cores, Counter, Counts, Demand, Priority, given};
 use outrigger_sandbox::{Error, Spec};
 
 use crate::backend::{Inner, locked};
@@ -24,9 +23,6 @@ use crate::sandbox::Gate;
 
 /// The weight of a container in shares, as daemons give it where they are told none.
 const SHARES: i64 = 1_024;
-/// The weight of one that comes after others.
-const YIELDING_SHARES: i64 =
-    SHARES * outrigger_sandbox::limits::YIELDING_WEIGHT_PERCENT.cast_signed() / 100;
 /// The cores of this host that are in use, see the kernel's admin-guide/cputopology.rst.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Where control groups are, by a convention that systemd and daemons keep.
@@ -41,7 +37,7 @@ pub(crate) fn cores(info: &SystemInfo) -> Option<Cores> {
 /// A container that is looked at.
 #[derive(Debug)]
 struct Watched {
-    stat: File,
+    files: Files,
     spec: Spec,
     demand: Demand,
 }
@@ -88,10 +84,10 @@ async fn watch(inner: Weak<Inner>) {
 impl Inner {
     /// Another look at a container. Whether it makes sense to look once more.
     async fn look(&self, container: &str, watched: &mut Watched) -> Result<bool, Error> {
-        let Some(periods) = periods(&watched.stat) else { return Ok(false) };
-        let demand = watched.demand.after(periods);
-        if demand.yields() != watched.demand.yields() {
-            let told = told(&watched.spec, self.cores.as_ref(), demand.yields());
+        let Some(counts) = watched.files.counts() else { return Ok(false) };
+        let demand = watched.demand.after(counts);
+        if demand.priority() != watched.demand.priority() {
+            let told = told(&watched.spec, self.cores.as_ref(), demand.priority());
             if !self.engine.update(container, told).await? {
                 return Ok(false);
             }
@@ -101,14 +97,17 @@ impl Inner {
     }
 }
 
-/// What a daemon is told of a container that comes after others, or does not any more: by
-/// weight, and by leaving one core alone where what it may have fits on the others.
-fn told(spec: &Spec, cores: Option<&Cores>, yields: bool) -> ContainerUpdateBody {
-    let fitting = cores.filter(|cores| cores.fit(spec));
-    let (list, share) = fitting.map(|cores| cores.given(spec, yields)).unzip();
-    let share = share.unwrap_or_else(|| Share::of(spec));
+/// The weight of a priority.
+fn shares(priority: Priority) -> i64 {
+    SHARES * priority.weight_percent().cast_signed() / 100
+}
+
+/// What a daemon is told of a container's priority: by weight, by its share, and by leaving
+/// one core alone where what it may have fits on the others.
+fn told(spec: &Spec, cores: Option<&Cores>, priority: Priority) -> ContainerUpdateBody {
+    let (list, share) = given(cores, spec, priority);
     ContainerUpdateBody {
-        cpu_shares: Some(if yields { YIELDING_SHARES } else { SHARES }),
+        cpu_shares: Some(shares(priority)),
         cpuset_cpus: list.map(str::to_owned),
         cpu_period: Some(signed(share.period_us)),
         cpu_quota: Some(signed(share.quota_us)),
@@ -120,39 +119,59 @@ fn told(spec: &Spec, cores: Option<&Cores>, yields: bool) -> ContainerUpdateBody
 fn watched(container: &str, found: ContainerInspectResponse) -> Option<Watched> {
     let pid = found.state?.pid?;
     let labels = found.config?.labels?;
-    // Whoever told it to give way may be gone.
-    let yields = found.host_config?.cpu_shares == Some(YIELDING_SHARES);
+    // Whoever gave it another may be gone.
+    let weight = found.host_config?.cpu_shares;
+    let given = Priority::ALL.into_iter().find(|priority| weight == Some(shares(*priority)));
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     Some(Watched {
-        stat: places(container, &groups).find_map(counted)?,
+        files: Files::open(container, &groups)?,
         spec: live::said(&labels, names::SPEC)?,
-        demand: if yields { Demand::yielding() } else { Demand::default() },
+        demand: Demand::known(given.unwrap_or_default()),
     })
 }
 
-/// Where the kernel may count the CPU of a process with these groups (cgroups(7)), which are
-/// those of this container: a daemon that counts processes otherwise than this host means
-/// another one.
-fn places(container: &str, groups: &str) -> impl Iterator<Item = String> {
+/// Where the kernel counts what a container wants.
+#[derive(Debug)]
+struct Files([Option<File>; COUNTERS.len()]);
+
+impl Files {
+    /// Those of a container with a process in these groups (cgroups(7)), if the kernel
+    /// measures CPU out to it.
+    fn open(container: &str, groups: &str) -> Option<Self> {
+        let opened =
+            |counter| places(container, groups, counter).find_map(|path| File::open(path).ok());
+        let files = Self(COUNTERS.each_ref().map(opened));
+        files.counts().map(|_| files)
+    }
+
+    /// What they say.
+    fn counts(&self) -> Option<Counts> {
+        let texts = self.0.each_ref().map(|file| text(file.as_ref()?));
+        Counts::parse(texts.each_ref().map(|text| text.as_deref().unwrap_or_default()))
+    }
+}
+
+/// Where a counter may be of a process with these groups, which are those of this container:
+/// a daemon that counts processes otherwise than this host means another one.
+fn places(container: &str, groups: &str, counter: &Counter) -> impl Iterator<Item = String> {
     groups.lines().filter_map(move |line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        let counts = controllers.is_empty() || controllers.split(',').any(|name| name == "cpu");
+        let (tree, file) = match controllers {
+            "" => ("", counter.unified),
+            _ => ("/", counter.legacy),
+        };
+        let counts =
+            controllers.is_empty() || controllers.split(',').any(|name| name == counter.controller);
         let ours = path.starts_with('/') && path.contains(container) && !path.contains("/..");
-        let tree = if controllers.is_empty() { "" } else { "/" };
-        (counts && ours).then(|| format!("{GROUPS}{tree}{controllers}{path}/cpu.stat"))
+        (counts && ours).then(|| format!("{GROUPS}{tree}{controllers}{path}/{file}"))
     })
 }
 
-/// Such a file, if it is one.
-fn counted(path: String) -> Option<File> {
-    let stat = File::open(path).ok()?;
-    periods(&stat).map(|_| stat)
-}
-
-fn periods(stat: &File) -> Option<Periods> {
+/// All of a file of the kernel's.
+fn text(file: &File) -> Option<String> {
     let mut text = [0; limits::STAT_BYTES_MAX];
-    let read = stat.read_at(&mut text, 0).ok()?;
-    Periods::parse(str::from_utf8(text.get(..read)?).ok()?)
+    let read = file.read_at(&mut text, 0).ok()?;
+    Some(str::from_utf8(text.get(..read)?).ok()?.to_owned())
 }
 
 #[cfg(test)]
@@ -160,35 +179,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_is_found_in_either_version() {
-        let found = |groups: &str| places("c0ffee", groups).collect::<Vec<_>>();
-        let hybrid = "4:memory:/docker/c0ffee\n2:cpu,cpuacct:/docker/c0ffee\n\
-                      1:name=systemd:/docker/c0ffee\n0::/docker/c0ffee\n";
+    fn the_groups_are_found_in_either_version() {
+        let found = |groups: &str| {
+            let places = |counter| places("c0ffee", groups, counter);
+            COUNTERS.iter().flat_map(places).collect::<Vec<_>>()
+        };
+        let legacy = "4:memory:/docker/c0ffee\n2:cpu,cpuacct:/docker/c0ffee\n\
+                      1:name=systemd:/docker/c0ffee\n";
         assert_eq!(
-            found(hybrid),
+            found(legacy),
             [
                 "/sys/fs/cgroup/cpu,cpuacct/docker/c0ffee/cpu.stat",
-                "/sys/fs/cgroup/docker/c0ffee/cpu.stat"
+                "/sys/fs/cgroup/memory/docker/c0ffee/memory.oom_control",
             ]
         );
-        let unified = "0::/system.slice/docker-c0ffee.scope\n";
-        let path = "/sys/fs/cgroup/system.slice/docker-c0ffee.scope/cpu.stat";
-        assert_eq!(found(unified), [path]);
+        let unified = ["cpu.stat", "memory.events"]
+            .map(|file| format!("/sys/fs/cgroup/system.slice/docker-c0ffee.scope/{file}"));
+        assert_eq!(found("0::/system.slice/docker-c0ffee.scope\n"), unified);
         for other in ["0::/", "0::/user.slice", "0::/../c0ffee", "2:cpuset:/c0ffee", "nonsense"] {
             assert_eq!(found(other), [""; 0], "{other}");
         }
     }
 
     #[test]
-    fn who_comes_after_others_keeps_what_it_may_have() {
+    fn who_comes_after_others_is_told_by_weight_cores_and_share() {
         let cores = Cores::new("0-1");
-        let said = |cpu_millis_max, yields| {
+        let said = |cpu_millis_max, priority| {
             let spec = Spec { cpu_millis_max, ..Spec::default() };
-            let told = told(&spec, cores.as_ref(), yields);
+            let told = told(&spec, cores.as_ref(), priority);
             (told.cpu_shares.unwrap(), told.cpuset_cpus, told.cpu_quota.unwrap())
         };
-        assert_eq!(said(1_000, true), (122, Some("1".to_owned()), 9_500));
-        assert_eq!(said(1_000, false), (1_024, Some("0-1".to_owned()), 10_000));
-        assert_eq!(said(2_000, true), (122, None, 20_000));
+        let [usual, low, lowest] = Priority::ALL;
+        assert_eq!(said(1_000, usual), (1_024, Some("0-1".to_owned()), 10_000));
+        assert_eq!(said(1_000, low), (122, Some("1".to_owned()), 9_500));
+        assert_eq!(said(1_000, lowest), (61, Some("1".to_owned()), 1_000));
+        assert_eq!(said(2_000, low), (122, None, 20_000));
     }
 }

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::{Cores, Share};
+use outrigger_sandbox::cpu::{COUNTERS, Cores, Share};
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
@@ -236,25 +236,24 @@ impl Groups {
             .filter(|(controller, _)| !taken(controller) && **controller != CORES)
             .map(|(controller, dir)| (*controller, dir.join(name)))
             .collect();
-        let events = match (&unified, legacy.get("memory")) {
-            (Some(dir), _) if self.controllers.contains("memory") => {
-                Some(dir.join("memory.events"))
+        let place = |controller| match (&unified, legacy.get(controller)) {
+            (Some(dir), _) if self.controllers.contains(controller) => {
+                Some((dir, Version::Unified))
             }
-            (_, Some(dir)) => Some(dir.join("memory.oom_control")),
+            (_, Some(dir)) => Some((dir, Version::Legacy)),
             _ => None,
         };
+        let counters = COUNTERS.each_ref().map(|counter| {
+            let (dir, version) = place(counter.controller)?;
+            Some(dir.join(version.file(counter)))
+        });
+        let [_, events] = counters.clone();
         let cores = match &unified {
             Some(dir) if self.controllers.contains(CORES) => Some(dir.clone()),
             _ => self.legacy.get(CORES).map(|dir| dir.join(name)),
         };
         let cores = cores.zip(self.cores.clone());
-        let demand = match (&unified, legacy.get("cpu")) {
-            (Some(dir), _) if self.controllers.contains("cpu") => {
-                Some(Demand::new(dir, Version::Unified, cores))
-            }
-            (_, Some(dir)) => Some(Demand::new(dir, Version::Legacy, cores)),
-            _ => None,
-        };
+        let demand = place("cpu").map(|(dir, version)| Demand::new(dir, version, cores, counters));
         Group { unified, legacy, events, demand }
     }
 
@@ -441,7 +440,7 @@ impl Group {
         self.unified.iter().chain(self.legacy.values())
     }
 
-    /// Lets it come after others for as long as it wants more CPU than it may have.
+    /// Lets it come after others for as long as it wants more than it may have.
     pub(crate) fn weigh(&mut self, spec: &Spec) {
         if let Some(demand) = &mut self.demand {
             demand.look(spec);

@@ -1,8 +1,10 @@
 //! How much CPU a sandbox may use, and when it comes after others.
 //!
 //! Owns the arithmetic, for every backend whose kernel measures CPU out in periods: one
-//! sandbox must never make another wait because it wants more than it may have. Reads
-//! and writes nothing itself.
+//! sandbox must never make another wait because it wants more than it may have, of CPU or
+//! of what costs others more: a process that ends for want of memory had the kernel write
+//! to the disk first, for which everybody else's writes wait. CPU is what all of that
+//! takes, and what every kernel can measure out. Reads and writes nothing itself.
 
 use crate::{Spec, limits};
 
@@ -20,7 +22,11 @@ impl Share {
     /// What a sandbox may use of all cores.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
-        let millis = u64::from(spec.cpu_millis_max).max(1);
+        Self::of_millis(spec.cpu_millis_max)
+    }
+
+    fn of_millis(millis: u32) -> Self {
+        let millis = u64::from(millis).max(1);
         let period_us = (limits::CPU_QUOTA_US_MIN * 1_000)
             .div_ceil(millis)
             .clamp(limits::CPU_PERIOD_US, limits::CPU_PERIOD_US_MAX);
@@ -69,74 +75,166 @@ impl Cores {
     pub fn fit(&self, spec: &Spec) -> bool {
         u64::from(spec.cpu_millis_max) <= self.count * 1_000
     }
+}
 
-    /// The list and the share of a sandbox for which they fit. One that comes after others
-    /// leaves the first alone, which is kept for those that want no more than they may have,
-    /// and gets no more than the rest has to give.
-    #[must_use]
-    pub fn given(&self, spec: &Spec, yields: bool) -> (&str, Share) {
-        let share = Share::of(spec);
-        if !yields {
-            return (&self.all, share);
+/// The cores that a sandbox is told, where it can be told any and does with those that are
+/// left when one is kept free, and its share of all. One that comes after others leaves the
+/// first core alone, which is kept for those that want no more than they may have, and gets
+/// no more than the rest has to give.
+#[must_use]
+pub fn given<'a>(
+    cores: Option<&'a Cores>,
+    spec: &Spec,
+    priority: Priority,
+) -> (Option<&'a str>, Share) {
+    let share = Share::of(spec);
+    let cores = cores.filter(|cores| cores.fit(spec));
+    let others = cores.map(|cores| cores.others.as_str());
+    match priority {
+        Priority::Usual => (cores.map(|cores| cores.all.as_str()), share),
+        Priority::Low => {
+            let rest = cores.map(|cores| cores.count * share.period_us);
+            let most = rest.map_or(u64::MAX, |rest| rest * limits::LOW_CORES_PERCENT / 100);
+            (others, Share { quota_us: share.quota_us.min(most), ..share })
         }
-        let most = self.count * share.period_us * limits::KEPT_CORES_PERCENT / 100;
-        (&self.others, Share { quota_us: share.quota_us.min(most), ..share })
+        Priority::Lowest => {
+            (others, Share::of_millis(spec.cpu_millis_max.min(limits::LOWEST_CPU_MILLIS)))
+        }
+    }
+}
+
+/// Who comes first where CPU is short.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// That of a sandbox which wants no more than it may have.
+    #[default]
+    Usual,
+    /// That of one which is stopped at its share again and again, as work of many
+    /// processes is.
+    Low,
+    /// That of one which has a process killed for want of memory, which it may repeat at
+    /// once.
+    Lowest,
+}
+
+impl Priority {
+    /// All that there are.
+    pub const ALL: [Self; 3] = [Self::Usual, Self::Low, Self::Lowest];
+
+    /// The weight where CPU is short, in hundredths of the usual one.
+    #[must_use]
+    pub fn weight_percent(self) -> u64 {
+        match self {
+            Self::Usual => 100,
+            Self::Low => limits::LOW_WEIGHT_PERCENT,
+            Self::Lowest => limits::LOWEST_WEIGHT_PERCENT,
+        }
     }
 }
 
 /// What the kernel counted of a sandbox since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Periods {
+pub struct Counts {
     /// Periods in which it ran.
     pub ran: u64,
-    /// Those of them in which it was stopped at its limit.
+    /// Those of them in which it was stopped at its share.
     pub stopped: u64,
+    /// Processes that were killed for want of memory.
+    pub killed: u64,
 }
 
-impl Periods {
-    /// Those of a `cpu.stat`, which are named so in both versions of control groups (the
-    /// kernel's admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst).
+impl Counts {
+    /// Those of the texts of [`COUNTERS`], empty ones where there is none. Without the
+    /// first there are no counts.
     #[must_use]
-    pub fn parse(stat: &str) -> Option<Self> {
-        let number = |name: &str| {
-            let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            line?.trim().parse().ok()
-        };
-        Some(Self { ran: number("nr_periods")?, stopped: number("nr_throttled")? })
+    pub fn parse([cpu, memory]: [&str; COUNTERS.len()]) -> Option<Self> {
+        Some(Self {
+            ran: count(cpu, "nr_periods")?,
+            stopped: count(cpu, "nr_throttled")?,
+            killed: count(memory, "oom_kill").unwrap_or_default(),
+        })
     }
+}
+
+/// A file in which the kernel counts what a control group did. The counts have one name in
+/// both versions (the kernel's admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst and
+/// cgroup-v1).
+#[derive(Debug)]
+pub struct Counter {
+    /// The controller, by its name in both versions.
+    pub controller: &'static str,
+    /// The file in version 2.
+    pub unified: &'static str,
+    /// The file in version 1.
+    pub legacy: &'static str,
+}
+
+/// All that are looked at.
+pub const COUNTERS: [Counter; 2] = [
+    Counter { controller: "cpu", unified: "cpu.stat", legacy: "cpu.stat" },
+    Counter { controller: "memory", unified: "memory.events", legacy: "memory.oom_control" },
+];
+
+/// A count of a file in which each line is one.
+fn count(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line?.trim().parse().ok()
 }
 
 /// What a sandbox was seen to want.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    seen: Periods,
-    /// Looks for which it still comes after others.
-    left: u32,
+    /// Nothing before the first look at one of which more was counted before.
+    seen: Option<Counts>,
+    /// Looks for which it still is of low priority.
+    low: u32,
+    /// Looks for which it still is of the lowest.
+    lowest: u32,
 }
 
 impl Demand {
-    /// That of a sandbox which was told to come after others by somebody who is gone.
+    /// That of a sandbox of which nothing was counted yet.
     #[must_use]
-    pub fn yielding() -> Self {
-        Self { left: limits::YIELDING_LOOKS, ..Self::default() }
+    pub fn fresh() -> Self {
+        Self { seen: Some(Counts::default()), low: 0, lowest: 0 }
     }
 
-    /// Whether it comes after others.
+    /// That of a sandbox which was given its priority by somebody who may be gone.
     #[must_use]
-    pub fn yields(self) -> bool {
-        self.left > 0
+    pub fn known(priority: Priority) -> Self {
+        let looks = |least, looks| if priority >= least { looks } else { 0 };
+        Self {
+            seen: None,
+            low: looks(Priority::Low, limits::LOW_LOOKS),
+            lowest: looks(Priority::Lowest, limits::LOWEST_LOOKS),
+        }
     }
 
-    /// The same after another look: a sandbox that runs into its limit again and again
+    /// Its priority.
+    #[must_use]
+    pub fn priority(self) -> Priority {
+        match self {
+            Self { lowest: 1.., .. } => Priority::Lowest,
+            Self { low: 1.., .. } => Priority::Low,
+            Self { .. } => Priority::Usual,
+        }
+    }
+
+    /// The same after another look: a sandbox that runs into its limits again and again
     /// comes after those that do not, for as long as it does and a while longer, because
     /// who pauses is no better.
     #[must_use]
-    pub fn after(self, seen: Periods) -> Self {
-        let ran = seen.ran.saturating_sub(self.seen.ran);
-        let stopped = seen.stopped.saturating_sub(self.seen.stopped);
-        let wants_more = stopped > 0 && stopped * 4 >= ran;
-        let left = if wants_more { limits::YIELDING_LOOKS } else { self.left.saturating_sub(1) };
-        Self { seen, left }
+    pub fn after(self, now: Counts) -> Self {
+        let seen = self.seen.unwrap_or(now);
+        let ran = now.ran.saturating_sub(seen.ran);
+        let stopped = now.stopped.saturating_sub(seen.stopped);
+        let killed = now.killed > seen.killed;
+        let looks = |again, looks, left: u32| if again { looks } else { left.saturating_sub(1) };
+        Self {
+            seen: Some(now),
+            low: looks(stopped > 0 && stopped * 4 >= ran, limits::LOW_LOOKS, self.low),
+            lowest: looks(killed, limits::LOWEST_LOOKS, self.lowest),
+        }
     }
 }
 
@@ -179,39 +277,81 @@ mod tests {
         let cores = Cores::new("0-1").unwrap();
         let spec = |cpu_millis_max| Spec { cpu_millis_max, ..Spec::default() };
         assert!(cores.fit(&spec(1_000)) && !cores.fit(&spec(1_001)));
-        let given = |millis, yields| {
+        let said = |cores: Option<&Cores>, millis, priority| {
             let spec = spec(millis);
-            let (list, share) = cores.given(&spec, yields);
-            (list.to_owned(), share.quota_us)
+            let (list, share) = given(cores, &spec, priority);
+            (list.map(str::to_owned), share.quota_us, share.period_us / 1_000)
         };
-        assert_eq!(given(1_000, true), ("1".to_owned(), 9_500));
-        assert_eq!(given(500, true), ("1".to_owned(), 5_000));
-        assert_eq!(given(1_000, false), ("0-1".to_owned(), 10_000));
-    }
-
-    #[test]
-    fn who_is_stopped_again_and_again_yields_until_it_is_not() {
-        let once = Demand::default().after(Periods { ran: 10, stopped: 1 });
-        assert!(!once.yields());
-        let mut demand = once.after(Periods { ran: 20, stopped: 11 });
-        for _ in 0..limits::YIELDING_LOOKS {
-            assert!(demand.yields());
-            demand = demand.after(Periods { ran: 20, stopped: 11 });
+        let (all, others) = (Some("0-1".to_owned()), Some("1".to_owned()));
+        let [usual, low, lowest] = Priority::ALL;
+        for (millis, priority, expected) in [
+            (1_000, usual, (all, 10_000, 10)),
+            (1_000, low, (others.clone(), 9_500, 10)),
+            (1_000, lowest, (others.clone(), 1_000, 50)),
+            (500, low, (others.clone(), 5_000, 10)),
+            (500, lowest, (others.clone(), 1_000, 50)),
+            (10, lowest, (others, 1_000, 100)),
+            (1_500, usual, (None, 15_000, 10)),
+            (1_500, low, (None, 15_000, 10)),
+            (1_500, lowest, (None, 1_000, 50)),
+        ] {
+            assert_eq!(said(Some(&cores), millis, priority), expected, "{millis} {priority:?}");
         }
-        assert!(!demand.yields());
-        assert!(Demand::yielding().yields());
+        assert_eq!(said(None, 1_000, low), (None, 10_000, 10));
+        assert_eq!(said(None, 1_000, lowest), (None, 1_000, 50));
+    }
+
+    /// That of a fresh sandbox after looks that counted so much of `ran`, `stopped` and
+    /// `killed` each, from the beginning.
+    fn after(looks: &[(u64, u64, u64)]) -> Demand {
+        let counts = |&(ran, stopped, killed)| Counts { ran, stopped, killed };
+        looks.iter().map(counts).fold(Demand::fresh(), Demand::after)
     }
 
     #[test]
-    fn periods_are_those_of_either_version() {
-        let periods = |ran, stopped| Some(Periods { ran, stopped });
+    fn who_is_stopped_again_and_again_comes_after_others_until_it_is_not() {
+        assert_eq!(after(&[(10, 1, 0)]).priority(), Priority::Usual);
+        let mut demand = after(&[(10, 1, 0), (20, 11, 0)]);
+        for _ in 0..limits::LOW_LOOKS {
+            assert_eq!(demand.priority(), Priority::Low);
+            demand = demand.after(Counts { ran: 20, stopped: 11, killed: 0 });
+        }
+        assert_eq!(demand.priority(), Priority::Usual);
+    }
+
+    #[test]
+    fn whose_process_is_killed_gets_hardly_anything_for_a_while() {
+        assert_eq!(after(&[(10, 10, 0)]).priority(), Priority::Low);
+        let mut demand = after(&[(10, 10, 9)]);
+        for _ in 0..limits::LOWEST_LOOKS {
+            assert_eq!(demand.priority(), Priority::Lowest);
+            demand = demand.after(Counts { ran: 20, stopped: 0, killed: 9 });
+        }
+        assert_eq!(demand.priority(), Priority::Usual);
+    }
+
+    #[test]
+    fn a_priority_that_was_given_stays_for_a_while() {
+        for priority in Priority::ALL {
+            let demand = Demand::known(priority);
+            assert_eq!(demand.priority(), priority);
+            // What was counted before is not new.
+            let demand = demand.after(Counts { ran: 9, stopped: 9, killed: 5 });
+            assert_eq!(demand.priority(), priority);
+        }
+    }
+
+    #[test]
+    fn counts_are_those_of_either_version() {
+        let counts = |ran, stopped, killed| Some(Counts { ran, stopped, killed });
         let unified = "usage_usec 7\nnr_periods 20\nnr_throttled 11\nthrottled_usec 5\n";
-        assert_eq!(Periods::parse(unified), periods(20, 11));
-        assert_eq!(
-            Periods::parse("nr_periods 3\nnr_throttled 1\nthrottled_time 5\n"),
-            periods(3, 1)
-        );
-        assert_eq!(Periods::parse("usage_usec 7\n"), None);
-        assert_eq!(Periods::parse("nonsense"), None);
+        let memory = "low 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n";
+        assert_eq!(Counts::parse([unified, memory]), counts(20, 11, 3));
+        let legacy = "nr_periods 3\nnr_throttled 1\nthrottled_time 5\n";
+        let memory = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
+        assert_eq!(Counts::parse([legacy, memory]), counts(3, 1, 1));
+        assert_eq!(Counts::parse([legacy, ""]), counts(3, 1, 0));
+        assert_eq!(Counts::parse(["usage_usec 7\n", memory]), None);
+        assert_eq!(Counts::parse(["nonsense", memory]), None);
     }
 }

@@ -118,9 +118,18 @@ pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
 pub const CPU_QUOTA_US_MIN: u64 = 1_000;
 /// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
 /// that does not.
-pub const YIELDING_WEIGHT_PERCENT: u64 = 12;
+pub const LOW_WEIGHT_PERCENT: u64 = 12;
 /// How much of the cores that it is kept to such a sandbox gets, in hundredths: what is
 /// not stopped at its limit would not show that it still wants more.
-pub const KEPT_CORES_PERCENT: u64 = 95;
+pub const LOW_CORES_PERCENT: u64 = 95;
 /// Looks for which it does so after the last one that found it wanting more.
-pub const YIELDING_LOOKS: u32 = 20;
+pub const LOW_LOOKS: u32 = 20;
+/// How much a sandbox weighs that had a process killed for want of memory, in hundredths of
+/// the usual weight.
+pub const LOWEST_WEIGHT_PERCENT: u64 = 6;
+/// How much of a core such a sandbox gets, in thousandths. One that uses up its memory makes
+/// the kernel write to the disk what it holds of files, at once: with so much CPU that is
+/// seldom enough for the slowest hundredth of a journal's writes not to tell of it.
+pub const LOWEST_CPU_MILLIS: u32 = 20;
+/// Looks for which it gets so little after the last that found another one killed.
+pub const LOWEST_LOOKS: u32 = 80;

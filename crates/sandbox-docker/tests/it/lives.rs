@@ -157,6 +157,22 @@ async fn what_is_served_is_there_in_the_next_life_and_fails_while_nobody_answers
     assert_eq!(trees.tree(&id).get("/memory/g").unwrap().0, b"new\n");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_command_is_killed_gets_hardly_any_cpu() {
+    let world = world().await;
+    let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
+    let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
+    let killed = async {
+        while tokio::task::block_in_place(|| share(&world)).0 != "61" {
+            let hog = shell("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done'");
+            sandbox.execute(hog, &()).await.unwrap();
+        }
+    };
+    let killed = tokio::time::timeout(std::time::Duration::from_secs(60), killed).await;
+    killed.expect("the daemon changes no running container, as Podman 4.3 does not");
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+}
+
 /// What the daemon says of a container's share: its weight, and its cores.
 fn share(world: &World) -> (String, String) {
     let format = "--format={{.HostConfig.CpuShares}} {{.HostConfig.CpusetCpus}}";

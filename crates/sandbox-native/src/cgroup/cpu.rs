@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::{Cores, Periods, Share};
-use outrigger_sandbox::{cpu, limits};
+use outrigger_sandbox::cpu::{self, COUNTERS, Cores, Counter, Counts, Priority, Share};
 
 use super::put;
 
@@ -34,6 +33,14 @@ impl Version {
         }
     }
 
+    /// The file in which it counts.
+    pub(super) fn file(self, counter: &Counter) -> &'static str {
+        match self {
+            Self::Unified => counter.unified,
+            Self::Legacy => counter.legacy,
+        }
+    }
+
     /// Gives a group hundredths of the usual weight. What is refused stays as it was: it
     /// was no limit.
     pub(super) fn weigh(self, dir: &Path, percent: u64) -> bool {
@@ -52,21 +59,30 @@ pub(super) struct Demand {
     version: Version,
     /// Where its cores are said, and which there are.
     cores: Option<(PathBuf, Cores)>,
+    /// Where the kernel counts.
+    counters: [Option<PathBuf>; COUNTERS.len()],
     seen: cpu::Demand,
 }
 
 impl Demand {
-    pub(super) fn new(dir: &Path, version: Version, cores: Option<(PathBuf, Cores)>) -> Self {
-        Self { dir: dir.to_owned(), version, cores, seen: cpu::Demand::default() }
+    pub(super) fn new(
+        dir: &Path,
+        version: Version,
+        cores: Option<(PathBuf, Cores)>,
+        counters: [Option<PathBuf>; COUNTERS.len()],
+    ) -> Self {
+        Self { dir: dir.to_owned(), version, cores, counters, seen: cpu::Demand::fresh() }
     }
 
-    /// Lets a sandbox that runs into its limit again and again come after those that do
-    /// not. What the kernel refuses is tried again at the next look.
+    /// Gives a sandbox that runs into its limits again and again a lower priority than
+    /// those that do not. What the kernel refuses is tried again at the next look.
     pub(super) fn look(&mut self, spec: &Spec) {
-        let stat = fs::read_to_string(self.dir.join("cpu.stat")).unwrap_or_default();
-        let Some(periods) = Periods::parse(&stat) else { return };
-        let seen = self.seen.after(periods);
-        if seen.yields() == self.seen.yields() || self.yield_to_others(seen.yields(), spec) {
+        let texts = self.counters.each_ref().map(|path| fs::read_to_string(path.as_ref()?).ok());
+        let texts = texts.each_ref().map(|text| text.as_deref().unwrap_or_default());
+        let Some(counts) = Counts::parse(texts) else { return };
+        let seen = self.seen.after(counts);
+        let priority = seen.priority();
+        if priority == self.seen.priority() || self.prioritize(priority, spec) {
             self.seen = seen;
         }
     }
@@ -77,22 +93,24 @@ impl Demand {
         self.cores.as_ref().filter(|(_, cores)| cores.fit(spec))
     }
 
-    /// By weight, and by leaving one core alone: a kernel may let a process that wakes up
-    /// wait for the next tick (4 ms) behind one that runs, whatever both weigh, unless a
-    /// core is free.
-    fn yield_to_others(&self, yields: bool, spec: &Spec) -> bool {
-        if let Some((dir, cores)) = self.cores(spec) {
-            let (list, share) = cores.given(spec, yields);
+    /// By weight, by its share, and by leaving one core alone: a kernel may let a process
+    /// that wakes up wait for the next tick (4 ms) behind one that runs, whatever both
+    /// weigh, unless a core is free.
+    fn prioritize(&self, priority: Priority, spec: &Spec) -> bool {
+        let cores = self.cores.as_ref();
+        let (list, share) = cpu::given(cores.map(|(_, cores)| cores), spec, priority);
+        if let Some((list, (dir, _))) = list.zip(cores) {
             let _ = put(&dir.join("cpuset.cpus"), list);
-            let _ = self.version.limit(&self.dir, share);
         }
-        let percent = if yields { limits::YIELDING_WEIGHT_PERCENT } else { 100 };
-        self.version.weigh(&self.dir, percent)
+        let limited = self.version.limit(&self.dir, share).is_ok();
+        self.version.weigh(&self.dir, priority.weight_percent()) && limited
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use outrigger_sandbox::limits;
+
     use super::*;
 
     /// A group's files, to see what is written to them.
@@ -106,17 +124,24 @@ mod tests {
         fn new(cores: &str, cpu_millis_max: u32) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let cores = Cores::new(cores).map(|cores| (dir.path().to_owned(), cores));
-            let demand = Demand::new(dir.path(), Version::Legacy, cores);
+            let version = Version::Legacy;
+            let counters = COUNTERS.each_ref().map(|counter| version.file(counter));
+            let counters = counters.map(|file| Some(dir.path().join(file)));
+            let demand = Demand::new(dir.path(), version, cores, counters);
             Self { dir, demand, spec: Spec { cpu_millis_max, ..Spec::default() } }
         }
 
-        /// Weight, cores and quota that a look writes.
-        fn look(&mut self, stat: &str) -> [String; 3] {
+        fn write(&self, file: &str, text: &str) {
+            fs::write(self.dir.path().join(file), text).unwrap();
+        }
+
+        /// Weight, cores and quota that a look writes which finds so many periods, ended
+        /// so, and so many processes killed.
+        fn look(&mut self, (ran, stopped): (u64, u64), killed: u64) -> [String; 3] {
             let files = ["cpu.shares", "cpuset.cpus", "cpu.cfs_quota_us"];
-            for file in files.iter().chain(&["cpu.cfs_period_us"]) {
-                fs::write(self.dir.path().join(file), "").unwrap();
-            }
-            fs::write(self.dir.path().join("cpu.stat"), stat).unwrap();
+            files.iter().chain(&["cpu.cfs_period_us"]).for_each(|file| self.write(file, ""));
+            self.write("cpu.stat", &format!("nr_periods {ran}\nnr_throttled {stopped}\n"));
+            self.write("memory.oom_control", &format!("under_oom 0\noom_kill {killed}\n"));
             self.demand.look(&self.spec);
             files.map(|file| fs::read_to_string(self.dir.path().join(file)).unwrap())
         }
@@ -125,26 +150,33 @@ mod tests {
     #[test]
     fn what_is_said_once_is_said_again_when_it_changes() {
         let mut files = Files::new("0-1", 1_000);
-        assert_eq!(files.look("nr_periods 10\nnr_throttled 1\nthrottled_time 5\n"), [""; 3]);
-        let yields = ["122", "1", "9500"];
-        assert_eq!(files.look("usage_usec 7\nnr_periods 20\nnr_throttled 11\n"), yields);
-        for _ in 1..limits::YIELDING_LOOKS {
-            assert_eq!(files.look("nr_periods 30\nnr_throttled 11\n"), [""; 3]);
+        assert_eq!(files.look((10, 1), 0), [""; 3]);
+        assert_eq!(files.look((20, 11), 0), ["122", "1", "9500"]);
+        for _ in 1..limits::LOW_LOOKS {
+            assert_eq!(files.look((30, 11), 0), [""; 3]);
         }
-        let calm = ["1024", "0-1", "10000"];
-        assert_eq!(files.look("nr_periods 30\nnr_throttled 11\n"), calm);
-        assert_eq!(files.look("nonsense"), [""; 3]);
+        assert_eq!(files.look((30, 11), 0), ["1024", "0-1", "10000"]);
+    }
+
+    #[test]
+    fn whose_process_is_killed_gets_hardly_anything() {
+        let mut files = Files::new("0-1", 1_000);
+        assert_eq!(files.look((10, 0), 2), ["61", "1", "1000"]);
+        for _ in 1..limits::LOWEST_LOOKS {
+            assert_eq!(files.look((10, 0), 2), [""; 3]);
+        }
+        assert_eq!(files.look((10, 0), 2), ["1024", "0-1", "10000"]);
     }
 
     #[test]
     fn who_may_have_all_cores_keeps_them() {
         for (cores, millis, seen) in [
-            ("0-1", 1_500, ["122", "", ""]),
-            ("0", 1_000, ["122", "", ""]),
+            ("0-1", 1_500, ["122", "", "15000"]),
+            ("0", 1_000, ["122", "", "10000"]),
             ("0-3", 500, ["122", "1-3", "5000"]),
         ] {
             let mut files = Files::new(cores, millis);
-            assert_eq!(files.look("nr_periods 20\nnr_throttled 11\n"), seen, "{cores} {millis}");
+            assert_eq!(files.look((20, 11), 0), seen, "{cores} {millis}");
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Memory, processes and CPU.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::support::*;
 use outrigger_sandbox::{Backend, End, Spec};
+
+/// Takes more memory than the sandboxes here have.
+const HOG: &str = "perl -e '$x = \"x\" x 400_000_000; print length $x'";
 
 #[tokio::test]
 async fn memory_kills_the_command_and_not_the_sandbox() {
@@ -14,8 +18,7 @@ async fn memory_kills_the_command_and_not_the_sandbox() {
     );
     let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
     let sandbox = world.native.create(&sandbox_id("small"), &spec).await.unwrap();
-    let hog = "perl -e '$x = \"x\" x 400_000_000; print length $x'";
-    for line in [hog.to_owned(), format!("{hog}; exit $?")] {
+    for line in [HOG.to_owned(), format!("{HOG}; exit $?")] {
         assert_eq!(run(&*sandbox, shell(&line)).await.end, End::OutOfMemory, "{line}");
     }
     assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
@@ -67,16 +70,37 @@ async fn half_a_processor_is_half_of_each_period() {
     let world = world().await;
     let spec = Spec { cpu_millis_max: 500, ..Spec::default() };
     let _sandbox = world.native.create(&sandbox_id("half"), &spec).await.unwrap();
-    let guest = guest_of(world.state.path()).as_raw_nonzero().get();
-    let (quota, period) = match group_of(guest, "cpu") {
-        (dir, Version::Two) => {
-            let max = value(&dir, "cpu.max");
-            let (quota, period) = max.split_once(' ').unwrap();
-            (quota.to_owned(), period.to_owned())
+    assert_eq!(share(&world), "5000 10000");
+}
+
+#[tokio::test]
+async fn whose_command_is_killed_gets_hardly_any_cpu_until_a_while_after() {
+    let world = world().await;
+    let spec = Spec { memory_bytes_max: 64 << 20, cpu_millis_max: 1_000, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("small"), &spec).await.unwrap();
+    let becomes = async |expected: &str| {
+        while share(&world) != expected {
+            // poll: the kernel tells nobody of it
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        (dir, Version::One) => (value(&dir, "cpu.cfs_quota_us"), value(&dir, "cpu.cfs_period_us")),
     };
-    assert_eq!((quota.as_str(), period.as_str()), ("5000", "10000"));
+    let soon = |wait| tokio::time::timeout(Duration::from_secs(60), wait);
+    assert_eq!(share(&world), "10000 10000");
+    assert_eq!(run(&*sandbox, shell(HOG)).await.end, End::OutOfMemory);
+    soon(becomes("1000 50000")).await.expect("it gets less");
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    soon(becomes("10000 10000")).await.expect("it gets as much as before");
+}
+
+/// The CPU that the only sandbox may use, and of how much, in microseconds.
+fn share(world: &World) -> String {
+    let guest = guest_of(world.state.path()).as_raw_nonzero().get();
+    match group_of(guest, "cpu") {
+        (dir, Version::Two) => value(&dir, "cpu.max"),
+        (dir, Version::One) => {
+            format!("{} {}", value(&dir, "cpu.cfs_quota_us"), value(&dir, "cpu.cfs_period_us"))
+        }
+    }
 }
 
 /// Of control groups.
