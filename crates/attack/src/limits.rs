@@ -18,7 +18,7 @@ pub const KILL_MS_MAX: u64 = 2_000;
 pub const ATTACK_MS_MAX: u64 = 120_000;
 /// What the process that holds the connection may grow by while output floods it.
 pub const GROWTH_BYTES_MAX: u64 = 96 << 20;
-/// Times that is looked whether an image is gone.
+/// Times that is looked whether what another one has is gone: an image, a lock.
 pub const LEFT_LOOKS_MAX: u32 = 100;
 /// Between two looks.
 pub const LEFT_PAUSE_MS: u64 = 50;
