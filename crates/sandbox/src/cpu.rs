@@ -287,18 +287,18 @@ mod tests {
         for (millis, priority, expected) in [
             (1_000, usual, (all, 10_000, 10)),
             (1_000, low, (others.clone(), 9_500, 10)),
-            (1_000, lowest, (others.clone(), 1_000, 50)),
+            (1_000, lowest, (others.clone(), 1_000, 10)),
             (500, low, (others.clone(), 5_000, 10)),
-            (500, lowest, (others.clone(), 1_000, 50)),
+            (500, lowest, (others.clone(), 1_000, 10)),
             (10, lowest, (others, 1_000, 100)),
             (1_500, usual, (None, 15_000, 10)),
             (1_500, low, (None, 15_000, 10)),
-            (1_500, lowest, (None, 1_000, 50)),
+            (1_500, lowest, (None, 1_000, 10)),
         ] {
             assert_eq!(said(Some(&cores), millis, priority), expected, "{millis} {priority:?}");
         }
         assert_eq!(said(None, 1_000, low), (None, 10_000, 10));
-        assert_eq!(said(None, 1_000, lowest), (None, 1_000, 50));
+        assert_eq!(said(None, 1_000, lowest), (None, 1_000, 10));
     }
 
     /// That of a fresh sandbox after looks that counted so much of `ran`, `stopped` and

@@ -130,6 +130,6 @@ pub const LOWEST_WEIGHT_PERCENT: u64 = 6;
 /// How much of a core such a sandbox gets, in thousandths. One that uses up its memory makes
 /// the kernel write to the disk what it holds of files, at once: with so much CPU that is
 /// seldom enough for the slowest hundredth of a journal's writes not to tell of it.
-pub const LOWEST_CPU_MILLIS: u32 = 20;
+pub const LOWEST_CPU_MILLIS: u32 = 100;
 /// Looks for which it gets so little after the last that found another one killed.
-pub const LOWEST_LOOKS: u32 = 80;
+pub const LOWEST_LOOKS: u32 = 240;
