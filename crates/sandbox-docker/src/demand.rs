@@ -1,8 +1,9 @@
 //! Who comes first where CPU is short.
 //!
 //! Owns the looks at what the kernel counted of containers on this host, and what the
-//! daemon is told when one of them wants more than it may have. The kernel is asked itself, because a daemon takes a second for each
-//! answer of this kind; where its containers are another kernel's, nobody is asked.
+//! daemon is told when one of them wants more than it may have. The kernel is asked
+//! itself, because a daemon takes a second for each answer of this kind; where its
+//! containers are another kernel's, nobody is asked.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -191,9 +192,10 @@ mod tests {
             [
                 "/sys/fs/cgroup/cpu,cpuacct/docker/c0ffee/cpu.stat",
                 "/sys/fs/cgroup/memory/docker/c0ffee/memory.oom_control",
+                "/sys/fs/cgroup/memory/docker/c0ffee/memory.stat",
             ]
         );
-        let unified = ["cpu.stat", "memory.events"]
+        let unified = ["cpu.stat", "memory.events", "memory.stat"]
             .map(|file| format!("/sys/fs/cgroup/system.slice/docker-c0ffee.scope/{file}"));
         assert_eq!(found("0::/system.slice/docker-c0ffee.scope\n"), unified);
         for other in ["0::/", "0::/user.slice", "0::/../c0ffee", "2:cpuset:/c0ffee", "nonsense"] {

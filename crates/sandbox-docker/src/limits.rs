@@ -54,4 +54,4 @@ pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;
 /// From one look at what containers want of the processors to the next.
 pub(crate) const DEMAND_LOOK_MS: u64 = 250;
 /// Bytes that are read of what the kernel counted of one.
-pub(crate) const STAT_BYTES_MAX: usize = 2 << 10;
+pub(crate) const STAT_BYTES_MAX: usize = 8 << 10;

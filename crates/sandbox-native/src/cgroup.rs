@@ -247,7 +247,7 @@ impl Groups {
             let (dir, version) = place(counter.controller)?;
             Some(dir.join(version.file(counter)))
         });
-        let [_, events] = counters.clone();
+        let [_, events, _] = counters.clone();
         let cores = match &unified {
             Some(dir) if self.controllers.contains(CORES) => Some(dir.clone()),
             _ => self.legacy.get(CORES).map(|dir| dir.join(name)),

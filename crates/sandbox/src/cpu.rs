@@ -2,9 +2,10 @@
 //!
 //! Owns the arithmetic, for every backend whose kernel measures CPU out in periods: one
 //! sandbox must never make another wait because it wants more than it may have, of CPU or
-//! of what costs others more: a process that ends for want of memory had the kernel write
-//! to the disk first, for which everybody else's writes wait. CPU is what all of that
-//! takes, and what every kernel can measure out. Reads and writes nothing itself.
+//! of what costs others more: before a process is killed for want of memory the kernel
+//! writes the sandbox's dirty files to the disk, and everybody else's writes wait for that.
+//! CPU is what all of that takes, and what every kernel can measure out. Reads and writes
+//! nothing itself.
 
 use crate::{Spec, limits};
 
@@ -112,8 +113,8 @@ pub enum Priority {
     /// That of one which is stopped at its share again and again, as work of many
     /// processes is.
     Low,
-    /// That of one which has a process killed for want of memory, which it may repeat at
-    /// once.
+    /// That of one which has a process killed for want of memory while it writes much, which
+    /// it may repeat at once.
     Lowest,
 }
 
@@ -132,7 +133,7 @@ impl Priority {
     }
 }
 
-/// What the kernel counted of a sandbox since it began.
+/// What the kernel counted of a sandbox since it began, and what it holds now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Periods in which it ran.
@@ -141,24 +142,27 @@ pub struct Counts {
     pub stopped: u64,
     /// Processes that were killed for want of memory.
     pub killed: u64,
+    /// Bytes of files that it wrote and the disk does not have yet.
+    pub dirty_bytes: u64,
 }
 
 impl Counts {
     /// Those of the texts of [`COUNTERS`], empty ones where there is none. Without the
     /// first there are no counts.
     #[must_use]
-    pub fn parse([cpu, memory]: [&str; COUNTERS.len()]) -> Option<Self> {
+    pub fn parse([cpu, events, memory]: [&str; COUNTERS.len()]) -> Option<Self> {
+        let dirty = count(memory, "file_dirty").or_else(|| count(memory, "total_dirty"));
         Some(Self {
             ran: count(cpu, "nr_periods")?,
             stopped: count(cpu, "nr_throttled")?,
-            killed: count(memory, "oom_kill").unwrap_or_default(),
+            killed: count(events, "oom_kill").unwrap_or_default(),
+            dirty_bytes: dirty.unwrap_or_default(),
         })
     }
 }
 
-/// A file in which the kernel counts what a control group did. The counts have one name in
-/// both versions (the kernel's admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst and
-/// cgroup-v1).
+/// A file in which the kernel counts what a control group did (the kernel's
+/// admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst and cgroup-v1).
 #[derive(Debug)]
 pub struct Counter {
     /// The controller, by its name in both versions.
@@ -170,9 +174,10 @@ pub struct Counter {
 }
 
 /// All that are looked at.
-pub const COUNTERS: [Counter; 2] = [
+pub const COUNTERS: [Counter; 3] = [
     Counter { controller: "cpu", unified: "cpu.stat", legacy: "cpu.stat" },
     Counter { controller: "memory", unified: "memory.events", legacy: "memory.oom_control" },
+    Counter { controller: "memory", unified: "memory.stat", legacy: "memory.stat" },
 ];
 
 /// A count of a file in which each line is one.
@@ -190,13 +195,15 @@ pub struct Demand {
     low: u32,
     /// Looks for which it still is of the lowest.
     lowest: u32,
+    /// Looks for which it still counts as one that writes much.
+    writes: u32,
 }
 
 impl Demand {
     /// That of a sandbox of which nothing was counted yet.
     #[must_use]
     pub fn fresh() -> Self {
-        Self { seen: Some(Counts::default()), low: 0, lowest: 0 }
+        Self { seen: Some(Counts::default()), low: 0, lowest: 0, writes: 0 }
     }
 
     /// That of a sandbox which was given its priority by somebody who may be gone.
@@ -207,6 +214,7 @@ impl Demand {
             seen: None,
             low: looks(Priority::Low, limits::LOW_LOOKS),
             lowest: looks(Priority::Lowest, limits::LOWEST_LOOKS),
+            writes: 0,
         }
     }
 
@@ -228,12 +236,16 @@ impl Demand {
         let seen = self.seen.unwrap_or(now);
         let ran = now.ran.saturating_sub(seen.ran);
         let stopped = now.stopped.saturating_sub(seen.stopped);
-        let killed = now.killed > seen.killed;
         let looks = |again, looks, left: u32| if again { looks } else { left.saturating_sub(1) };
+        // A kill leaves nothing dirty: what counts is what was there shortly before.
+        let dirty = now.dirty_bytes >= limits::DIRTY_BYTES_MIN;
+        let writes = looks(dirty, limits::DIRTY_LOOKS, self.writes);
+        let killed = now.killed > seen.killed && writes > 0;
         Self {
             seen: Some(now),
             low: looks(stopped > 0 && stopped * 4 >= ran, limits::LOW_LOOKS, self.low),
             lowest: looks(killed, limits::LOWEST_LOOKS, self.lowest),
+            writes,
         }
     }
 }
@@ -301,33 +313,46 @@ mod tests {
         assert_eq!(said(None, 1_000, lowest), (None, 1_000, 10));
     }
 
-    /// That of a fresh sandbox after looks that counted so much of `ran`, `stopped` and
-    /// `killed` each, from the beginning.
-    fn after(looks: &[(u64, u64, u64)]) -> Demand {
-        let counts = |&(ran, stopped, killed)| Counts { ran, stopped, killed };
-        looks.iter().map(counts).fold(Demand::fresh(), Demand::after)
+    /// What was counted from the beginning, and how many MiB are dirty.
+    fn counts((ran, stopped, killed, dirty): (u64, u64, u64, u64)) -> Counts {
+        Counts { ran, stopped, killed, dirty_bytes: dirty << 20 }
+    }
+
+    /// That of a fresh sandbox after looks that found so much each.
+    fn after(looks: &[(u64, u64, u64, u64)]) -> Demand {
+        looks.iter().copied().map(counts).fold(Demand::fresh(), Demand::after)
     }
 
     #[test]
     fn who_is_stopped_again_and_again_comes_after_others_until_it_is_not() {
-        assert_eq!(after(&[(10, 1, 0)]).priority(), Priority::Usual);
-        let mut demand = after(&[(10, 1, 0), (20, 11, 0)]);
+        assert_eq!(after(&[(10, 1, 0, 0)]).priority(), Priority::Usual);
+        let mut demand = after(&[(10, 1, 0, 0), (20, 11, 0, 0)]);
         for _ in 0..limits::LOW_LOOKS {
             assert_eq!(demand.priority(), Priority::Low);
-            demand = demand.after(Counts { ran: 20, stopped: 11, killed: 0 });
+            demand = demand.after(counts((20, 11, 0, 0)));
         }
         assert_eq!(demand.priority(), Priority::Usual);
     }
 
     #[test]
-    fn whose_process_is_killed_gets_hardly_anything_for_a_while() {
-        assert_eq!(after(&[(10, 10, 0)]).priority(), Priority::Low);
-        let mut demand = after(&[(10, 10, 9)]);
+    fn whose_process_is_killed_while_it_writes_gets_hardly_anything_for_a_while() {
+        let mut demand = after(&[(10, 10, 0, 50), (20, 20, 9, 0)]);
         for _ in 0..limits::LOWEST_LOOKS {
             assert_eq!(demand.priority(), Priority::Lowest);
-            demand = demand.after(Counts { ran: 20, stopped: 0, killed: 9 });
+            demand = demand.after(counts((30, 20, 9, 0)));
         }
         assert_eq!(demand.priority(), Priority::Usual);
+    }
+
+    #[test]
+    fn who_does_one_without_the_other_gets_what_it_may_have() {
+        assert_eq!(after(&[(10, 0, 0, 50), (20, 0, 0, 50)]).priority(), Priority::Usual);
+        assert_eq!(after(&[(10, 0, 0, 1), (20, 0, 9, 1)]).priority(), Priority::Usual);
+        // What was written long ago is on the disk.
+        let mut looks = vec![(10, 0, 0, 50)];
+        looks.extend(vec![(10, 0, 0, 0); limits::DIRTY_LOOKS as usize]);
+        looks.push((20, 0, 9, 0));
+        assert_eq!(after(&looks).priority(), Priority::Usual);
     }
 
     #[test]
@@ -336,22 +361,24 @@ mod tests {
             let demand = Demand::known(priority);
             assert_eq!(demand.priority(), priority);
             // What was counted before is not new.
-            let demand = demand.after(Counts { ran: 9, stopped: 9, killed: 5 });
+            let demand = demand.after(counts((9, 9, 5, 50)));
             assert_eq!(demand.priority(), priority);
         }
     }
 
     #[test]
     fn counts_are_those_of_either_version() {
-        let counts = |ran, stopped, killed| Some(Counts { ran, stopped, killed });
-        let unified = "usage_usec 7\nnr_periods 20\nnr_throttled 11\nthrottled_usec 5\n";
-        let memory = "low 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n";
-        assert_eq!(Counts::parse([unified, memory]), counts(20, 11, 3));
+        let counted = |all| Some(counts(all));
+        let cpu = "usage_usec 7\nnr_periods 20\nnr_throttled 11\nthrottled_usec 5\n";
+        let events = "low 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n";
+        let memory = "anon 8\nfile_mapped 0\nfile_dirty 2097152\nfile_writeback 4096\n";
+        assert_eq!(Counts::parse([cpu, events, memory]), counted((20, 11, 3, 2)));
         let legacy = "nr_periods 3\nnr_throttled 1\nthrottled_time 5\n";
-        let memory = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
-        assert_eq!(Counts::parse([legacy, memory]), counts(3, 1, 1));
-        assert_eq!(Counts::parse([legacy, ""]), counts(3, 1, 0));
-        assert_eq!(Counts::parse(["usage_usec 7\n", memory]), None);
-        assert_eq!(Counts::parse(["nonsense", memory]), None);
+        let events = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
+        let memory = "cache 8\ndirty 0\nwriteback 0\ntotal_dirty 3145728\n";
+        assert_eq!(Counts::parse([legacy, events, memory]), counted((3, 1, 1, 3)));
+        assert_eq!(Counts::parse([legacy, "", ""]), counted((3, 1, 0, 0)));
+        assert_eq!(Counts::parse(["usage_usec 7\n", events, memory]), None);
+        assert_eq!(Counts::parse(["nonsense", events, memory]), None);
     }
 }

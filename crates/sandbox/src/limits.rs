@@ -124,8 +124,8 @@ pub const LOW_WEIGHT_PERCENT: u64 = 12;
 pub const LOW_CORES_PERCENT: u64 = 95;
 /// Looks for which it does so after the last one that found it wanting more.
 pub const LOW_LOOKS: u32 = 20;
-/// How much a sandbox weighs that had a process killed for want of memory, in hundredths of
-/// the usual weight.
+/// How much a sandbox weighs that had a process killed for want of memory while it wrote
+/// much, in hundredths of the usual weight.
 pub const LOWEST_WEIGHT_PERCENT: u64 = 6;
 /// How much of a core such a sandbox gets, in thousandths. One that uses up its memory makes
 /// the kernel write to the disk what it holds of files, at once: with so much CPU that is
@@ -133,3 +133,8 @@ pub const LOWEST_WEIGHT_PERCENT: u64 = 6;
 pub const LOWEST_CPU_MILLIS: u32 = 100;
 /// Looks for which it gets so little after the last that found another one killed.
 pub const LOWEST_LOOKS: u32 = 240;
+/// What a sandbox that writes much holds at least of files that the disk does not have yet,
+/// in bytes. A disk takes less than this without others feeling it.
+pub const DIRTY_BYTES_MIN: u64 = 16 << 20;
+/// Looks for which it counts as one after the last that found so much.
+pub const DIRTY_LOOKS: u32 = 20;

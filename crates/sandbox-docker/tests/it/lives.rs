@@ -158,14 +158,15 @@ async fn what_is_served_is_there_in_the_next_life_and_fails_while_nobody_answers
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whose_command_is_killed_gets_hardly_any_cpu() {
+async fn whose_command_is_killed_while_it_writes_gets_hardly_any_cpu() {
     let world = world().await;
     let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
     let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
     let killed = async {
         while tokio::task::block_in_place(|| share(&world)).0 != "61" {
-            let hog = shell("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done'");
-            sandbox.execute(hog, &()).await.unwrap();
+            let hog = "sh -c 'x=0123456789abcdef; while :; do x=$x$x; done'";
+            let line = format!("head -c 40000000 /dev/zero > f; sleep 0.6; {hog}");
+            sandbox.execute(shell(&line), &()).await.unwrap();
         }
     };
     let killed = tokio::time::timeout(std::time::Duration::from_secs(60), killed).await;

@@ -136,12 +136,13 @@ mod tests {
         }
 
         /// Weight, cores and quota that a look writes which finds so many periods, ended
-        /// so, and so many processes killed.
-        fn look(&mut self, (ran, stopped): (u64, u64), killed: u64) -> [String; 3] {
+        /// so, so many processes killed, and so many MiB dirty.
+        fn look(&mut self, (ran, stopped): (u64, u64), (killed, dirty): (u64, u64)) -> [String; 3] {
             let files = ["cpu.shares", "cpuset.cpus", "cpu.cfs_quota_us"];
             files.iter().chain(&["cpu.cfs_period_us"]).for_each(|file| self.write(file, ""));
             self.write("cpu.stat", &format!("nr_periods {ran}\nnr_throttled {stopped}\n"));
             self.write("memory.oom_control", &format!("under_oom 0\noom_kill {killed}\n"));
+            self.write("memory.stat", &format!("cache 0\ntotal_dirty {}\n", dirty << 20));
             self.demand.look(&self.spec);
             files.map(|file| fs::read_to_string(self.dir.path().join(file)).unwrap())
         }
@@ -150,22 +151,22 @@ mod tests {
     #[test]
     fn what_is_said_once_is_said_again_when_it_changes() {
         let mut files = Files::new("0-1", 1_000);
-        assert_eq!(files.look((10, 1), 0), [""; 3]);
-        assert_eq!(files.look((20, 11), 0), ["122", "1", "9500"]);
+        assert_eq!(files.look((10, 1), (0, 0)), [""; 3]);
+        assert_eq!(files.look((20, 11), (0, 0)), ["122", "1", "9500"]);
         for _ in 1..limits::LOW_LOOKS {
-            assert_eq!(files.look((30, 11), 0), [""; 3]);
+            assert_eq!(files.look((30, 11), (0, 0)), [""; 3]);
         }
-        assert_eq!(files.look((30, 11), 0), ["1024", "0-1", "10000"]);
+        assert_eq!(files.look((30, 11), (0, 0)), ["1024", "0-1", "10000"]);
     }
 
     #[test]
     fn whose_process_is_killed_gets_hardly_anything() {
         let mut files = Files::new("0-1", 1_000);
-        assert_eq!(files.look((10, 0), 2), ["61", "1", "1000"]);
+        assert_eq!(files.look((10, 0), (2, 50)), ["61", "1", "1000"]);
         for _ in 1..limits::LOWEST_LOOKS {
-            assert_eq!(files.look((10, 0), 2), [""; 3]);
+            assert_eq!(files.look((10, 0), (2, 50)), [""; 3]);
         }
-        assert_eq!(files.look((10, 0), 2), ["1024", "0-1", "10000"]);
+        assert_eq!(files.look((10, 0), (2, 50)), ["1024", "0-1", "10000"]);
     }
 
     #[test]
@@ -176,7 +177,7 @@ mod tests {
             ("0-3", 500, ["122", "1-3", "5000"]),
         ] {
             let mut files = Files::new(cores, millis);
-            assert_eq!(files.look((20, 11), 0), seen, "{cores} {millis}");
+            assert_eq!(files.look((20, 11), (0, 0)), seen, "{cores} {millis}");
         }
     }
 }
