@@ -1,7 +1,6 @@
 //! A host that gives no user namespaces: nothing runs, until somebody accepts by name what
 //! is left, and then commands find their places.
 
-use std::io::Write;
 use std::process::Stdio;
 
 use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
@@ -47,22 +46,25 @@ fn it_is_accepted_by_name_or_not_at_all() {
 /// Runs the binary as root of all ids, as in a container, where no user namespace can be made.
 fn run_as_root(world: &World, args: &[&str]) -> Ran {
     assert!(rustix::process::geteuid().is_root(), "this needs root, to be root elsewhere");
-    const WAITS: &str = "read go; echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
-    let mut command = world.command("unshare");
-    command.args(["--user", "--keep-caps", "sh", "-ec", WAITS, "sh", OUTRIGGER]).arg("--data-dir");
-    command.arg(world.data()).args(args);
-    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().unwrap();
+    // A shell that is mapped while it starts takes itself for a setuid program.
+    let mut holder = world.command("unshare");
+    let mut holder = holder.args(["--user", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
     for map in ["uid_map", "gid_map"] {
-        let path = format!("/proc/{}/{map}", child.id());
+        let path = format!("/proc/{}/{map}", holder.id());
         // It is in its namespace once it can be mapped; before, it is in ours.
         while std::fs::write(&path, "0 0 4294967295").is_err() {
-            assert!(child.try_wait().unwrap().is_none(), "`unshare` ended");
+            assert!(holder.try_wait().unwrap().is_none(), "`unshare` ended");
             std::thread::yield_now();
         }
     }
-    child.stdin.take().unwrap().write_all(b"\n").unwrap();
-    Ran::of(child.wait_with_output().unwrap())
+    const ALONE: &str = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+    let mut command = world.command("nsenter");
+    command.args(["--user", "--target", &holder.id().to_string(), "sh", "-ec", ALONE, "sh"]);
+    command.arg(OUTRIGGER).arg("--data-dir").arg(world.data()).args(args);
+    let ran = Ran::of(command.output().unwrap());
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    ran
 }
 
 #[test]
