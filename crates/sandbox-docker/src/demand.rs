@@ -85,8 +85,8 @@ async fn watch(inner: Weak<Inner>) {
 impl Inner {
     /// Another look at a container. Whether it makes sense to look once more.
     async fn look(&self, container: &str, watched: &mut Watched) -> Result<bool, Error> {
-        let Some(counts) = watched.files.counts() else { return Ok(false) };
-        let demand = watched.demand.after(counts);
+        let looked = watched.demand.look(|number| watched.files.text(number));
+        let Some(demand) = looked else { return Ok(false) };
         if demand.priority() != watched.demand.priority() {
             let told = told(&watched.spec, self.cores.as_ref(), demand.priority());
             if !self.engine.update(container, told).await? {
@@ -142,13 +142,14 @@ impl Files {
         let opened =
             |counter| places(container, groups, counter).find_map(|path| File::open(path).ok());
         let files = Self(COUNTERS.each_ref().map(opened));
-        files.counts().map(|_| files)
+        Counts::read(None, |number| files.text(number)).map(|_| files)
     }
 
-    /// What they say.
-    fn counts(&self) -> Option<Counts> {
-        let texts = self.0.each_ref().map(|file| text(file.as_ref()?));
-        Counts::parse(texts.each_ref().map(|text| text.as_deref().unwrap_or_default()))
+    /// All of one.
+    fn text(&self, number: usize) -> Option<String> {
+        let mut text = [0; limits::STAT_BYTES_MAX];
+        let read = self.0.get(number)?.as_ref()?.read_at(&mut text, 0).ok()?;
+        Some(str::from_utf8(text.get(..read)?).ok()?.to_owned())
     }
 }
 
@@ -166,13 +167,6 @@ fn places(container: &str, groups: &str, counter: &Counter) -> impl Iterator<Ite
         let ours = path.starts_with('/') && path.contains(container) && !path.contains("/..");
         (counts && ours).then(|| format!("{GROUPS}{tree}{controllers}{path}/{file}"))
     })
-}
-
-/// All of a file of the kernel's.
-fn text(file: &File) -> Option<String> {
-    let mut text = [0; limits::STAT_BYTES_MAX];
-    let read = file.read_at(&mut text, 0).ok()?;
-    Some(str::from_utf8(text.get(..read)?).ok()?.to_owned())
 }
 
 #[cfg(test)]

@@ -147,15 +147,21 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of the texts of [`COUNTERS`], empty ones where there is none. Without the
-    /// first there are no counts.
-    #[must_use]
-    pub fn parse([cpu, events, memory]: [&str; COUNTERS.len()]) -> Option<Self> {
-        let dirty = count(memory, "file_dirty").or_else(|| count(memory, "total_dirty"));
+    /// Those of the files of [`COUNTERS`], which are read by their place there. Without the
+    /// first there are no counts; the others are read of those alone that ran since others
+    /// were seen, because most sandboxes rest.
+    pub fn read(seen: Option<Self>, text: impl Fn(usize) -> Option<String>) -> Option<Self> {
+        let cpu = text(0)?;
+        let (ran, stopped) = (count(&cpu, "nr_periods")?, count(&cpu, "nr_throttled")?);
+        if let Some(seen) = seen.filter(|seen| seen.ran == ran) {
+            return Some(Self { stopped, ..seen });
+        }
+        let [events, memory] = [1, 2].map(|number| text(number).unwrap_or_default());
+        let dirty = count(&memory, "file_dirty").or_else(|| count(&memory, "total_dirty"));
         Some(Self {
-            ran: count(cpu, "nr_periods")?,
-            stopped: count(cpu, "nr_throttled")?,
-            killed: count(events, "oom_kill").unwrap_or_default(),
+            ran,
+            stopped,
+            killed: count(&events, "oom_kill").unwrap_or_default(),
             dirty_bytes: dirty.unwrap_or_default(),
         })
     }
@@ -228,11 +234,16 @@ impl Demand {
         }
     }
 
-    /// The same after another look: a sandbox that runs into its limits again and again
+    /// The same after another look at the files of [`COUNTERS`], which are read by their place
+    /// there. Nothing where they count nothing.
+    pub fn look(self, text: impl Fn(usize) -> Option<String>) -> Option<Self> {
+        Some(self.after(Counts::read(self.seen, text)?))
+    }
+
+    /// The same after a look that found this: a sandbox that runs into its limits again and again
     /// comes after those that do not, for as long as it does and a while longer, because
     /// who pauses is no better.
-    #[must_use]
-    pub fn after(self, now: Counts) -> Self {
+    fn after(self, now: Counts) -> Self {
         let seen = self.seen.unwrap_or(now);
         let ran = now.ran.saturating_sub(seen.ran);
         let stopped = now.stopped.saturating_sub(seen.stopped);
@@ -372,13 +383,26 @@ mod tests {
         let cpu = "usage_usec 7\nnr_periods 20\nnr_throttled 11\nthrottled_usec 5\n";
         let events = "low 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n";
         let memory = "anon 8\nfile_mapped 0\nfile_dirty 2097152\nfile_writeback 4096\n";
-        assert_eq!(Counts::parse([cpu, events, memory]), counted((20, 11, 3, 2)));
+        let read = |texts: [&str; COUNTERS.len()]| {
+            Counts::read(None, |number| Some(texts[number].to_owned()))
+        };
+        assert_eq!(read([cpu, events, memory]), counted((20, 11, 3, 2)));
         let legacy = "nr_periods 3\nnr_throttled 1\nthrottled_time 5\n";
         let events = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
         let memory = "cache 8\ndirty 0\nwriteback 0\ntotal_dirty 3145728\n";
-        assert_eq!(Counts::parse([legacy, events, memory]), counted((3, 1, 1, 3)));
-        assert_eq!(Counts::parse([legacy, "", ""]), counted((3, 1, 0, 0)));
-        assert_eq!(Counts::parse(["usage_usec 7\n", events, memory]), None);
-        assert_eq!(Counts::parse(["nonsense", events, memory]), None);
+        assert_eq!(read([legacy, events, memory]), counted((3, 1, 1, 3)));
+        assert_eq!(read([legacy, "", ""]), counted((3, 1, 0, 0)));
+        assert_eq!(read(["usage_usec 7\n", events, memory]), None);
+        assert_eq!(read(["nonsense", events, memory]), None);
+    }
+
+    #[test]
+    fn of_those_that_rest_one_file_is_read() {
+        let seen = counts((20, 11, 3, 50));
+        let cpu = |ran| {
+            move |number| (number == 0).then(|| format!("nr_periods {ran}\nnr_throttled 11\n"))
+        };
+        assert_eq!(Counts::read(Some(seen), cpu(20)), Some(seen));
+        assert_eq!(Counts::read(Some(seen), cpu(21)), Some(counts((21, 11, 0, 0))));
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::{self, COUNTERS, Cores, Counter, Counts, Priority, Share};
+use outrigger_sandbox::cpu::{self, COUNTERS, Cores, Counter, Priority, Share};
 
 use super::put;
 
@@ -77,10 +77,8 @@ impl Demand {
     /// Gives a sandbox that runs into its limits again and again a lower priority than
     /// those that do not. What the kernel refuses is tried again at the next look.
     pub(super) fn look(&mut self, spec: &Spec) {
-        let texts = self.counters.each_ref().map(|path| fs::read_to_string(path.as_ref()?).ok());
-        let texts = texts.each_ref().map(|text| text.as_deref().unwrap_or_default());
-        let Some(counts) = Counts::parse(texts) else { return };
-        let seen = self.seen.after(counts);
+        let text = |number: usize| fs::read_to_string(self.counters.get(number)?.as_ref()?).ok();
+        let Some(seen) = self.seen.look(text) else { return };
         let priority = seen.priority();
         if priority == self.seen.priority() || self.prioritize(priority, spec) {
             self.seen = seen;
