@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::{COUNTERS, Cores, Share};
+use outrigger_sandbox::cpu::{COUNTERS, Cores, Demand as Wanted, Share};
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
@@ -440,10 +440,16 @@ impl Group {
         self.unified.iter().chain(self.legacy.values())
     }
 
-    /// Lets it come after others for as long as it wants more than it may have.
-    pub(crate) fn weigh(&mut self, spec: &Spec) {
+    /// Lets it come after others for as long as it wants more than it may have. Gives what
+    /// it wants if it does.
+    pub(crate) fn weigh(&mut self, spec: &Spec) -> Option<Wanted> {
+        self.demand.as_mut()?.look(spec)
+    }
+
+    /// Lets it come after others from its beginning, as its last life did.
+    pub(crate) fn resume(&mut self, wanted: Wanted, spec: &Spec) {
         if let Some(demand) = &mut self.demand {
-            demand.look(spec);
+            demand.resume(wanted, spec);
         }
     }
 

@@ -224,6 +224,18 @@ impl Demand {
         }
     }
 
+    /// That of the same sandbox in its next life, which begins so many looks later: who
+    /// ends its own life does not begin anew by it.
+    #[must_use]
+    pub fn next_life(self, looks: u32) -> Self {
+        Self {
+            seen: Some(Counts::default()),
+            low: self.low.saturating_sub(looks),
+            lowest: self.lowest.saturating_sub(looks),
+            writes: self.writes.saturating_sub(looks),
+        }
+    }
+
     /// Its priority.
     #[must_use]
     pub fn priority(self) -> Priority {
@@ -375,6 +387,18 @@ mod tests {
             let demand = demand.after(counts((9, 9, 5, 50)));
             assert_eq!(demand.priority(), priority);
         }
+    }
+
+    #[test]
+    fn the_next_life_goes_on_where_the_last_one_ended() {
+        let ended = after(&[(10, 0, 0, 50), (20, 0, 9, 0)]);
+        let begun = ended.next_life(limits::LOWEST_LOOKS - 1);
+        assert_eq!(begun.priority(), Priority::Lowest);
+        assert_eq!(begun.after(counts((1, 0, 0, 0))).priority(), Priority::Usual);
+        assert_eq!(ended.next_life(limits::LOWEST_LOOKS).priority(), Priority::Usual);
+        // What is counted begins at nothing again.
+        let writes = after(&[(10, 0, 3, 50)]).next_life(1);
+        assert_eq!(writes.after(counts((1, 0, 1, 0))).priority(), Priority::Lowest);
     }
 
     #[test]

@@ -75,12 +75,21 @@ impl Demand {
     }
 
     /// Gives a sandbox that runs into its limits again and again a lower priority than
-    /// those that do not. What the kernel refuses is tried again at the next look.
-    pub(super) fn look(&mut self, spec: &Spec) {
+    /// those that do not. What the kernel refuses is tried again at the next look. Gives
+    /// what it wants if it has a lower one.
+    pub(super) fn look(&mut self, spec: &Spec) -> Option<cpu::Demand> {
         let text = |number: usize| fs::read_to_string(self.counters.get(number)?.as_ref()?).ok();
-        let Some(seen) = self.seen.look(text) else { return };
+        let seen = self.seen.look(text)?;
         let priority = seen.priority();
         if priority == self.seen.priority() || self.prioritize(priority, spec) {
+            self.seen = seen;
+        }
+        (priority > Priority::Usual).then_some(seen)
+    }
+
+    /// Gives it what follows from what was seen of its last life.
+    pub(super) fn resume(&mut self, seen: cpu::Demand, spec: &Spec) {
+        if self.prioritize(seen.priority(), spec) {
             self.seen = seen;
         }
     }

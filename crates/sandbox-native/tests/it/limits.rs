@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, End, Spec};
+use outrigger_sandbox::{Backend, End, Spec, Suspend};
 
 /// Takes more memory than the sandboxes here have.
 const HOG: &str = "perl -e '$x = \"x\" x 400_000_000; print length $x'";
@@ -94,6 +94,10 @@ async fn whose_command_is_killed_while_it_writes_gets_hardly_any_cpu() {
     };
     tokio::time::timeout(Duration::from_secs(60), less).await.expect("it gets less");
     assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    world.native.suspend(&sandbox_id("small"), Suspend::Cold).await.unwrap();
+    let sandbox = world.native.create(&sandbox_id("small"), &spec).await.unwrap();
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    assert_eq!(share(&world), "1000 10000", "its next life goes on with it");
 }
 
 /// The CPU that the only sandbox may use, and of how much, in microseconds.

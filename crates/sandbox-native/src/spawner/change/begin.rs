@@ -269,6 +269,7 @@ impl Spawner {
         if let Some(disk) = self.sandboxes.disks.get_mut(id) {
             disk.cold = None;
         }
+        self.sandboxes.resume_demand(id, &mut living);
         self.sandboxes.living.insert(id.clone(), living);
         self.sandboxes.touch(id);
         Ok(())
