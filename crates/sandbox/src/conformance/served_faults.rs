@@ -80,13 +80,14 @@ async fn a_deadline_ends_what_waits_to_be_written(context: Context) -> Outcome {
         print('ready', flush=True); input(); f.close(); print('closed')\n";
     let line = format!("(while ! test -e go; do sleep 0.01; done; echo) | python3 -c \"{python}\"");
     let (listener, mut request) = (Listener::default(), shell("a", &line));
-    request.deadline_ms = 1_500;
+    // Python is ready long before, also where everything waits for the disk.
+    request.deadline_ms = 6_000;
     let act = async {
         soon("ready", listener.hears("ready")).await?;
         tree.hold("/memory");
         context.write("w", "go", b"").await
     };
-    let limit = Duration::from_millis(1_500 + limits::KILL_MS_MAX + 3_000);
+    let limit = Duration::from_millis(request.deadline_ms + limits::KILL_MS_MAX + 3_000);
     let run = within(limit, "its end", context.sandbox.execute(request, &listener));
     let (done, acted) = tokio::join!(run, act);
     acted?;
