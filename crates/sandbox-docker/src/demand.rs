@@ -12,8 +12,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerUpdateBody, SystemInfo};
-use outrigger_sandbox::cpu::{COUNTERS, Cores, Counter, Counts, Demand, Priority, given};
-use outrigger_sandbox::{Error, Spec};
+use outrigger_sandbox::cpu::{
+    COUNTERS, Cores, Counter, Counts, Demand, LastLives, Priority, given,
+};
+use outrigger_sandbox::limits::DEMAND_LOOK_MS;
+use outrigger_sandbox::{Began, Error, SandboxId, Spec};
 
 use crate::backend::{Inner, locked};
 use crate::container::signed;
@@ -38,6 +41,8 @@ pub(crate) fn cores(info: &SystemInfo) -> Option<Cores> {
 /// A container that is looked at.
 #[derive(Debug)]
 struct Watched {
+    id: SandboxId,
+    began: Began,
     files: Files,
     spec: Spec,
     demand: Demand,
@@ -56,26 +61,36 @@ pub(crate) fn start(inner: &Arc<Inner>) {
 }
 
 async fn watch(inner: Weak<Inner>) {
-    let mut known = Known::new();
+    let (mut known, mut lives) = (Known::new(), LastLives::default());
     loop {
-        tokio::time::sleep(Duration::from_millis(limits::DEMAND_LOOK_MS)).await;
+        tokio::time::sleep(Duration::from_millis(DEMAND_LOOK_MS)).await;
         let Some(inner) = inner.upgrade() else { return };
-        let gates: Vec<Arc<Gate>> = locked(&inner.used)
-            .values()
-            .map(|used| used.gate())
-            .filter(|gate| gate.goes())
+        let gates: Vec<(SandboxId, Arc<Gate>)> = locked(&inner.used)
+            .iter()
+            .map(|(id, used)| (id.clone(), used.gate()))
+            .filter(|(_, gate)| gate.goes())
             .collect();
-        known.retain(|container, _| gates.iter().any(|gate| gate.container() == container));
-        for gate in gates {
+        known.retain(|container, watched| {
+            let goes = gates.iter().any(|(_, gate)| gate.container() == container);
+            if let (false, Some(watched)) = (goes, watched) {
+                lives.ended(&watched.id, watched.demand);
+            }
+            goes
+        });
+        for (id, gate) in gates {
             let container = gate.container();
             if !known.contains_key(container) {
                 // A daemon that does not answer now is asked again.
                 let Ok(found) = inner.engine.container(container).await else { continue };
-                let watched = found.and_then(|found| watched(container, found));
+                let mut watched = found.and_then(|found| watched(id.clone(), container, found));
+                if let Some(watched) = &mut watched {
+                    inner.begin(container, watched, &mut lives).await;
+                }
                 known.insert(container.to_owned(), watched);
             }
             let Some(Some(watched)) = known.get_mut(container) else { continue };
             if let Ok(false) = inner.look(container, watched).await {
+                lives.ended(&id, watched.demand);
                 known.insert(container.to_owned(), None);
             }
         }
@@ -83,10 +98,32 @@ async fn watch(inner: Weak<Inner>) {
 }
 
 impl Inner {
+    /// Has one that nobody told anything yet begin as its last life ended.
+    async fn begin(&self, container: &str, watched: &mut Watched, lives: &mut LastLives) {
+        if watched.began == Began::Made {
+            lives.forget(&watched.id);
+        } else if watched.demand.priority() == Priority::Usual
+            && let Some(wanted) = lives.begins(&watched.id)
+        {
+            // What the daemon refuses is no reason not to look at it.
+            let _ = self.give(container, watched, wanted).await;
+        }
+    }
+
     /// Another look at a container. Whether it makes sense to look once more.
     async fn look(&self, container: &str, watched: &mut Watched) -> Result<bool, Error> {
         let looked = watched.demand.look(|number| watched.files.text(number));
         let Some(demand) = looked else { return Ok(false) };
+        self.give(container, watched, demand).await
+    }
+
+    /// Gives a container what follows from what it wants. Whether the daemon does that.
+    async fn give(
+        &self,
+        container: &str,
+        watched: &mut Watched,
+        demand: Demand,
+    ) -> Result<bool, Error> {
         if demand.priority() != watched.demand.priority() {
             let told = told(&watched.spec, self.cores.as_ref(), demand.priority());
             if !self.engine.update(container, told).await? {
@@ -117,7 +154,7 @@ fn told(spec: &Spec, cores: Option<&Cores>, priority: Priority) -> ContainerUpda
 }
 
 /// A container to look at, if this host's kernel runs it.
-fn watched(container: &str, found: ContainerInspectResponse) -> Option<Watched> {
+fn watched(id: SandboxId, container: &str, found: ContainerInspectResponse) -> Option<Watched> {
     let pid = found.state?.pid?;
     let labels = found.config?.labels?;
     // Whoever gave it another may be gone.
@@ -125,6 +162,8 @@ fn watched(container: &str, found: ContainerInspectResponse) -> Option<Watched> 
     let given = Priority::ALL.into_iter().find(|priority| weight == Some(shares(*priority)));
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     Some(Watched {
+        id,
+        began: live::said(&labels, names::BEGAN)?,
         files: Files::open(container, &groups)?,
         spec: live::said(&labels, names::SPEC)?,
         demand: Demand::known(given.unwrap_or_default()),

@@ -51,7 +51,5 @@ pub(crate) const API_MIN: (usize, usize) = (1, 41);
 pub(crate) const KEEPER_PAUSE_MS: u64 = 50;
 /// Longest time between them.
 pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;
-/// From one look at what containers want of the processors to the next.
-pub(crate) const DEMAND_LOOK_MS: u64 = 250;
 /// Bytes that are read of what the kernel counted of one.
 pub(crate) const STAT_BYTES_MAX: usize = 8 << 10;

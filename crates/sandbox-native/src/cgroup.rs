@@ -441,7 +441,7 @@ impl Group {
     }
 
     /// Lets it come after others for as long as it wants more than it may have. Gives what
-    /// it wants if it does.
+    /// it wants, if that is counted.
     pub(crate) fn weigh(&mut self, spec: &Spec) -> Option<Wanted> {
         self.demand.as_mut()?.look(spec)
     }

@@ -125,8 +125,9 @@ pub const WARM_REST_MS: u64 = 2;
 /// How long a directory that commands closed to their own user is left so by whoever counts
 /// what is on the disk, in seconds.
 pub const CLOSED_SECONDS_MIN: u64 = 5;
-/// From one look at how full the file system is to the next, while a sandbox lives.
-pub const SURVEY_TICK_MS: u64 = 250;
+/// From one look at how full the file system is to the next, while a sandbox lives. It is
+/// looked at what sandboxes want then too.
+pub const SURVEY_TICK_MS: u64 = outrigger_sandbox::limits::DEMAND_LOOK_MS;
 /// From one survey of disks to the next where nothing seems to have been written.
 pub const SURVEY_MS_MAX: u64 = 30_000;
 /// Free space that must be gone before disks are surveyed, in bytes. Less where a

@@ -7,6 +7,9 @@
 //! CPU is what all of that takes, and what every kernel can measure out. Reads and writes
 //! nothing itself.
 
+mod last_lives;
+
+pub use self::last_lives::LastLives;
 use crate::{Spec, limits};
 
 /// CPU that a sandbox may use: so many microseconds of each period of so many.
@@ -224,10 +227,8 @@ impl Demand {
         }
     }
 
-    /// That of the same sandbox in its next life, which begins so many looks later: who
-    /// ends its own life does not begin anew by it.
-    #[must_use]
-    pub fn next_life(self, looks: u32) -> Self {
+    /// That of the same sandbox in its next life, which begins so many looks later.
+    fn next_life(self, looks: u32) -> Self {
         Self {
             seen: Some(Counts::default()),
             low: self.low.saturating_sub(looks),
@@ -252,9 +253,9 @@ impl Demand {
         Some(self.after(Counts::read(self.seen, text)?))
     }
 
-    /// The same after a look that found this: a sandbox that runs into its limits again and again
-    /// comes after those that do not, for as long as it does and a while longer, because
-    /// who pauses is no better.
+    /// The same after a look that found this: a sandbox that runs into its limits again and
+    /// again comes after those that do not, for as long as it does and a while longer,
+    /// because who pauses is no better.
     fn after(self, now: Counts) -> Self {
         let seen = self.seen.unwrap_or(now);
         let ran = now.ran.saturating_sub(seen.ran);

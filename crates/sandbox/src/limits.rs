@@ -116,6 +116,8 @@ pub const CPU_PERIOD_US: u64 = 10_000;
 pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
 /// The least CPU in a period that Linux takes, in microseconds.
 pub const CPU_QUOTA_US_MIN: u64 = 1_000;
+/// From one look at what sandboxes want to the next.
+pub const DEMAND_LOOK_MS: u64 = 250;
 /// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
 /// that does not.
 pub const LOW_WEIGHT_PERCENT: u64 = 12;
@@ -134,7 +136,7 @@ pub const LOWEST_CPU_MILLIS: u32 = 100;
 /// Looks for which it gets so little after the last that found another one killed.
 pub const LOWEST_LOOKS: u32 = 240;
 /// What a sandbox that writes much holds at least of files that the disk does not have yet,
-/// in bytes. A disk takes less than this without others feeling it.
+/// in bytes. A third of what was seen at once before kills that others felt.
 pub const DIRTY_BYTES_MIN: u64 = 16 << 20;
 /// Looks for which it counts as one after the last that found so much.
 pub const DIRTY_LOOKS: u32 = 20;

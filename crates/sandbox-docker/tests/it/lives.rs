@@ -173,6 +173,16 @@ async fn whose_command_is_killed_while_it_writes_gets_hardly_any_cpu() {
     let killed = tokio::time::timeout(std::time::Duration::from_secs(60), killed).await;
     killed.expect("the daemon changes no running container, as Podman 4.3 does not");
     assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
+    // Who ends its own life does not begin anew by it.
+    world.daemon.docker(&["kill", &world.container("one")]);
+    let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
+    let given = async {
+        while tokio::task::block_in_place(|| share(&world)).0 != "61" {
+            assert_eq!(says(&*sandbox, "sleep 0.1").await, "");
+        }
+    };
+    let given = tokio::time::timeout(std::time::Duration::from_secs(60), given).await;
+    given.expect("the next life comes after others too");
 }
 
 /// What the daemon says of a container's share: its weight, and its cores.

@@ -76,7 +76,7 @@ impl Demand {
 
     /// Gives a sandbox that runs into its limits again and again a lower priority than
     /// those that do not. What the kernel refuses is tried again at the next look. Gives
-    /// what it wants if it has a lower one.
+    /// what it wants, if that is counted.
     pub(super) fn look(&mut self, spec: &Spec) -> Option<cpu::Demand> {
         let text = |number: usize| fs::read_to_string(self.counters.get(number)?.as_ref()?).ok();
         let seen = self.seen.look(text)?;
@@ -84,7 +84,7 @@ impl Demand {
         if priority == self.seen.priority() || self.prioritize(priority, spec) {
             self.seen = seen;
         }
-        (priority > Priority::Usual).then_some(seen)
+        Some(seen)
     }
 
     /// Gives it what follows from what was seen of its last life.

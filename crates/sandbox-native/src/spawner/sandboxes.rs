@@ -12,8 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use outrigger_sandbox::cpu::Demand;
-use outrigger_sandbox::limits::LOWEST_LOOKS;
+use outrigger_sandbox::cpu::LastLives;
 use outrigger_sandbox::{
     Error, Generation, Isolation, Listed, Origin, SandboxId, SnapshotId, Spec, State,
 };
@@ -57,12 +56,6 @@ impl Disk {
     }
 }
 
-/// Looks at what sandboxes want that there were since then.
-fn looks(since: Instant) -> u32 {
-    let looks = since.elapsed().as_millis() / u128::from(limits::SURVEY_TICK_MS);
-    u32::try_from(looks).unwrap_or(u32::MAX)
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Sandboxes {
@@ -83,8 +76,7 @@ pub(super) struct Sandboxes {
     /// Disks whose record is behind what is known of them, and whether to write it
     /// failed already.
     pub(super) unsettled: BTreeMap<SandboxId, bool>,
-    /// What those wanted whose life ended while they came after others, and when that was.
-    wanted: BTreeMap<SandboxId, (Demand, Instant)>,
+    pub(super) last_lives: LastLives,
     /// Layers that nothing names yet.
     pub(super) making: BTreeSet<Layer>,
     /// Ranges of ids that disks have, living or not.
@@ -196,7 +188,7 @@ impl Sandboxes {
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
             unsettled: BTreeMap::new(),
-            wanted: BTreeMap::new(),
+            last_lives: LastLives::default(),
             ranges: BTreeSet::new(),
             waits: Waits::new()?,
         };
@@ -412,20 +404,12 @@ impl Sandboxes {
         let mut living = self.living.remove(id)?;
         self.doomed.remove(id);
         let spec = living.spec.clone();
-        self.wanted.retain(|_, (_, ended)| looks(*ended) < LOWEST_LOOKS);
         // What ended it may be what nobody has looked at yet.
         if let Some(wanted) = living.group.weigh(&spec) {
-            self.wanted.insert(id.clone(), (wanted, Instant::now()));
+            self.last_lives.ended(id, wanted);
         }
         living.bury(&mut self.waits);
         Some(spec)
-    }
-
-    /// Has a life come after others for as long as the last one of the same sandbox would.
-    pub(super) fn resume_demand(&mut self, id: &SandboxId, living: &mut Living) {
-        if let Some((wanted, ended)) = self.wanted.remove(id) {
-            living.group.resume(wanted.next_life(looks(ended)), &living.spec);
-        }
     }
 
     /// Frees the range of a sandbox whose disk goes.
@@ -445,7 +429,7 @@ impl Sandboxes {
         }
         self.disks.remove(id);
         self.unsettled.remove(id);
-        self.wanted.remove(id);
+        self.last_lives.forget(id);
         Ok(name)
     }
 
