@@ -20,7 +20,7 @@ use bollard::query_parameters::{
 };
 use outrigger_sandbox::Error;
 
-use crate::explain::{self, CONFLICT, NOT_FOUND};
+use crate::explain::{self, CONFLICT, FAILED, NOT_FOUND};
 use crate::{limits, names};
 
 /// Labels, or filters by label.
@@ -156,10 +156,20 @@ impl Engine {
 
     /// Stops all its processes where they are; those of a paused one are. Whether it is there.
     pub(crate) async fn pause(&self, container: &str) -> Result<bool, Error> {
-        match self.client.pause_container(container).await {
-            // It is paused already, or it is not running, which the next look shows.
-            Err(failure) if explain::status(&failure) == Some(CONFLICT) => Ok(true),
-            done => self.there(done, "pausing a container"),
+        let mut attempts = 1;
+        loop {
+            let done = self.client.pause_container(container).await;
+            match done.as_ref().err().and_then(explain::status) {
+                // It is paused already, or it is not running, which the next look shows.
+                Some(CONFLICT) => return Ok(true),
+                // With control groups of version 1 it succeeds by chance, and whoever asks
+                // is to try again (opencontainers/runc#2791, #4388).
+                Some(FAILED) if attempts < limits::PAUSE_ATTEMPTS_MAX => {
+                    tokio::time::sleep(Duration::from_millis(limits::PAUSE_PAUSE_MS)).await;
+                    attempts += 1;
+                }
+                Some(_) | None => return self.there(done, "pausing a container"),
+            }
         }
     }
 
@@ -170,7 +180,7 @@ impl Engine {
             Err(failure) => match explain::status(&failure) {
                 Some(NOT_FOUND) => Ok(false),
                 // Not paused; older daemons say so with another status.
-                Some(CONFLICT | 500) if format!("{failure}").contains("not paused") => Ok(true),
+                Some(CONFLICT | FAILED) if format!("{failure}").contains("not paused") => Ok(true),
                 Some(_) | None => Err(self.failed("unpausing a container", &failure)),
             },
         }

@@ -13,6 +13,8 @@ use outrigger_sandbox::Error;
 pub(crate) const NOT_FOUND: u16 = 404;
 /// HTTP status: the name is taken, or it is in use, or it is not in a state for this.
 pub(crate) const CONFLICT: u16 = 409;
+/// HTTP status: what the daemon tried failed.
+pub(crate) const FAILED: u16 = 500;
 
 /// The status that the daemon answered with.
 pub(crate) fn status(failure: &Failure) -> Option<u16> {

@@ -17,6 +17,10 @@ pub(crate) const DEVICES_PAUSE_MS: u64 = 5;
 pub(crate) const CREATE_ATTEMPTS_MAX: u32 = 40;
 /// From one such attempt to the next.
 pub(crate) const CREATE_PAUSE_MS: u64 = 50;
+/// Attempts at pausing a container.
+pub(crate) const PAUSE_ATTEMPTS_MAX: u32 = 5;
+/// From one such attempt to the next.
+pub(crate) const PAUSE_PAUSE_MS: u64 = 100;
 /// From one look whether a disk is still being copied to the next.
 pub(crate) const HELD_LOOK_MS: u64 = 50;
 /// From a request to a guest until it is looked at whether somebody suspended it.

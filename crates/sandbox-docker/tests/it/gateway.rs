@@ -1,4 +1,4 @@
-//! A way to a daemon on which one request can be held up.
+//! A way to a daemon on which one request can be held up, or refused.
 //!
 //! Owns the moment: the daemon was not asked yet, or has done it and who asked does not
 //! know. So what else happens then is certain, and no matter of luck.
@@ -36,7 +36,12 @@ struct Held {
     happened: AtomicBool,
     reached: Semaphore,
     go: Semaphore,
+    refused: AtomicBool,
 }
+
+/// What whoever asked gets instead of the daemon's answer.
+const REFUSAL: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\n\
+    Content-Type: application/json\r\nContent-Length: 21\r\n\r\n{\"message\":\"refused\"}";
 
 impl Gateway {
     /// One that holds up the first request that is meant, by its first lines.
@@ -50,6 +55,7 @@ impl Gateway {
             happened: AtomicBool::new(false),
             reached: Semaphore::new(0),
             go: Semaphore::new(0),
+            refused: AtomicBool::new(false),
         });
         let (shared, daemon) = (Arc::clone(&held), daemon.to_owned());
         tokio::spawn(async move {
@@ -81,12 +87,21 @@ impl Gateway {
     pub(crate) fn release(&self) {
         self.held.go.add_permits(1);
     }
+
+    /// Lets it go on, and says on the way back that it failed.
+    pub(crate) fn refuse(&self) {
+        assert_eq!(self.held.on, On::TheWayBack);
+        self.held.refused.store(true, Ordering::SeqCst);
+        self.release();
+    }
 }
 
 impl Held {
-    async fn hold(&self) {
+    /// Whether it is refused then.
+    async fn hold(&self) -> bool {
         self.reached.add_permits(1);
         self.go.acquire().await.unwrap().forget();
+        self.refused.load(Ordering::SeqCst)
     }
 
     fn is_meant(&self, bytes: &[u8]) -> bool {
@@ -104,10 +119,9 @@ async fn carry(
 ) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        if is_to_be_held(&held, &bytes[..length]) {
-            held.hold().await;
-        }
-        if to.write_all(&bytes[..length]).await.is_err() {
+        let refused = is_to_be_held(&held, &bytes[..length]) && held.hold().await;
+        let bytes = if refused { REFUSAL } else { &bytes[..length] };
+        if to.write_all(bytes).await.is_err() {
             return;
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::daemon::Daemon;
+use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Error, MemoryTrees, Spec, State};
+use outrigger_sandbox::{Backend, Began, End, Error, MemoryTrees, Spec, State, Suspend};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_backend_attaches_while_a_command_runs_and_after() {
@@ -105,6 +106,26 @@ async fn one_that_somebody_else_paused_goes_on_when_it_is_needed() {
     assert_eq!(other.list().await.unwrap()[0].state, State::Frozen);
     assert_eq!(found.generation(), sandbox.generation());
     assert_eq!(says(&*found, "echo fine").await, "fine\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_that_failed_is_tried_again() {
+    let world = world().await;
+    let id = sandbox_id("one");
+    let sandbox = world.sandbox("one").await;
+    let pausing = Gateway::new(&world.daemon.socket, On::TheWayBack, |request| {
+        request.starts_with("POST /") && request.contains("/pause")
+    });
+    let elsewhere = world.on(&pausing.socket).await;
+    let failing = async {
+        pausing.reached().await;
+        world.daemon.docker(&["unpause", &world.container("one")]);
+        pausing.refuse();
+    };
+    let (suspended, ()) = tokio::join!(elsewhere.suspend(&id, Suspend::Frozen), failing);
+    suspended.unwrap();
+    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
