@@ -82,7 +82,7 @@ async fn watch(inner: Weak<Inner>) {
             if !known.contains_key(container) {
                 // A daemon that does not answer now is asked again.
                 let Ok(found) = inner.engine.container(container).await else { continue };
-                let mut watched = found.and_then(|found| watched(id.clone(), container, found));
+                let mut watched = found.and_then(|found| watched(id, container, found));
                 if let Some(watched) = &mut watched {
                     inner.begin(container, watched, &mut lives).await;
                 }
@@ -90,7 +90,7 @@ async fn watch(inner: Weak<Inner>) {
             }
             let Some(Some(watched)) = known.get_mut(container) else { continue };
             if let Ok(false) = inner.look(container, watched).await {
-                lives.ended(&id, watched.demand);
+                lives.ended(&watched.id, watched.demand);
                 known.insert(container.to_owned(), None);
             }
         }

@@ -3,9 +3,7 @@
 
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::support::{OUTRIGGER, Ran, Turn, World, shell, until};
+use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
 
 /// Goes on where no user namespace can be made, without any right to change that.
 const NONE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
@@ -88,25 +86,18 @@ fn root_is_refused_namespaces_too_and_has_the_same_choice() {
     world.ran(0, &["sandbox", "rm", "one"]);
 }
 
-/// As a new start of the host does.
-fn end_spawner(world: &World) {
-    let spawner = Pid::from_raw(world.spawner().unwrap().cast_signed()).unwrap();
-    kill_process(spawner, Signal::KILL).unwrap();
-    until("the spawner ends", || world.spawner().is_none().then_some(()));
-}
-
 #[test]
 fn a_disk_of_other_owners_is_not_started() {
     let world = World::new();
     world.ran(0, &["sandbox", "create", "one"]);
     world.ran(0, &["sandbox", "exec", "one", "--", "sh", "-c", "echo kept > f"]);
-    end_spawner(&world);
+    world.stop_spawner();
     world.configure("[sandbox]\nisolation_min = \"reduced\"\n");
     let refused = run_as_root(&world, &["sandbox", "exec", "one", "--", "cat", "f"]);
     assert!(refused.stderr.contains("made in namespaces"), "{}", refused.stderr);
     assert_eq!(refused.stdout, "");
     // Whom the host gives namespaces again has it again.
-    end_spawner(&world);
+    world.stop_spawner();
     let said = world.ran(0, &["sandbox", "exec", "one", "--", "cat", "f"]);
     assert_eq!(said.stdout, "kept\n");
 }

@@ -196,7 +196,7 @@ impl World {
 
     /// Ends the spawner with its guests. It ends when its socket is gone, and looks
     /// when somebody has called.
-    fn stop_spawner(&self) {
+    pub(crate) fn stop_spawner(&self) {
         let Some(spawner) = self.spawner() else { return };
         let Ok(dir) = fs::File::open(self.data().join("native")) else { return };
         let socket = format!("/proc/self/fd/{}/spawner.sock", dir.as_raw_fd());
