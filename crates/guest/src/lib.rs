@@ -15,6 +15,8 @@
 )]
 
 #[cfg(fuzzing)]
+mod apart;
+#[cfg(fuzzing)]
 mod bridge;
 #[cfg(fuzzing)]
 mod connection;
@@ -46,6 +48,8 @@ mod serve;
 mod served;
 #[cfg(fuzzing)]
 mod sys;
+#[cfg(fuzzing)]
+mod zygote;
 
 /// The static program that runs as process 1 of a sandbox: an ELF executable with
 /// no interpreter and no libraries of its own to find.

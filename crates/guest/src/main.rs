@@ -16,6 +16,7 @@
     reason = "system calls without a safe wrapper; each block says why it holds"
 )]
 
+mod apart;
 mod bridge;
 mod connection;
 mod control;
@@ -33,7 +34,9 @@ mod serve;
 mod served;
 mod sleep;
 mod sys;
+mod zygote;
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -50,8 +53,12 @@ use exec::{Cgroups, Commands, Given, Spills};
 use ground::Ground;
 use options::{Options, Role, Way};
 use rustix::fs::{Mode, OFlags};
+use seccomp::Filters;
 use serve::{Control, Door, Guest};
 use served::Served;
+
+/// Name of the process.
+const NAME: &CStr = c"outrigger-guest";
 
 /// Exit codes, which the spawner turns into words.
 const EXIT_OPTIONS: u8 = 2;
@@ -63,15 +70,31 @@ const EXIT_KEPT: u8 = 5;
 /// The guest could not be reached, or no longer.
 const EXIT_BRIDGE: u8 = 6;
 
-/// Why the guest does not come up.
+/// Why this program ends early.
 #[derive(Debug, thiserror::Error)]
-enum SetupError {
-    #[error("the rest of the command line is missing or wrong")]
+enum Failure {
+    #[error("the command line is missing or wrong")]
     Options,
     #[error(transparent)]
     Kernel(#[from] io::Error),
     #[error(transparent)]
     Kept(#[from] KeptError),
+    #[error("the guest can serve no longer")]
+    Serve(#[source] io::Error),
+    #[error("the bridge leads nowhere")]
+    Bridge(#[source] io::Error),
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Options => EXIT_OPTIONS,
+            Self::Kernel(_) => EXIT_SETUP,
+            Self::Kept(_) => EXIT_KEPT,
+            Self::Serve(_) => EXIT_SERVE,
+            Self::Bridge(_) => EXIT_BRIDGE,
+        }
+    }
 }
 
 // SAFETY: the C library calls the one function of this name, with these arguments.
@@ -85,33 +108,45 @@ extern "C" fn main(_: libc::c_int, _: *const *const libc::c_char) -> libc::c_int
 #[cfg_attr(test, expect(dead_code, reason = "tests have a main of their own"))]
 fn run() -> u8 {
     sys::ignore_broken_pipes();
-    let options = match Role::parse(std::env::args().skip(1)) {
-        Some(Role::Guest(options)) => *options,
-        Some(Role::Bridge(path)) => {
-            return match bridge::run(&path) {
-                Ok(()) => 0,
-                Err(_) => EXIT_BRIDGE,
-            };
+    // Whoever looks at processes sees that, however this one was executed.
+    let _ = rustix::thread::set_name(NAME);
+    let ended = match Role::parse(std::env::args().skip(1)) {
+        Some(Role::Guest(options)) => {
+            begin(options.ground).and_then(|filters| serve(*options, filters))
         }
-        None => return EXIT_OPTIONS,
-    };
-    let ground = options.ground;
-    match set_up(options) {
-        Ok(guest) => {
-            let served = guest.serve();
-            if ground == Ground::Shared {
-                exec::tree::end_all();
+        Some(Role::Zygote(zygote)) => begin(zygote.ground()).and_then(|filters| {
+            match zygote.serve()? {
+                // This process was cloned from the one that asked.
+                Some(options) => serve(options, filters),
+                None => Ok(()),
             }
-            served.map_or(EXIT_SERVE, |()| 0)
-        }
-        Err(SetupError::Options) => EXIT_OPTIONS,
-        Err(SetupError::Kernel(_)) => EXIT_SETUP,
-        Err(SetupError::Kept(_)) => EXIT_KEPT,
+        }),
+        Some(Role::Bridge(path)) => bridge::run(&path).map_err(Failure::Bridge),
+        None => Err(Failure::Options),
+    };
+    ended.map_or_else(|failure| failure.exit_code(), |()| 0)
+}
+
+/// Does what is the same for all guests.
+fn begin(ground: Ground) -> Result<Filters, Failure> {
+    child::set_limits()?;
+    let filters = Filters::compile(ground).map_err(io::Error::other)?;
+    sys::give_back_memory();
+    Ok(filters)
+}
+
+fn serve(options: Options, filters: Filters) -> Result<(), Failure> {
+    let ground = options.ground;
+    let guest = set_up(options, filters)?;
+    let served = guest.serve();
+    if ground == Ground::Shared {
+        exec::tree::end_all();
     }
+    served.map_err(Failure::Serve)
 }
 
 /// Enters the domain of this program, and gives what commands are confined by beyond that.
-fn confine(options: &mut Options) -> Result<Option<Confined>, SetupError> {
+fn confine(options: &mut Options) -> Result<Option<Confined>, Failure> {
     let own = [&options.output, &options.cgroup2, &options.freezer];
     let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
     match (options.ground, options.disk.take()) {
@@ -128,19 +163,17 @@ fn confine(options: &mut Options) -> Result<Option<Confined>, SetupError> {
             let disk = ground::begin_at(disk)?;
             Ok(Some(domain::shared::enter(disk, &own, &options.shown)?))
         }
-        (Ground::Shared, None) | (Ground::Apart, Some(_)) => Err(SetupError::Options),
+        (Ground::Shared, None) | (Ground::Apart, Some(_)) => Err(Failure::Options),
     }
 }
 
-fn set_up(mut options: Options) -> Result<Guest, SetupError> {
-    child::set_limits()?;
+fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
     let signals = sys::child_signals()?;
-    let filter = seccomp::install(options.ground).map_err(io::Error::other)?;
-    sys::give_back_memory();
+    let filter = filters.install().map_err(io::Error::other)?;
     // Up to here everything is the same for all, and may be done before there is one.
     if let Some(control) = options.awaits_the_rest() {
-        let (args, fds) = control::await_the_rest(control.as_fd())?.ok_or(SetupError::Options)?;
-        options.take_the_rest(&args, fds).ok_or(SetupError::Options)?;
+        let (args, fds) = control::await_the_rest(control.as_fd())?.ok_or(Failure::Options)?;
+        options.take_the_rest(&args, fds).ok_or(Failure::Options)?;
     }
     if let Some(user) = options.user {
         sys::become_user(user)?;

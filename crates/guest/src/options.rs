@@ -1,15 +1,18 @@
 //! The command line: descriptors by number, and a few facts.
 //!
 //! Owns its form, which only the spawner of the same build writes. A guest that is
-//! reached by the spawner's socket may be started before it is known whose it is; the
-//! rest of its command line then comes over the socket.
+//! reached by the spawner's socket may begin before it is known whose it is; the
+//! rest of its command line then comes over the socket. One that is cloned has all of it
+//! from sockets.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use outrigger_sandbox::Generation;
+use rustix::thread::CapabilitySet;
 
 use crate::ground::Ground;
+use crate::zygote::Zygote;
 use crate::{limits, sys};
 
 /// How the guest is reached.
@@ -27,6 +30,8 @@ pub(crate) enum Way {
 #[derive(Debug)]
 pub(crate) enum Role {
     Guest(Box<Options>),
+    /// One of which guests are cloned.
+    Zygote(Zygote),
     /// A way to the guest that listens at a path, on the standard streams.
     Bridge(PathBuf),
 }
@@ -45,6 +50,8 @@ pub(crate) struct Options {
     pub(crate) freezer: Option<OwnedFd>,
     /// A file with an `oom_kill` line.
     pub(crate) memory_events: Option<OwnedFd>,
+    /// Files to write to, to enter the groups that it was not born into.
+    pub(crate) doors: Vec<OwnedFd>,
     /// Processes of the commands together. Without it that is somebody else's to limit.
     pub(crate) pids_max: Option<u64>,
     /// Largest file that a command can make, in bytes.
@@ -75,6 +82,7 @@ impl Default for Options {
             cgroup2: None,
             freezer: None,
             memory_events: None,
+            doors: Vec::new(),
             pids_max: None,
             file_bytes_max: limits::FILE_BYTES_MAX,
             kept: None,
@@ -108,6 +116,7 @@ impl Options {
             "--cgroup2" => self.cgroup2 = Some(descriptor(&value)?),
             "--freezer" => self.freezer = Some(descriptor(&value)?),
             "--memory-events" => self.memory_events = Some(descriptor(&value)?),
+            "--door" => self.doors.push(descriptor(&value)?),
             "--kept" => self.kept = Some(descriptor(&value)?),
             "--served" => {
                 let (number, path) = value.split_once(':')?;
@@ -115,13 +124,6 @@ impl Options {
             }
             "--devices" => self.devices = Some(value.into()),
             "--served-owner" => self.served_owner = value.parse().ok()?,
-            "--ground" => {
-                self.ground = match &*value {
-                    "apart" => Ground::Apart,
-                    "shared" => Ground::Shared,
-                    _ => return None,
-                }
-            }
             "--disk" => self.disk = Some(descriptor(&value)?),
             "--shown" => self.shown.push(value.into()),
             _ => return None,
@@ -144,16 +146,22 @@ impl Options {
         }
     }
 
-    /// Takes the rest; a descriptor is named by its place among those that came along.
-    /// `None`: something is missing or unknown.
+    /// Takes the rest. `None`: something is missing or unknown.
     pub(crate) fn take_the_rest(&mut self, args: &[u8], fds: Vec<OwnedFd>) -> Option<()> {
+        self.take_pieces(args, fds)?;
+        self.is_whole().then_some(())
+    }
+
+    /// Takes a part that came over a socket; a descriptor is named by its place among those
+    /// that came along. `None`: something is unknown.
+    pub(crate) fn take_pieces(&mut self, args: &[u8], fds: Vec<OwnedFd>) -> Option<()> {
         let mut fds: Vec<Option<OwnedFd>> = fds.into_iter().map(Some).collect();
         let mut args = std::str::from_utf8(args).ok()?.split('\0');
         while let Some(name) = args.next() {
             let value = args.next()?.to_owned();
             self.take(name, value, |place| fds.get_mut(place.parse::<usize>().ok()?)?.take())?;
         }
-        self.is_whole().then_some(())
+        Some(())
     }
 }
 
@@ -166,14 +174,35 @@ impl Role {
                 continue;
             }
             let value = args.next()?;
-            if name == "--bridge" {
-                return args.next().is_none().then_some(Self::Bridge(value.into()));
+            match &*name {
+                "--bridge" => return args.next().is_none().then_some(Self::Bridge(value.into())),
+                "--zygote" => return Self::zygote(&value, args),
+                _ => options.take(&name, value, inherited)?,
             }
-            options.take(&name, value, |number| sys::inherited(number.parse().ok()?).ok())?;
         }
         let whole = options.is_whole() || options.awaits_the_rest().is_some();
         whole.then(|| Self::Guest(Box::new(options)))
     }
+
+    /// The number of its socket comes first.
+    fn zygote(socket: &str, mut args: impl Iterator<Item = String>) -> Option<Self> {
+        let (mut prepared, mut capabilities) = (None, None);
+        while let Some(name) = args.next() {
+            let value = args.next()?;
+            match &*name {
+                "--prepared" => prepared = Some(inherited(&value)?),
+                "--capabilities" => capabilities = Some(value.parse().ok()?),
+                _ => return None,
+            }
+        }
+        let capabilities = CapabilitySet::from_bits_retain(capabilities?);
+        Some(Self::Zygote(Zygote { socket: inherited(socket)?, prepared, capabilities }))
+    }
+}
+
+/// The descriptor of a number on the command line.
+fn inherited(number: &str) -> Option<OwnedFd> {
+    sys::inherited(number.parse().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -216,8 +245,6 @@ mod tests {
             ("--generation g --pids 1 --output", 1),
             ("--generation g --pids 1 --output 1", 1),
             ("--generation g --pids 1 --output 0 --kept 0", 1),
-            ("--generation g --pids 1 --ground shared", 0),
-            ("--generation g --pids 1 --ground elsewhere", 0),
         ] {
             let fds = std::iter::repeat_with(control).take(fds).collect();
             assert!(waiting().take_the_rest(&pieces(rest), fds).is_none(), "{rest:?}");

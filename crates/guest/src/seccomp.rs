@@ -323,12 +323,25 @@ fn whole(ground: Ground) -> Result<BpfProgram, Error> {
     Ok(program)
 }
 
-/// Compiles both filters and installs that of the guest, for good. To be called
-/// before any thread is started.
-pub(crate) fn install(ground: Ground) -> Result<CommandFilter, Error> {
-    seccompiler::apply_filter(&whole(ground)?)
-        .map_err(|source| Error { step: "installed", source })?;
-    CommandFilter::new(ground)
+/// Both filters, compiled.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    guest: BpfProgram,
+    commands: CommandFilter,
+}
+
+impl Filters {
+    pub(crate) fn compile(ground: Ground) -> Result<Self, Error> {
+        Ok(Self { guest: whole(ground)?, commands: CommandFilter::new(ground)? })
+    }
+
+    /// Installs that of the guest, for good, and gives the other. To be called before any
+    /// thread is started.
+    pub(crate) fn install(self) -> Result<CommandFilter, Error> {
+        seccompiler::apply_filter(&self.guest)
+            .map_err(|source| Error { step: "installed", source })?;
+        Ok(self.commands)
+    }
 }
 
 #[cfg(test)]

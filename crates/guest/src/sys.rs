@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use outrigger_sandbox::Generation;
 use rustix::process::Signal;
-use rustix::thread::{self, CapabilitySet, CapabilitySets};
+use rustix::thread::{self, CapabilitySet, CapabilitySets, UnshareFlags};
 
 use crate::ground::{self, Ground};
 
@@ -85,6 +85,79 @@ pub(crate) fn generation() -> io::Result<Generation> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     let name = bytes.iter().fold(String::from("g"), |name, byte| format!("{name}{byte:02x}"));
     Generation::new(name).map_err(io::Error::other)
+}
+
+/// Which side of a clone this is.
+pub(crate) enum Cloned {
+    Parent { pid: i32, pidfd: OwnedFd },
+    Child,
+}
+
+/// `CLONE_INTO_CGROUP` of linux/sched.h, which is too wide for that of the C library.
+pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// Clones this process into new namespaces, as another child of its parent, and into a cgroup
+/// of version 2: to move a process later waits for every fork and exit of the system, which
+/// can take longer than all the rest of a birth. To be called by a process with one thread.
+pub(crate) fn clone_beside(
+    namespaces: libc::c_int,
+    cgroup: Option<BorrowedFd<'_>>,
+) -> io::Result<Cloned> {
+    let flags = namespaces | libc::CLONE_PIDFD | libc::CLONE_PARENT;
+    let mut pidfd: libc::c_int = -1;
+    let pid = if let Some(cgroup) = cgroup {
+        // SAFETY: it consists of numbers, of which zero says that nothing is asked for.
+        let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+        args.flags = flags as u64 | CLONE_INTO_CGROUP;
+        args.pidfd = (&raw mut pidfd) as u64;
+        args.cgroup = cgroup.as_raw_fd() as u64;
+        let size = size_of::<libc::clone_args>();
+        // SAFETY: without a stack and shared memory this is fork(2), after which the clone
+        // has its own copy of everything; callers have one thread, so that there are no
+        // others whose locks it could copy. The kernel writes one descriptor to `pidfd`.
+        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size) }
+    } else {
+        let flags = flags as libc::c_ulong;
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut pidfd, 0_usize, 0_usize) }
+    };
+    match check(pid)? {
+        0 => Ok(Cloned::Child),
+        pid => {
+            // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Cloned::Parent { pid: pid as i32, pidfd })
+        }
+    }
+}
+
+/// Enters new namespaces of its own. To be called by a process with one thread.
+pub(crate) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
+    // SAFETY: callers name namespaces, none of which is a table of descriptors.
+    Ok(unsafe { thread::unshare_unsafe(namespaces) }?)
+}
+
+/// Brings the loopback interface of this network namespace up.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )?;
+    // SAFETY: an all-zero ifreq is valid; the name fits and is null-terminated; the
+    // kernel reads and writes the live local.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        check(libc::c_long::from(libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFFLAGS,
+            &raw const request,
+        )))?;
+    }
+    Ok(())
 }
 
 /// Takes over a descriptor that was inherited by number.
@@ -180,20 +253,7 @@ pub(crate) fn drop_capabilities(ground: Ground) -> io::Result<()> {
         }
         Ground::Apart | Ground::Shared => CapabilitySet::empty(),
     };
-    for number in 0..u64::BITS {
-        let capability = CapabilitySet::from_bits_retain(1 << number);
-        match thread::capability_is_in_bounding_set(capability) {
-            Ok(false) => continue,
-            Ok(true) => {}
-            // The kernel knows no such capability, nor any above.
-            Err(_) => break,
-        }
-        // That it may not be changed is checked below.
-        let _ = thread::remove_capability_from_bounding_set(capability);
-        if ground == Ground::Apart && thread::capability_is_in_bounding_set(capability)? {
-            return Err(io::Error::other(format!("capability {number} stays in the bounding set")));
-        }
-    }
+    empty_bounding_set(ground)?;
     let inheritable = CapabilitySet::empty();
     thread::set_capabilities(
         None,
@@ -202,13 +262,47 @@ pub(crate) fn drop_capabilities(ground: Ground) -> io::Result<()> {
     Ok(thread::clear_ambient_capability_set()?)
 }
 
+fn empty_bounding_set(ground: Ground) -> io::Result<()> {
+    for number in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => continue,
+            Ok(true) => {}
+            // The kernel knows no such capability, nor any above.
+            Err(_) => break,
+        }
+        let removed = thread::remove_capability_from_bounding_set(capability);
+        if ground == Ground::Apart {
+            removed.map_err(|error| {
+                let why = format!("capability {number} stays in the bounding set: {error}");
+                io::Error::new(io::Error::from(error).kind(), why)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps these capabilities of those that a new user namespace gives, and none for what is
+/// started from here.
+pub(crate) fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
+    empty_bounding_set(Ground::Apart)?;
+    let inheritable = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: keep, permitted: keep, inheritable };
+    Ok(thread::set_capabilities(None, sets)?)
+}
+
 /// Hides this process from its own children: no ptrace, no core, no `/proc/1/fd`.
 pub(crate) fn hide() -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }))?;
+    hide_memory()?;
     // SAFETY: no memory is passed.
     check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }))?;
     Ok(())
+}
+
+/// The part of [`hide`] that is about memory.
+pub(crate) fn hide_memory() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })).map(drop)
 }
 
 /// Gives this thread descriptors of its own, of which there is but one: that alone may it

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
 use outrigger_sandbox::cpu::{COUNTERS, Cores, Demand as Wanted, Share};
-use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid, openat};
+use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use self::cpu::{Demand, Version};
@@ -461,7 +461,7 @@ impl Group {
     }
 }
 
-/// Descriptors for a process that is to become a guest.
+/// Descriptors for a guest that is to be made.
 #[derive(Debug)]
 pub(crate) struct Handles {
     /// Its group of version 2.
@@ -470,29 +470,8 @@ pub(crate) struct Handles {
     pub(crate) freezer: Option<OwnedFd>,
     /// The file that counts kills for memory.
     pub(crate) events: Option<OwnedFd>,
-    /// Files to write to, to enter the groups that it was not born into.
+    /// Files to write to, to enter the groups of version 1.
     pub(crate) doors: Vec<OwnedFd>,
-}
-
-impl Handles {
-    /// Adds the door of the group of version 2, for who is not born into it.
-    pub(crate) fn knock_on_unified(&mut self) -> io::Result<()> {
-        if let Some(unified) = &self.unified {
-            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-            self.doors.push(openat(unified, "cgroup.procs", flags, Mode::empty())?);
-        }
-        Ok(())
-    }
-
-    /// Enters the groups. To be called by a process with one thread.
-    pub(crate) fn join(&self) -> io::Result<()> {
-        for door in &self.doors {
-            rustix::io::write(door, b"0").map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot enter a cgroup: {error}"))
-            })?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub const GUEST_START_MS_MAX: u64 = 30_000;
 pub const STOCK_MAX: usize = 4;
 /// Without one being taken for this long, the next one is made.
 pub const STOCK_REST_MS: i32 = 3;
-/// What the process that makes them says of one.
-pub const BLANK_BYTES_MAX: usize = 128;
+/// What the process that makes them says of one, or of why there is none.
+pub const BLANK_BYTES_MAX: usize = 512;
 /// Mount namespaces that were left and not ended yet.
 pub const MOUNTS_LEFT_MAX: usize = 64;
 /// Without anything to do for this long, the spawner does what it put off; and after this

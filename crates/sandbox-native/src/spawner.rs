@@ -8,14 +8,14 @@
 //! What it keeps in the state directory:
 //! - `spawner.lock`, held while it lives, so that there is one; `spawner.sock`;
 //! - `sandboxes/<id>/`: `about`, what it is; `range`, the first of its user ids;
-//!   `upper/`, its own tree, and `work/` beside it where it stands on layers; `cold` and
-//!   `kept`, a suspended life;
+//!   `upper/`, its own tree, which is called `blank/` until its owners are known, and `work/`
+//!   beside it where it stands on layers; `cold` and `kept`, a suspended life;
 //! - `layers/<name>/`: `about` and `tree/`, a sealed tree that others stand on;
 //!   those of images are named by the digest of their content;
 //! - `incoming/`, layers of images that are being unpacked;
 //! - `templates/<name>`, the layers of an image and how it wants to be used;
 //! - `snapshots/<name>`, a named list of layers;
-//! - `pool/`, sandboxes that are kept ready;
+//! - `pool/`, sandboxes that are kept ready; `spares/`, disks that are made ahead;
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
 mod about;
@@ -36,6 +36,7 @@ mod images;
 mod layer;
 mod layers;
 mod live;
+mod maker;
 mod origin;
 mod pool;
 mod record;
@@ -44,8 +45,8 @@ mod root;
 mod sandboxes;
 mod seal;
 mod serve;
-mod setup;
 mod snapshots;
+mod spares;
 mod start;
 mod stock;
 mod store;
@@ -60,6 +61,7 @@ mod unpack;
 mod verify;
 mod waits;
 mod walk;
+mod zygote;
 
 use std::io;
 use std::path::Path;

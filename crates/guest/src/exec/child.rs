@@ -229,6 +229,8 @@ impl Launcher {
         // SAFETY: `become_command` makes system calls on what the plan holds, which
         // stays where it is until this returns, and writes nothing but the report.
         let pid = unsafe { vfork::make(&mut self.stack, memory, into, become_command, with) };
+        // It may have been killed while that was shown.
+        sys::hide_memory().map_err(failed)?;
         let pid = pid.map_err(failed)?;
         Ok(Started { pid, streams, mediator: guard.map(|guard| guard.mediator), report })
     }
@@ -329,6 +331,25 @@ unsafe fn enter(cwd: &CString) -> bool {
     }
 }
 
+/// Goes before the guest when memory runs out. The file is a process's own only while its
+/// memory may be looked at (proc(5)), and until its exec that of a command is the guest's: for
+/// this moment the guest is protected by its user alone, so only where it has one of its own.
+///
+/// # Safety
+/// As [`become_command`].
+unsafe fn go_first() {
+    // SAFETY: as `become_command`; pointers are to constants.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
+        let score =
+            libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if score >= 0 {
+            libc::write(score, c"500".as_ptr().cast(), 3);
+        }
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
+}
+
 /// Takes the standard streams, its own session and group, the sandbox's user and the filter.
 ///
 /// # Safety
@@ -342,11 +363,8 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
         if plan.join >= 0 {
             check(libc::write(plan.join, c"0".as_ptr().cast(), 1) as libc::c_long)?;
         }
-        // Commands go first when memory runs out. Refused without a user of its own, which is no harm.
-        let score =
-            libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if score >= 0 {
-            libc::write(score, c"500".as_ptr().cast(), 3);
+        if libc::geteuid() != id {
+            go_first();
         }
         for (from, to) in [(plan.stdin, 0), (plan.stdout, 1), (plan.stderr, 2)] {
             check(libc::c_long::from(libc::dup2(from, to)))?;

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::limits;
+use crate::sys::CLONE_INTO_CGROUP;
 
 /// What becomes of this process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +43,6 @@ impl Stack {
         (bottom, (start + self.0.capacity() - bottom) & !15)
     }
 }
-
-/// `CLONE_INTO_CGROUP` of linux/sched.h, which is too wide for that of the C library.
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Makes a process, in a cgroup of its own if one is given.
 ///

@@ -18,11 +18,15 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use super::blank::{Blank, Mould};
 use super::ids::Lease;
 use super::root::{Device, Home, Plan, Prepared, Ready};
-use super::setup::{READY, WAITING};
 use super::stock::Stock;
 use super::sys;
 use crate::cgroup::Group;
 use crate::passing;
+
+/// From the guest: it waits to be told whose it is.
+const WAITING: &[u8] = b"w";
+/// From the guest: it serves.
+const READY: &[u8] = b"r";
 
 /// What is to be born.
 #[derive(Debug)]
@@ -70,16 +74,16 @@ struct Untold {
     agent: u32,
 }
 
-/// Has a guest begin. Where one that was made ahead fails, another one is made: it may
+/// Has a guest begin. Where one that was made ahead fails, another one does: it may
 /// have been killed while it waited.
 pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
     let ground = &order.prepared.ground;
-    if let Some(blank) = stock.take(ground)
-        && let Ok(unborn) = begin(order, blank, &stock.mould)
-    {
+    let blank = stock.take(ground)?;
+    if let Ok(unborn) = begin(order, blank, &stock.mould) {
         return Ok(unborn);
     }
-    begin(order, stock.make(ground)?, &stock.mould)
+    let blank = stock.take(ground)?;
+    begin(order, blank, &stock.mould)
 }
 
 fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unborn> {

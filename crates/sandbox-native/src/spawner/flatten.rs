@@ -42,13 +42,12 @@ impl Sandboxes {
             Some(prepared) => prepared,
             None => Prepared::new(&staging, &[], Vec::new())?,
         };
-        let (upper, work, tree) = (scratch.upper(), scratch.work(), self.store.tree(&layer));
+        let tree = self.store.tree(&layer);
         let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);
         let plan = Plan {
             staging,
             base: base_of(&about.template),
-            upper,
-            work,
+            place: scratch.clone(),
             lowers,
             owner,
             agent: if ranges { owner + AGENT } else { owner },

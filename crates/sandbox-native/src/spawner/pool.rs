@@ -111,10 +111,12 @@ impl Spawner {
         let Stack { template, layers } = self.sandboxes.stack_of(&kind.spec.origin)?;
         let (lowers, _) = self.sandboxes.store.stack(&layers)?;
         let generation = Self::fresh()?;
+        let place = self.sandboxes.store.ready(&generation);
+        self.sandboxes.begin_disk(&place, &template, &layers);
         let mut living = self
             .sandboxes
             .expect(Birth {
-                place: &self.sandboxes.store.ready(&generation),
+                place: &place,
                 spec: &kind.spec,
                 read_only: &kind.read_only,
                 template: &template,
@@ -133,7 +135,6 @@ impl Spawner {
             made_at_ms: now_ms(),
             lifetime: Lifetime::default(),
         };
-        let place = self.sandboxes.store.ready(&generation);
         let noted = record::fill(&place.about(), &about);
         let source = || Source::Ready(generation.clone());
         let awaited = living.await_by(&mut self.sandboxes.waits, source(), source());

@@ -31,9 +31,11 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use self::disk::{DISK, OUTPUT, Tree, make_disk};
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
+use super::store::Place;
 use super::sys;
 use crate::limits;
 
+pub(super) use self::disk::lay;
 pub(super) use self::prepared::{Ground, Prepared, folders};
 pub(super) use self::served::Device;
 pub(super) use self::shared::Part;
@@ -64,11 +66,10 @@ pub(super) struct Plan {
     pub(super) staging: PathBuf,
     /// What is below the disk.
     pub(super) base: Base,
-    /// The sandbox's own tree, made if it is missing; the directory above it is there.
-    pub(super) upper: PathBuf,
-    /// The overlay's own directory, beside `upper`; used only where the tree stands
-    /// on something, and made if it is missing.
-    pub(super) work: PathBuf,
+    /// The directory of its disk, which is there. The sandbox's own tree is in it, made if
+    /// it is missing, and beside that the overlay's own directory where the tree stands on
+    /// something.
+    pub(super) place: Place,
     /// What the tree stands on, newest first. Empty: the tree is bound as it is.
     pub(super) lowers: Vec<Lower>,
     /// The id outside of the guest's user, which is id 0 inside where there is a range.
@@ -207,13 +208,20 @@ impl Plan {
             return Part::make(self, prepared).map(Ready::Shared);
         }
         let maps = self.maps(prepared)?;
-        make_disk(&self.upper, self.owner, self.agent, self.is_plain())?;
+        self.make_disk()?;
         let trees = if self.is_plain() {
-            Tree::open(&self.upper, self.owner, self.agent).and_then(|tree| self.trees(&tree))
+            Tree::open(&self.place.upper(), self.owner, self.agent)
+                .and_then(|tree| self.trees(&tree))
         } else {
             home.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
         Ok(Ready::Apart(Unattached { trees: trees?, plan: self.clone() }))
+    }
+
+    /// Makes what is missing of the sandbox's own tree.
+    fn make_disk(&self) -> io::Result<()> {
+        let owners = (self.owner, self.agent);
+        make_disk(&self.place, owners, self.is_plain())
     }
 
     /// Takes the trees out of that of the sandbox.
@@ -261,22 +269,9 @@ fn leave_mounts() -> io::Result<()> {
     doing("leave the mounts of", "/", unsafe { sys::unshare(libc::CLONE_NEWNS) })
 }
 
-/// Enters a root that has all but what is a sandbox's own. To be called by a process
-/// with one thread, in the spawner's mount namespace and a pid namespace of its own.
-pub(super) fn enter_prepared(prepared: BorrowedFd<'_>) -> io::Result<()> {
-    let proc = kernel::new_proc()?;
-    kernel::forget_segments(&proc);
-    doing("enter", "the prepared root", sys::enter_mounts(prepared))?;
-    // SAFETY: the caller has one thread.
-    doing("copy", "the prepared root", unsafe { sys::unshare(libc::CLONE_NEWNS) })?;
-    let dev = open_place("/dev")?;
-    kernel::queues(&proc, &dev)?;
-    kernel::processes(&proc, &open_place("/proc")?, &dev)
-}
-
 impl Unattached {
-    /// Turns a root that [`enter_prepared`] made to that of the sandbox, from outside of
-    /// its namespace. Gives the directory for whole outputs, through which files can be
+    /// Turns a copy of the prepared root to that of the sandbox, from outside of its
+    /// namespace. Gives the directory for whole outputs, through which files can be
     /// made, and the devices of the trees that are served, which no process may have that
     /// could outlive the guest: none may be forked while they are held. To be called by a
     /// process with one thread, before anything of the sandbox runs.

@@ -168,6 +168,7 @@ impl Sandboxes {
         private(&store.staging())?;
         // What was kept ready died with its spawner.
         store.discard(&store.pool())?;
+        store.discard(&store.spares())?;
         // So did what unpacked layers.
         store.discard(&store.incoming())?;
         for dir in [store.sandboxes(), store.layers(), store.pool()] {
@@ -175,12 +176,13 @@ impl Sandboxes {
             store::spread(&dir);
         }
         let snapshots::Loaded { all, damaged } = snapshots::load(&store)?;
+        let stock = Stock::new(mould, store.spares());
         let mut sandboxes = Self {
             snapshots: all,
             damaged_snapshot: damaged,
             store,
             isolation,
-            stock: Stock::new(mould),
+            stock,
             prepared: None,
             boot: cold::boot()?,
             living: BTreeMap::new(),
@@ -207,7 +209,7 @@ impl Sandboxes {
         let about = match record::read::<About>(&place.about()) {
             Ok(Some(about)) => Some(about),
             Ok(None) => {
-                // The record comes first, so nothing was ever written here.
+                // The record comes before a guest, so nothing was ever written here.
                 self.store.discard(place.dir())?;
                 return Ok(());
             }
@@ -293,6 +295,13 @@ impl Sandboxes {
         }
     }
 
+    /// Has a new disk begin as one that was made ahead, if one waits that fits.
+    pub(super) fn begin_disk(&mut self, place: &Place, template: &str, layers: &[Layer]) {
+        if layers.is_empty() && base_of(template) == Base::HostTools {
+            self.stock.take_disk(place.dir());
+        }
+    }
+
     /// Has a guest begin over a disk that was verified.
     pub(super) fn expect(&mut self, birth: Birth<'_>) -> Result<Expected, Error> {
         let Birth { place, spec, read_only, template, lowers, generation, kept } = birth;
@@ -312,8 +321,7 @@ impl Sandboxes {
         let plan = Plan {
             staging,
             base,
-            upper: place.upper(),
-            work: place.work(),
+            place: place.clone(),
             lowers,
             owner: lease.guest(),
             agent: lease.agent(),

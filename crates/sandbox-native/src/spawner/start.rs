@@ -22,7 +22,6 @@ use super::blank::Mould;
 use super::root::Home;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
-use super::setup;
 use super::sys::{self, Fork};
 use super::tier::{self, Floor, Tier};
 use super::{BUSY, READY, strays};
@@ -30,6 +29,10 @@ use crate::cgroup;
 
 /// Numbers that what is kept is moved above while the rest is closed.
 const KEPT: i32 = 10;
+
+/// Capabilities of a guest with a range of ids: to kill, and to set groups and users.
+const GUEST_CAPABILITIES: CapabilitySet =
+    CapabilitySet::KILL.union(CapabilitySet::SETGID).union(CapabilitySet::SETUID);
 
 /// Starts. `None`: this process has nothing more to do.
 pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Option<Spawner>> {
@@ -114,7 +117,7 @@ fn open(state: &Path, floor: Floor, program: OwnedFd) -> io::Result<Option<Spawn
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
     let capabilities = match isolation {
         Isolation::RootlessSingle | Isolation::Reduced => CapabilitySet::empty(),
-        _ => setup::GUEST_CAPABILITIES,
+        _ => GUEST_CAPABILITIES,
     };
     let mould = Mould { program, groups, home: Rc::new(Home::here()?), capabilities };
     let sandboxes = Sandboxes::open(state.to_owned(), isolation, mould)?;

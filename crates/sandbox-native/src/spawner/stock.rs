@@ -1,171 +1,204 @@
-//! Blanks that are made ahead.
+//! What is made ahead: blanks, and disks for them.
 //!
-//! Owns the process that makes them while the spawner does other things, and the
-//! pipe of those that wait to be taken. Where it has none, or is gone, the spawner
-//! makes one itself: the stock saves time and nothing else.
+//! Owns who makes them. Whoever needs a blank takes one that waits, else the next. Where no
+//! disk waits, whoever needs one makes it itself.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
-use rustix::process::{Signal, pidfd_send_signal};
+use rustix::net::{RecvFlags, SendFlags};
 
-use super::blank::{Blank, Mould, Parent};
+use super::blank::{Blank, Mould};
+use super::maker::Maker;
 use super::random_name;
 use super::root::Ground;
-use super::sys::{self, Fork};
+use super::spares::Spares;
+use super::zygote::Zygote;
 use crate::{limits, passing};
 
-/// From spawner to maker: one is wanted.
-const WANTED: &[u8] = b"w";
-
-/// The blanks of a spawner.
+/// See the module.
 #[derive(Debug)]
 pub(super) struct Stock {
     pub(super) mould: Mould,
-    maker: Option<Maker>,
+    blanks: Option<Blanks>,
+    /// Where disks are made ahead.
+    disks: PathBuf,
+    spares: Option<Spares>,
 }
 
-/// The process that makes them.
+/// Blanks on one ground.
 #[derive(Debug)]
-struct Maker {
-    pid: i32,
-    pidfd: OwnedFd,
-    socket: OwnedFd,
-    /// What they are put on.
+struct Blanks {
+    maker: Maker,
+    zygote: Zygote,
     ground: Rc<Ground>,
 }
 
+/// A blank, or why there is none.
+type Made = Result<Blank, String>;
+/// What is said of each: its process and its name, or the same.
+type Said = Result<(i32, String), String>;
+
 impl Stock {
-    pub(super) fn new(mould: Mould) -> Self {
-        Self { mould, maker: None }
+    /// `disks` is a directory for those that are made ahead.
+    pub(super) fn new(mould: Mould, disks: PathBuf) -> Self {
+        Self { mould, blanks: None, disks, spares: None }
     }
 
-    /// A blank on this ground, if one waits.
-    pub(super) fn take(&mut self, ground: &Rc<Ground>) -> Option<Blank> {
-        if let Some(maker) = self.maker.take_if(|maker| !Rc::ptr_eq(&maker.ground, ground)) {
-            maker.dismiss(&self.mould);
+    /// A blank on this ground; one that was waited for may have ended. To be called by a
+    /// process with one thread.
+    pub(super) fn take(&mut self, ground: &Rc<Ground>) -> io::Result<Blank> {
+        let mut taken = self.try_take(ground);
+        if let Err(error) = &taken
+            // Who is slow once is not waited for twice.
+            && error.kind() != io::ErrorKind::WouldBlock
+        {
+            // Who makes them may have been killed.
+            self.close_blanks();
+            taken = self.try_take(ground);
         }
-        loop {
-            match self.maker.as_ref()?.take(&self.mould) {
-                Ok(Some(blank)) if blank.has_ended() => blank.discard(),
-                Ok(blank) => return blank,
-                Err(_) => self.close(),
-            }
+        if taken.is_err() {
+            self.close_blanks();
+        }
+        taken?.map_err(io::Error::other)
+    }
+
+    fn try_take(&mut self, ground: &Rc<Ground>) -> io::Result<Made> {
+        Blanks::on(ground, &mut self.blanks, &self.mould)?.take(&self.mould)
+    }
+
+    /// Puts an empty disk that was made ahead where none is, if one waits.
+    pub(super) fn take_disk(&mut self, to: &Path) {
+        if let Some(spares) = &mut self.spares {
+            spares.take(to);
         }
     }
 
-    /// Makes a blank at once. To be called by a process with one thread.
-    pub(super) fn make(&self, ground: &Rc<Ground>) -> io::Result<Blank> {
-        self.mould.cast(ground, &name()?, Parent::This)
-    }
-
-    /// Has what was taken made up for.
+    /// Has what was taken made up for. Without a stock whoever needs something waits longer,
+    /// and is told of what fails.
     pub(super) fn refill(&mut self, ground: &Rc<Ground>) {
-        if self.maker.as_ref().is_some_and(|maker| !maker.want()) {
-            self.close();
-        } else if self.maker.is_some() {
-            return;
+        let blanks = Blanks::on(ground, &mut self.blanks, &self.mould);
+        if blanks.and_then(|blanks| blanks.maker.refill()).is_err() {
+            self.close_blanks();
         }
-        // Without one there is no stock, which is slower and no failure.
-        self.maker = Maker::start(&self.mould, ground).ok();
-        for maker in std::iter::repeat_n(&self.maker, limits::STOCK_MAX).flatten() {
-            maker.want();
+        let spares = match self.spares.take() {
+            Some(spares) => Ok(spares),
+            None => Spares::start(&self.disks),
+        };
+        let spares = spares.map(|spares| self.spares.insert(spares));
+        if spares.and_then(Spares::refill).is_err() {
+            self.close_spares();
         }
     }
 
-    /// Ends all that wait.
+    /// Ends and deletes all that waits.
     pub(super) fn close(&mut self) {
-        if let Some(maker) = self.maker.take() {
-            maker.dismiss(&self.mould);
+        self.close_blanks();
+        self.close_spares();
+    }
+
+    fn close_blanks(&mut self) {
+        if let Some(blanks) = self.blanks.take() {
+            blanks.dismiss(&self.mould);
+        }
+    }
+
+    fn close_spares(&mut self) {
+        if let Some(spares) = self.spares.take() {
+            spares.dismiss();
         }
     }
 }
 
-fn name() -> io::Result<String> {
-    Ok(format!("s-{}", random_name()?))
-}
+impl Blanks {
+    /// Those on this ground, in place of those on another.
+    fn on<'a>(
+        ground: &Rc<Ground>,
+        place: &'a mut Option<Self>,
+        mould: &Mould,
+    ) -> io::Result<&'a mut Self> {
+        if let Some(others) = place.take_if(|blanks| !Rc::ptr_eq(&blanks.ground, ground)) {
+            others.dismiss(mould);
+        }
+        let blanks = match place.take() {
+            Some(blanks) => blanks,
+            None => Self::start(mould, ground)?,
+        };
+        Ok(place.insert(blanks))
+    }
 
-impl Maker {
     fn start(mould: &Mould, ground: &Rc<Ground>) -> io::Result<Self> {
-        let spawner = rustix::process::getpid().as_raw_nonzero().get();
-        let (socket, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        // SAFETY: the caller has one thread.
-        match unsafe { sys::fork(0) }? {
-            Fork::Parent { pid, pidfd } => {
-                Ok(Self { pid, pidfd, socket, ground: Rc::clone(ground) })
-            }
-            Fork::Child => {
-                let mut kept = vec![theirs.as_fd(), mould.program.as_fd()];
-                if let Ground::Apart(prepared) = &**ground {
-                    kept.push(prepared.as_fd());
-                }
-                let ready = sys::die_with(spawner).and_then(|()| sys::keep_only(&kept));
-                let done = ready.and_then(|()| serve(&theirs, mould, ground));
-                sys::leave(i32::from(done.is_err()))
+        let zygote = Zygote::start(mould, ground)?;
+        let made = Maker::start(&[zygote.socket.as_fd()], |socket| cast(mould, &zygote, socket));
+        match made {
+            Ok(maker) => Ok(Self { maker, zygote, ground: Rc::clone(ground) }),
+            Err(error) => {
+                zygote.dismiss();
+                Err(error)
             }
         }
     }
 
-    /// Asks for one more. `false`: it is gone, and with it nothing but time.
-    fn want(&self) -> bool {
-        let sent = send(&self.socket, WANTED, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-        matches!(sent, Ok(_) | Err(Errno::AGAIN))
+    /// One that waits and can be used, else the next. An error says that none comes any more.
+    fn take(&mut self, mould: &Mould) -> io::Result<Made> {
+        loop {
+            match self.receive(mould, RecvFlags::DONTWAIT) {
+                Ok(Ok(blank)) if !blank.has_ended() => return Ok(Ok(blank)),
+                Ok(Ok(blank)) => blank.discard(),
+                // What failed then may go well now.
+                Ok(Err(_)) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.maker.refill()?;
+        self.receive(mould, RecvFlags::empty())
     }
 
-    /// One that is there already.
-    fn take(&self, mould: &Mould) -> io::Result<Option<Blank>> {
+    fn receive(&mut self, mould: &Mould, flags: RecvFlags) -> io::Result<Made> {
         let mut said = [0; limits::BLANK_BYTES_MAX];
-        let (length, fds) = match passing::receive(&self.socket, &mut said, RecvFlags::DONTWAIT) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            got => got?,
-        };
+        let (length, fds) = passing::receive(&self.maker.socket, &mut said, flags)?;
         let nonsense = || io::Error::other("the maker of blanks is broken");
-        let (pid, name) =
-            postcard::from_bytes::<(i32, String)>(&said[..length]).map_err(|_| nonsense())?;
+        let said = postcard::from_bytes::<Said>(&said[..length]).map_err(|_| nonsense())?;
+        self.maker.took();
+        let (pid, name) = match said {
+            Ok(said) => said,
+            Err(why) => return Ok(Err(why)),
+        };
         let [pidfd, control] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| nonsense())?;
-        Ok(Some(Blank { pid, pidfd, control, group: mould.groups.at(&name) }))
+        Ok(Ok(Blank { pid, pidfd, control, group: mould.groups.at(&name) }))
     }
 
-    /// Ends it, and those of its blanks that nobody took.
-    fn dismiss(self, mould: &Mould) {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        sys::wait(self.pid);
-        while let Ok(Some(blank)) = self.take(mould) {
-            blank.discard();
+    /// Ends those that nobody took, and who makes them.
+    fn dismiss(mut self, mould: &Mould) {
+        self.maker.end();
+        while let Ok(made) = self.receive(mould, RecvFlags::DONTWAIT) {
+            if let Ok(blank) = made {
+                blank.discard();
+            }
+        }
+        self.zygote.dismiss();
+    }
+}
+
+/// In the maker: makes one and says so. An error ends the maker.
+fn cast(mould: &Mould, zygote: &Zygote, socket: &OwnedFd) -> io::Result<()> {
+    let name = format!("s-{}", random_name()?);
+    match mould.cast(zygote, &name)? {
+        Ok(blank) => {
+            let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
+            tell(socket, &Ok((blank.pid, name)), &fds)
+        }
+        Err(mut why) => {
+            why.truncate(why.floor_char_boundary(limits::BLANK_BYTES_MAX / 2));
+            tell(socket, &Err(why), &[])
         }
     }
 }
 
-/// Makes one for each word, until the spawner is gone. As long as some are left it waits
-/// for a moment in which none is taken, because who takes one is in a hurry.
-fn serve(socket: &OwnedFd, mould: &Mould, ground: &Rc<Ground>) -> io::Result<()> {
-    let mut wanted = 0;
-    loop {
-        let patience_ms = match wanted {
-            0 => -1,
-            few if few <= limits::STOCK_MAX / 2 => limits::STOCK_REST_MS,
-            _ => 0,
-        };
-        let mut fds = [sys::pollfd(socket)];
-        sys::poll(&mut fds, patience_ms)?;
-        if fds[0].revents != 0 {
-            if recv(socket, &mut [0; 1], RecvFlags::empty())?.1 != 1 {
-                return Ok(());
-            }
-            wanted += 1;
-            continue;
-        }
-        let name = name()?;
-        let blank = mould.cast(ground, &name, Parent::Above)?;
-        let said = postcard::to_allocvec(&(blank.pid, name)).map_err(io::Error::other)?;
-        let fds = [blank.pidfd.as_fd(), blank.control.as_fd()];
-        passing::send(socket, &said, &fds, SendFlags::empty())?;
-        wanted -= 1;
-    }
+fn tell(socket: &OwnedFd, said: &Said, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let said = postcard::to_allocvec(said).map_err(io::Error::other)?;
+    passing::send(socket, &said, fds, SendFlags::empty()).map(drop)
 }

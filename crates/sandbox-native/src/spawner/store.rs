@@ -51,6 +51,11 @@ impl Store {
         Place(self.pool().join(name.as_str()))
     }
 
+    /// Where disks are that are made ahead.
+    pub(super) fn spares(&self) -> PathBuf {
+        self.state.join("spares")
+    }
+
     pub(super) fn layers(&self) -> PathBuf {
         self.state.join("layers")
     }
@@ -182,6 +187,11 @@ impl Place {
     /// Its own tree.
     pub(super) fn upper(&self) -> PathBuf {
         self.0.join("upper")
+    }
+
+    /// Its own tree before it was anybody's.
+    pub(super) fn blank(&self) -> PathBuf {
+        self.0.join("blank")
     }
 
     /// The overlay's directory beside its tree.

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use rustix::thread::CapabilitySet;
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -37,37 +37,6 @@ pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
             0_usize,
         )
     };
-    match check(pid)? {
-        0 => Ok(Fork::Child),
-        // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
-        pid => Ok(Fork::Parent { pid: pid as i32, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
-    }
-}
-
-/// `CLONE_INTO_CGROUP` of linux/sched.h, which is too wide for that of the C library.
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-
-/// As [`fork`], into a cgroup of version 2. To move a process later waits for every
-/// fork and exit of the system, which can take longer than all the rest of a birth.
-///
-/// # Safety
-/// The process must have one thread.
-pub(super) unsafe fn fork_into(
-    namespaces: libc::c_int,
-    cgroup: BorrowedFd<'_>,
-) -> io::Result<Fork> {
-    let mut pidfd: libc::c_int = -1;
-    // SAFETY: it consists of numbers, of which zero says that nothing is asked for.
-    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
-    args.flags = (namespaces | libc::CLONE_PIDFD) as u64 | CLONE_INTO_CGROUP;
-    args.pidfd = (&raw mut pidfd) as u64;
-    // That of this process, where its parent gets the child.
-    let above = namespaces & libc::CLONE_PARENT != 0;
-    args.exit_signal = if above { 0 } else { libc::SIGCHLD as u64 };
-    args.cgroup = cgroup.as_raw_fd() as u64;
-    let size = size_of::<libc::clone_args>();
-    // SAFETY: as in `fork`; `args` outlives the call.
-    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size) };
     match check(pid)? {
         0 => Ok(Fork::Child),
         // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
@@ -276,17 +245,6 @@ pub(super) fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps these capabilities, and no others, over an exec by who is not root of its user
-/// namespace (ambient capabilities, see capabilities(7)).
-pub(super) fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
-    let sets = CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
-    rustix::thread::set_capabilities(None, sets)?;
-    for capability in keep.iter() {
-        rustix::thread::configure_capability_in_ambient_set(capability, true)?;
-    }
-    Ok(())
-}
-
 /// Is scheduled as any other. A starter with a real-time policy must not pass it on,
 /// and such processes can't enter every cgroup; a refusal is no harm.
 pub(super) fn schedule_normally() {
@@ -301,29 +259,6 @@ pub(super) fn settle() -> io::Result<()> {
     unsafe {
         check(libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))?;
         check(libc::c_long::from(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0)))?;
-    }
-    Ok(())
-}
-
-/// Brings the loopback interface of this network namespace up.
-pub(super) fn loopback_up() -> io::Result<()> {
-    let socket = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
-        rustix::net::SocketType::DGRAM,
-        None,
-    )?;
-    // SAFETY: an all-zero ifreq is valid; the name fits and is null-terminated; the
-    // kernel reads and writes the live local.
-    unsafe {
-        let mut request: libc::ifreq = std::mem::zeroed();
-        request.ifr_name[0] = b'l' as libc::c_char;
-        request.ifr_name[1] = b'o' as libc::c_char;
-        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
-        check(libc::c_long::from(libc::ioctl(
-            socket.as_raw_fd(),
-            libc::SIOCSIFFLAGS,
-            &raw const request,
-        )))?;
     }
     Ok(())
 }

@@ -27,6 +27,22 @@ async fn memory_kills_the_command_and_not_the_sandbox() {
 }
 
 #[tokio::test]
+async fn commands_go_before_their_guest_when_memory_runs_out() {
+    let sandbox = single().await;
+    assert_eq!(
+        says(&*sandbox, "cat /proc/self/oom_score_adj /proc/1/oom_score_adj").await,
+        "500\n0\n"
+    );
+    // Memory that is no process's own, so that the kernel's choice is by that alone.
+    let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
+    let small = sandbox.world.native.create(&sandbox_id("small"), &spec).await.unwrap();
+    let file = "import os; f = os.memfd_create(''); b = bytes(1 << 20)\nwhile True: os.write(f, b)";
+    let command = argv(&["python3", "-c", file]);
+    assert_eq!(run(&*small, command).await.end, End::OutOfMemory);
+    assert_eq!(says(&*small, "echo alive").await, "alive\n");
+}
+
+#[tokio::test]
 async fn a_fork_bomb_ends_with_its_command() {
     let world = world().await;
     let spec = Spec { pids_max: 64, ..Spec::default() };

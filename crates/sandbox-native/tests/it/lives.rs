@@ -86,7 +86,7 @@ async fn what_waits_to_become_a_sandbox_saves_time_and_nothing_else() {
     let sandbox = single().await;
     let state = sandbox.world.state.path();
     let guest = guest_of(state);
-    // One process makes them; each time all are there, in whatever state, they go.
+    // With those who make them; each time all are there, in whatever state, they go.
     for name in ["two", "three", "four"] {
         let others =
             || children_of(state).into_iter().filter(|pid| *pid != guest).collect::<Vec<_>>();
@@ -118,6 +118,44 @@ async fn what_waits_to_become_a_sandbox_saves_time_and_nothing_else() {
         let next = sandbox.world.sandbox(name).await;
         assert_eq!(says(&*next, "echo here").await, "here\n");
         sandbox.world.native.destroy(&sandbox_id(name)).await.unwrap();
+    }
+    assert_eq!(says(&*sandbox, "echo still").await, "still\n");
+}
+
+#[tokio::test]
+async fn whoever_makes_things_ahead_may_end_and_nothing_of_it_is_left() {
+    let sandbox = single().await;
+    let state = sandbox.world.state.path();
+    let guest = guest_of(state);
+    let stat = |pid: &rustix::process::Pid| {
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default()
+    };
+    // Two makers, and the one of which guests are cloned; all that ended was waited for.
+    let helpers = || {
+        let children: Vec<_> = children_of(state).into_iter().filter(|pid| *pid != guest).collect();
+        let over = children.iter().any(|pid| stat(pid).contains(") Z "));
+        let (waiting, helpers): (Vec<_>, Vec<_>) = children.into_iter().partition(waits);
+        (!over && !waiting.is_empty() && helpers.len() == 3).then_some(helpers)
+    };
+    let whole = async |what: &str| {
+        for _ in 0..200 {
+            if let Some(helpers) = helpers() {
+                return helpers;
+            }
+            // What is missing is seen when something is taken.
+            let next = sandbox.world.sandbox("next").await;
+            assert_eq!(says(&*next, "echo here").await, "here\n", "{what}");
+            sandbox.world.native.destroy(&sandbox_id("next")).await.unwrap();
+            // poll: what was taken is made up for after the answer
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{what}: {:?}", children_of(state).iter().map(stat).collect::<Vec<_>>());
+    };
+    for number in 0..3 {
+        let helpers = whole("before").await;
+        rustix::process::kill_process(helpers[number], rustix::process::Signal::KILL).unwrap();
+        let again = whole(&format!("after {number}")).await;
+        assert!(!again.contains(&helpers[number]));
     }
     assert_eq!(says(&*sandbox, "echo still").await, "still\n");
 }

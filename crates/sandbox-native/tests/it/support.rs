@@ -207,9 +207,14 @@ pub(crate) fn guest_of(state: &Path) -> rustix::process::Pid {
         |pid: &rustix::process::Pid, file: &str| format!("/proc/{}/{file}", pid.as_raw_nonzero());
     let serves = |pid: &rustix::process::Pid| {
         let program = std::fs::read_link(of(pid, "exe")).unwrap_or_default();
+        let read = |file: &str| std::fs::read_to_string(of(pid, file)).unwrap_or_default();
+        // That of which all are cloned has one number, here and for itself.
+        let inner =
+            read("status").lines().any(|line| line.starts_with("NSpid:") && line.ends_with("\t1"));
         // Others wait to become one, and have no ids yet.
         program.to_string_lossy().contains("outrigger-guest")
-            && std::fs::read_to_string(of(pid, "uid_map")).is_ok_and(|map| !map.is_empty())
+            && inner
+            && !read("uid_map").is_empty()
     };
     children_of(state).into_iter().find(serves).expect("a guest")
 }

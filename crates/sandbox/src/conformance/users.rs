@@ -46,7 +46,7 @@ async fn places_of_others_are_not(context: Context) -> Outcome {
         "ln -s /tmp /usr/new",
         "touch /usr/bin/true",
         "echo x > /proc/sys/kernel/hostname",
-        "echo x > /proc/1/oom_score_adj",
+        "echo 900 > /proc/1/oom_score_adj",
     ];
     all_fail(&context, &lines).await
 }

@@ -5,13 +5,14 @@
 //! through a link. Runs only while no process of the sandbox does.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use super::mounts::doing;
+use crate::spawner::store::Place;
 
 /// Parts of the disk, and the mode of their directory.
 pub(super) const DISK: [(&str, u32); 4] =
@@ -36,6 +37,10 @@ fn open(dir: impl AsFd, name: impl AsRef<Path>) -> rustix::io::Result<OwnedFd> {
 
 fn make(dir: impl AsFd, name: impl AsRef<Path>, mode: u32, owner: u32) -> rustix::io::Result<()> {
     mkdirat(&dir, name.as_ref(), Mode::from_raw_mode(mode))?;
+    give(dir, name, owner)
+}
+
+fn give(dir: impl AsFd, name: impl AsRef<Path>, owner: u32) -> rustix::io::Result<()> {
     let (uid, gid) = (Some(Uid::from_raw(owner)), Some(Gid::from_raw(owner)));
     chownat(dir, name.as_ref(), uid, gid, AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -95,29 +100,64 @@ impl Tree {
 
 /// Makes a new tree, with the parts or empty: one that is laid over others gets what
 /// they lack at its birth. Of a tree that is there, what is missing is made.
-pub(super) fn make_disk(upper: &Path, owner: u32, agent: u32, parts: bool) -> io::Result<()> {
-    let umask = rustix::process::umask(Mode::empty());
-    let made = match make(CWD, upper, 0o755, owner) {
-        Ok(()) if parts => fill(upper, owner, agent),
-        Ok(()) | Err(Errno::EXIST) if !parts => Ok(()),
+pub(super) fn make_disk(place: &Place, (owner, agent): (u32, u32), parts: bool) -> io::Result<()> {
+    let (upper, blank) = (&place.upper(), &place.blank());
+    if !parts {
+        return match without_umask(|| make(CWD, upper, 0o755, owner)) {
+            Err(Errno::EXIST) => Ok(()),
+            made => doing("make", upper, made),
+        };
+    }
+    if upper.exists() {
         // It may have been left half made.
-        Ok(()) | Err(Errno::EXIST) => {
-            Tree::open(upper, owner, agent).and_then(|tree| tree.complete())
+        return without_umask(|| Tree::open(upper, owner, agent)?.complete());
+    }
+    match hand_over(blank, owner, agent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            lay(blank)?;
+            hand_over(blank, owner, agent)?;
         }
-        Err(error) => doing("make", upper, Err(error)),
-    };
-    rustix::process::umask(umask);
-    made
+        given => given?,
+    }
+    doing("name", upper, std::fs::rename(blank, upper))
 }
 
-/// As [`Tree::complete`], of a tree that is empty and ours.
-fn fill(upper: &Path, owner: u32, agent: u32) -> io::Result<()> {
-    let top = doing("open", upper, open(CWD, upper))?;
-    for above in ["home", "var", "var/outrigger"] {
-        doing("make", above, make(&top, above, 0o755, owner))?;
+/// The directories in a tree with the parts: whether they are of the user of commands, and
+/// their mode.
+fn laid() -> impl Iterator<Item = (&'static str, bool, u32)> {
+    let others = ["home", "var", "var/outrigger", OUTPUT].map(|part| (part, false, 0o755));
+    others.into_iter().chain(DISK.map(|(part, mode)| (part, true, mode)))
+}
+
+/// Makes a tree with the parts, of the spawner's own. What is there of it already is fine.
+pub(in crate::spawner) fn lay(blank: &Path) -> io::Result<()> {
+    let make = |dir: BorrowedFd<'_>, path: &Path, mode| match mkdirat(
+        dir,
+        path,
+        Mode::from_raw_mode(mode),
+    ) {
+        Err(Errno::EXIST) => Ok(()),
+        made => doing("make", path, made),
+    };
+    without_umask(|| {
+        make(CWD, blank, 0o755)?;
+        let top = doing("open", blank, open(CWD, blank))?;
+        laid().try_for_each(|(part, _, mode)| make(top.as_fd(), Path::new(part), mode))
+    })
+}
+
+/// Gives such a tree, which is ours, to those whose it is to be.
+fn hand_over(blank: &Path, owner: u32, agent: u32) -> io::Result<()> {
+    let top = doing("open", blank, open(CWD, blank))?;
+    for (part, agents, _) in laid() {
+        doing("give away", part, give(&top, part, if agents { agent } else { owner }))?;
     }
-    for (part, mode) in DISK {
-        doing("make", part, make(&top, part, mode, agent))?;
-    }
-    doing("make", OUTPUT, make(&top, OUTPUT, 0o755, owner))
+    doing("give away", blank, give(CWD, blank, owner))
+}
+
+fn without_umask<T>(make: impl FnOnce() -> T) -> T {
+    let umask = rustix::process::umask(Mode::empty());
+    let made = make();
+    rustix::process::umask(umask);
+    made
 }

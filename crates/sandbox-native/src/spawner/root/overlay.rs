@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use rustix::fs::{CWD, Mode, mkdirat};
@@ -15,6 +15,7 @@ use rustix::mount::MountFlags;
 
 use super::mounts::{self, doing};
 use super::{Lower, Plan};
+use crate::spawner::store::Place;
 use crate::spawner::{ids, sys};
 
 /// What is not wanted of overlays: links between layers that a layer's author could
@@ -29,7 +30,7 @@ pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathB
     let place = |name: &str| doing("make", name, mkdirat(CWD, name, Mode::RWXU));
     place("tree")?;
     if plan.lowers.is_empty() {
-        let tree = mounts::copy_with(CWD, &plan.upper, mounts::NOSUID | mounts::NODEV)?;
+        let tree = mounts::copy_with(CWD, plan.place.upper(), mounts::NOSUID | mounts::NODEV)?;
         mounts::attach(&tree, CWD, "tree")?;
         return Ok(staging.join("tree"));
     }
@@ -38,31 +39,24 @@ pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathB
         place(&name)?;
         mounts::attach(&as_ours(lower, map.as_deref())?, CWD, name)?;
     }
-    // Both in one mount, because files are moved between them.
-    let (upper, work) = match (split(&plan.upper), split(&plan.work)) {
-        (Some((above, upper)), Some((other, work))) if above == other => {
-            place("disk")?;
-            mounts::attach(&mounts::copy(CWD, above)?, CWD, "disk")?;
-            (upper, work)
-        }
-        _ => return Err(io::Error::other("the disk and its work directory are not neighbours")),
-    };
-    match mkdirat(CWD, format!("disk/{work}"), Mode::RWXU) {
+    // Its tree and the overlay's directory in one mount, because files are moved between them.
+    place("disk")?;
+    mounts::attach(&mounts::copy(CWD, plan.place.dir())?, CWD, "disk")?;
+    let disk = Place::at(PathBuf::from("disk"));
+    match mkdirat(CWD, disk.work(), Mode::RWXU) {
         Err(rustix::io::Errno::EXIST) => {}
-        made => doing("make", &plan.work, made)?,
+        made => doing("make", plan.place.work(), made)?,
     }
     let names: Vec<String> = (0..plan.lowers.len()).map(|number| number.to_string()).collect();
     let xattr = if ids::is_of_root(plan.owner) { "" } else { ",userxattr" };
     let options = format!(
-        "lowerdir={},upperdir=disk/{upper},workdir=disk/{work},{OPTIONS}{xattr}",
-        names.join(":")
+        "lowerdir={},upperdir={},workdir={},{OPTIONS}{xattr}",
+        names.join(":"),
+        disk.upper().display(),
+        disk.work().display()
     );
     mounts::make("overlay", "tree", MountFlags::NOSUID | MountFlags::NODEV, &options)?;
     Ok(staging.join("tree"))
-}
-
-fn split(path: &Path) -> Option<(&Path, &str)> {
-    Some((path.parent()?, path.file_name()?.to_str()?))
 }
 
 /// A lower tree, its files owned as those of this sandbox.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use rustix::fs::{Mode, OFlags};
 
 use super::Plan;
-use super::disk::{OUTPUT, make_disk};
+use super::disk::OUTPUT;
 use super::mounts::doing;
 use super::prepared::{Prepared, shown};
 
@@ -38,10 +38,10 @@ impl Part {
                  `host-tools`",
             ));
         }
-        make_disk(&plan.upper, plan.owner, plan.agent, true)?;
+        plan.make_disk()?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let disk = rustix::fs::open(&plan.upper, flags, Mode::empty());
-        let disk = doing("open", &plan.upper, disk)?;
+        let upper = plan.place.upper();
+        let disk = doing("open", &upper, rustix::fs::open(&upper, flags, Mode::empty()))?;
         let output = rustix::fs::openat(&disk, OUTPUT, flags, Mode::empty());
         let shown = shown(&prepared.read_only).chain(NAMES.map(PathBuf::from)).collect();
         Ok(Self { output: doing("open", OUTPUT, output)?, disk, shown })

@@ -41,8 +41,7 @@ impl World {
     /// What a process in the root says when it runs `look`.
     fn see(&self, base: Base, look: impl FnOnce() -> String) -> String {
         let staging = self.dir.path().join("staging");
-        let upper = self.dir.path().join("one/upper");
-        let work = self.dir.path().join("one/work");
+        let place = Place::at(self.dir.path().join("one"));
         let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         // A process of one thread, as the spawner is. What it runs was loaded before.
         // SAFETY: the child allocates, which the C library's fork makes safe; it never
@@ -55,8 +54,7 @@ impl World {
                 let plan = Plan {
                     staging,
                     base,
-                    upper,
-                    work,
+                    place,
                     lowers: self.lowers.clone(),
                     owner: FIRST,
                     agent: FIRST + AGENT,
@@ -70,7 +68,10 @@ impl World {
                 else {
                     return Err(io::Error::other("not a root of its own"));
                 };
-                enter_prepared(namespace.as_fd())?;
+                sys::enter_mounts(namespace.as_fd())?;
+                leave_mounts()?;
+                // A guest mounts more than that.
+                mounts::make("proc", "/proc", rustix::mount::MountFlags::empty(), "")?;
                 let entered = fs::File::open("/proc/self/ns/mnt")?;
                 // As from outside: what the spawner does there is seen here.
                 home.away(|| Ok(()), || Ok(()))?;
@@ -238,14 +239,9 @@ fn links_of_an_image_redirect_no_mount() {
     let said = world.see(Base::Image, || {
         let kinds = ["/dev", "/proc", "/tmp", "/run", "/workspace", "/var/outrigger/output"];
         let links = kinds.map(|path| fs::symlink_metadata(path).unwrap().is_symlink());
-        let hidden = fs::read("/proc/timer_list").unwrap().len();
-        let refused = fs::write("/proc/sys/kernel/hostname", "x").unwrap_err();
-        format!("{links:?} {} {hidden} {refused}", names("/real"))
+        format!("{links:?} {}", names("/real"))
     });
-    assert_eq!(
-        said,
-        "[false, false, false, false, false, false] kept 0 Read-only file system (os error 30)"
-    );
+    assert_eq!(said, "[false, false, false, false, false, false] kept");
     assert_eq!(names(outside.to_str().unwrap()), "");
     assert!(image.join("dev").is_symlink());
 }
