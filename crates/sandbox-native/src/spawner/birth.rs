@@ -90,8 +90,10 @@ fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unbor
     let untold = match prepare(order, &mut blank, mould) {
         Ok(untold) => Some(untold),
         Err(error) => {
+            // What ended may have said why.
+            let why = blank.has_ended().then(|| expect(&blank.control, WAITING).err());
             blank.discard();
-            return Err(error);
+            return Err(why.flatten().unwrap_or(error));
         }
     };
     let home = Rc::clone(&mould.home);
