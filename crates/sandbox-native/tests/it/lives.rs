@@ -130,18 +130,18 @@ async fn whoever_makes_things_ahead_may_end_and_nothing_of_it_is_left() {
     let stat = |pid: &rustix::process::Pid| {
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default()
     };
-    // Two makers, and the one of which guests are cloned; all that ended was waited for.
+    let children = || children_of(state).into_iter().filter(|pid| *pid != guest);
+    // Two makers, and the one of which guests are cloned.
     let helpers = || {
-        let children: Vec<_> = children_of(state).into_iter().filter(|pid| *pid != guest).collect();
-        let over = children.iter().any(|pid| stat(pid).contains(") Z "));
-        let (waiting, helpers): (Vec<_>, Vec<_>) = children.into_iter().partition(waits);
-        (!over && !waiting.is_empty() && helpers.len() == 3).then_some(helpers)
+        let living = children().filter(|pid| !stat(pid).contains(") Z "));
+        let (waiting, helpers): (Vec<_>, Vec<_>) = living.partition(waits);
+        (!waiting.is_empty() && helpers.len() == 3).then_some(helpers)
     };
     let whole = async |what: &str, over: Option<rustix::process::Pid>| {
         for _ in 0..200 {
-            // One that was killed ends when it runs next, and looks alive until then.
+            // One that was killed ends when it runs next, and is there until it was waited for.
             if let Some(helpers) = helpers()
-                && !helpers.iter().any(|helper| Some(*helper) == over)
+                && !children().any(|child| Some(child) == over)
             {
                 return helpers;
             }
