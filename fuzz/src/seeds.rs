@@ -44,6 +44,7 @@ fn operations() -> Vec<FileOp> {
             old: contents.clone(),
             new: contents,
             occurrences: Occurrences::All,
+            precondition: Precondition::None,
         },
         FileOp::Link { id: id(), path: path(), target: path() },
         FileOp::MakeDir { id: id(), path: path() },
@@ -155,7 +156,8 @@ pub fn layers() {
     long.append_data(&mut entry(EntryType::XHeader, record.len()), "p", &record[..]).expect(fits);
     long.append_data(&mut entry(EntryType::Regular, 0), "short", &b""[..]).expect(fits);
     let archives = [plain, long].map(|archive| archive.into_inner().expect(fits));
-    let modes = archives.iter().flat_map(|archive| [0, 1].map(|mode| [&[mode], &archive[..]].concat()));
+    let modes =
+        archives.iter().flat_map(|archive| [0, 1].map(|mode| [&[mode], &archive[..]].concat()));
     write_bytes(&modes.collect::<Vec<_>>());
 }
 
@@ -173,6 +175,72 @@ pub fn documents() {
     );
     let with = |document: &str| [document.as_bytes(), b"\0", config.as_bytes()].concat();
     write_bytes(&[with(&manifest), with(&index)]);
+}
+
+/// A part of an input, as the targets take them apart.
+fn record(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).expect("a seed is small").to_be_bytes();
+    [&[number], &length[..], bytes].concat()
+}
+
+/// For the target that packs a directory: an index of each version, rules, and files of git's.
+pub fn repositories() {
+    let entry = |path: &[u8], mode: u32, version: u8| {
+        let mut entry = vec![0; 60];
+        entry[24..28].copy_from_slice(&mode.to_be_bytes());
+        entry.extend(u16::try_from(path.len()).expect("it is short").to_be_bytes());
+        if version == 4 {
+            entry.push(0);
+        }
+        entry.extend(path);
+        let zeros = if version == 4 { 1 } else { 8 - entry.len() % 8 };
+        entry.extend(vec![0; zeros]);
+        entry
+    };
+    let index = |version: u8, entries: &[Vec<u8>]| {
+        let count = u8::try_from(entries.len()).expect("they are few");
+        let head = [b"DIRC\0\0\0", &[version, 0, 0, 0, count][..]].concat();
+        [head, entries.concat(), b"TREE\0\0\0\0".to_vec(), vec![0; 20]].concat()
+    };
+    let of = |version| {
+        let entries = [
+            entry(b"a", 0o100_644, version),
+            entry(b"b/c", 0o100_755, version),
+            entry(b"l/id", 0o100_644, version),
+            entry(b"sub", 0o160_000, version),
+        ];
+        record(0, &index(version, &entries[..if version == 4 { 1 } else { 4 }]))
+    };
+    let rules = [record(2, b"/b/**\n!b/c\n[a-d]\\ \n"), record(3, b"!d.log\n")].concat();
+    let with = |mode: u8, parts: &[Vec<u8>]| [&[mode], &parts.concat()[..]].concat();
+    write_bytes(&[
+        with(0, &[of(2)]),
+        with(0, &[of(3), rules.clone()]),
+        with(0, &[of(4), record(1, b"*.log\n")]),
+        with(0, &[record(6, b"[core]\nfsmonitor = x\n"), record(7, b"* filter=x\n")]),
+        with(0, &[record(5, b"../../kept\n"), record(8, b"gitdir: x\n")]),
+        with(1, &[record(4, b"gitdir: ../kept\n"), rules]),
+        with(1, &[record(0x84, b"../kept")]),
+        with(0, &[record(0x82, b"../beside/id"), record(0x80, b"/dev/zero")]),
+    ]);
+}
+
+/// For the target that writes changes back: files, links, removals and shapes of repositories.
+pub fn changes() {
+    let one = |kind: u8, path: &str, contents: &str| {
+        let length = u8::try_from(path.len()).expect("it is short") << 3;
+        record(length | kind, [path, contents].concat().as_bytes())
+    };
+    let all = |accept: u8, changes: &[Vec<u8>]| [&[accept], &changes.concat()[..]].concat();
+    write_bytes(&[
+        all(0, &[one(4, "new/file", "x"), one(4, "file", "y"), one(0, "sub/file", "")]),
+        all(1, &[one(4, "v/HEAD", "x"), one(4, "v/objects/x", ""), one(4, "v/refs/x", "")]),
+        all(1, &[one(4, "half/HEAD", "x"), one(4, "half/commondir", "..")]),
+        all(1, &[one(2, "l", "../beside"), one(2, "sub/m", "../file"), one(2, "n", ".git/x")]),
+        all(0, &[one(4, ".envrc", "x"), one(7, "run.sh", "x")]),
+        all(1, &[one(4, "under/id", "x"), one(4, "../beside/id", "x"), one(4, "a/.GIT/x", "x")]),
+        all(1, &[one(0, "file", ""), one(4, "file/below", "x")]),
+    ]);
 }
 
 /// For the target that reads what an earlier life handed over.

@@ -51,7 +51,7 @@ impl State {
             Event::Withheld { effect, shortfall } => {
                 self.withheld(*effect, shortfall, record.at_ms);
             }
-            Event::Settled { effect, outcome, spent } => {
+            Event::Settled { effect, outcome, spent, estimated: _ } => {
                 if let Some(open) = self.effects.remove(effect) {
                     self.spent = self.spent.plus(*spent);
                     self.awaited(&open, spent.wall_ms, record.at_ms);
@@ -78,6 +78,7 @@ impl State {
             Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
             Event::Touched(touched) => self.note(touched),
         }
+        self.note_waiting(record.at_ms);
         self
     }
 
@@ -131,7 +132,7 @@ impl State {
         if let Some(budget) = budget {
             if budget.raises(self.budget) {
                 // Who raises it need not be asked below it.
-                self.soft_lifted.insert("session".to_owned());
+                self.soft_lifted.insert("session".to_owned(), at_ms);
             }
             self.budget = budget;
         }
@@ -152,10 +153,14 @@ impl State {
 
     pub(crate) fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
-            let (since_ms, awaited_ms) = (at_ms, at_ms);
-            self.turn = Some(Turn { since_ms, steps: 0, awaited_ms, followed: false });
+            let (since_ms, awaited_ms, idle_since_ms) = (at_ms, at_ms, None);
+            let turn = Turn { since_ms, steps: 0, awaited_ms, idle_since_ms, followed: false };
+            self.turn = Some(turn);
             self.ended = None;
             self.repeated = None;
+            if self.context.attempts > limits::COMPACT_ATTEMPTS_MAX {
+                self.leave_out(self.room() >> self.context.attempts.min(usize::BITS - 1));
+            }
         }
     }
 
@@ -191,8 +196,9 @@ impl State {
             match verdict {
                 Verdict::Permit { .. } => effect.phase = Phase::Permitted,
                 Verdict::Ask { .. } => effect.ask(verdict, rule_set, at_ms),
-                Verdict::Forbid { rules, reasons } => {
-                    effect.phase = Phase::Refused { reason: forbidden(rules, reasons) };
+                Verdict::Forbid { .. } => {
+                    let reason = verdict.refusal().unwrap_or_default();
+                    effect.phase = Phase::Refused { reason };
                 }
             }
         }
@@ -280,14 +286,58 @@ impl State {
     }
 
     fn compacted(&mut self, summary: &Reply) {
-        let text = summary.text();
-        if text.trim().is_empty() || summary.stop != Stop::End {
-            // Nothing, or half of it, must not take the place of everything.
-            return self.garbled("The model was asked for a summary and wrote none to its end.");
+        let Some(spec) = self.spec.clone() else { return };
+        let (text, room) = (summary.text(), compaction::room(&spec, self.fixed_bytes()));
+        // The last time half of it is better than nothing.
+        let last = self.context.attempts >= limits::COMPACT_ATTEMPTS_MAX;
+        let whole = summary.stop == Stop::End || last && summary.stop == Stop::OutputLimit;
+        if text.trim().is_empty() || !whole || !compaction::is_short(&text, room) {
+            let detail = "The conversation is too long for the model's context, and no summary of it came to its end.";
+            return self.does_not_fit(ModelFault::Garbled, detail);
         }
-        self.conversation = compaction::replace(&self.conversation, &text);
+        let (said, labels) = (&self.conversation, &self.labels);
+        self.conversation = compaction::replace(said, &text, labels, &spec, room);
+        self.shortened();
+    }
+
+    /// The conversation was replaced by a shorter one, of which nothing was counted.
+    fn shortened(&mut self) {
         let said = compaction::bytes(&self.conversation) + compaction::bytes(&self.queued);
-        self.context = Context { bytes: self.fixed_bytes() + said, ..Context::default() };
+        let (bytes, attempts) = (self.fixed_bytes() + said, self.context.attempts);
+        self.context = Context { bytes, attempts, ..Context::default() };
+    }
+
+    /// The conversation is too long, or no summary of it came to its end. It is made shorter,
+    /// and then shorter again; when that is of no use the turn ends, and the next one begins
+    /// with what is left of it: nobody pays for the same request again.
+    fn does_not_fit(&mut self, fault: ModelFault, detail: &str) {
+        let attempts = self.context.attempts.saturating_add(1);
+        let room = self.room() >> attempts.min(usize::BITS - 1);
+        self.context.attempts = attempts;
+        let is_summary = |item: &Item| matches!(item, Item::Summary(_));
+        if attempts <= limits::COMPACT_ATTEMPTS_MAX && self.context.replies > 0 {
+            self.context.overflowed = true;
+        } else if attempts <= limits::COMPACT_ATTEMPTS_MAX
+            && self.conversation.iter().any(is_summary)
+        {
+            self.leave_out(room);
+        } else {
+            self.context.attempts = attempts.max(limits::COMPACT_ATTEMPTS_MAX + 1);
+            let goes_on = "The next message goes on with the newest task and the last that was said and done.";
+            let detail = format!("{}. {goes_on}", detail.trim_end_matches('.'));
+            self.stick(TurnEnd::ModelFailed { fault, detail });
+        }
+    }
+
+    fn leave_out(&mut self, room: usize) {
+        let Some(spec) = self.spec.clone() else { return };
+        self.conversation = compaction::leave_out(&self.conversation, &self.labels, &spec, room);
+        self.shortened();
+    }
+
+    /// Bytes that the conversation may have in the model's context.
+    pub(crate) fn room(&self) -> usize {
+        self.spec.as_deref().map_or(0, |spec| compaction::room(spec, self.fixed_bytes()))
     }
 
     fn replied(&mut self, id: Seq, reply: &Arc<Reply>) {
@@ -306,6 +356,7 @@ impl State {
         }
         self.context.replies = self.context.replies.saturating_add(1);
         self.context.overflowed = false;
+        self.context.attempts = 0;
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
         }
@@ -320,12 +371,8 @@ impl State {
 
     fn failed(&mut self, failure: &Failure) {
         let end = match failure {
-            // Once: compact and ask again. A second time there is nothing left to compact.
-            Failure::Model { fault: ModelFault::ContextTooLong, .. }
-                if self.context.replies > 0 && !self.context.overflowed =>
-            {
-                self.context.overflowed = true;
-                return;
+            Failure::Model { fault: fault @ ModelFault::ContextTooLong, detail } => {
+                return self.does_not_fit(*fault, detail);
             }
             Failure::Model { fault, detail } => {
                 TurnEnd::ModelFailed { fault: *fault, detail: detail.clone() }
@@ -415,14 +462,6 @@ impl State {
             self.begin_turn(at_ms);
         }
     }
-}
-
-fn forbidden(rules: &[String], reasons: &[String]) -> String {
-    if rules.is_empty() {
-        return "No rule permits it.".to_owned();
-    }
-    let by = format!("It is forbidden by: {}.", rules.join(", "));
-    reasons.iter().fold(by, |text, reason| format!("{text} {reason}"))
 }
 
 /// What the model is told before the result of a call that it did not write so.

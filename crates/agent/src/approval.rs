@@ -192,7 +192,7 @@ impl State {
         let budget = effect.asked.as_ref().and_then(|asked| asked.budget.clone());
         match answer {
             Answer::Approved { .. } if let Some(shortfall) = &budget => {
-                self.lift_soft(shortfall.level());
+                self.lift_soft(shortfall.level(), at_ms);
             }
             Answer::Denied { .. }
                 if effect.phase == Phase::Asked
@@ -219,9 +219,21 @@ impl State {
                 }
             }
         }
-        // Waiting for a person is not the turn's time.
-        if let Some(turn) = &mut self.turn {
-            turn.since_ms = at_ms;
+    }
+
+    /// Waiting for people is not the turn's time, as long as nothing else goes on.
+    pub(crate) fn note_waiting(&mut self, at_ms: u64) {
+        let mut open = self.effects.values();
+        let waits = open.len() > 0 && open.all(|effect| effect.phase == Phase::Asked);
+        let Some(turn) = &mut self.turn else { return };
+        match (turn.idle_since_ms, waits) {
+            (None, true) => turn.idle_since_ms = Some(at_ms),
+            (Some(since_ms), false) => {
+                let waited_ms = at_ms.saturating_sub(since_ms);
+                turn.since_ms = turn.since_ms.saturating_add(waited_ms).min(at_ms);
+                turn.idle_since_ms = None;
+            }
+            (None, false) | (Some(_), true) => {}
         }
     }
 

@@ -84,11 +84,15 @@ impl Amounts {
         self.with(other, u64::saturating_sub)
     }
 
-    /// What an attempt that was lost in a crash is charged with: all that was reserved for
-    /// it, of which nobody knows what was used; but of time no more than went by.
+    /// Of what was reserved for an attempt, what is charged where nobody counted: all of it,
+    /// but of time no more than went by, and of processor time its share.
     #[must_use]
-    pub(crate) fn lost(self, since_ms: u64, until_ms: u64) -> Self {
-        Self { wall_ms: self.wall_ms.min(until_ms.saturating_sub(since_ms)), ..self }
+    pub fn within(self, passed_ms: u64) -> Self {
+        let wall_ms = self.wall_ms.min(passed_ms);
+        let share = u128::from(self.cpu_ms) * u128::from(wall_ms) / u128::from(self.wall_ms.max(1));
+        let share = u64::try_from(share).unwrap_or(u64::MAX);
+        let cpu_ms = if self.wall_ms == 0 { self.cpu_ms } else { share };
+        Self { wall_ms, cpu_ms, ..self }
     }
 
     fn with(self, other: Self, each: impl Fn(u64, u64) -> u64) -> Self {

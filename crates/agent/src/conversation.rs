@@ -48,9 +48,74 @@ pub enum Item {
     /// What a tool call of the last reply gave. Results follow in call order.
     Result(Arc<ToolResult>),
     /// What stands for everything before it, after a compaction.
-    Summary(Arc<str>),
+    Summary(Arc<Summary>),
     /// Something that the harness tells the model, for example that a sandbox was lost.
     Notice(Arc<str>),
+}
+
+/// What stands for a conversation after a compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SummaryForm", into = "SummaryForm")]
+pub struct Summary {
+    /// The model's words, or ours where it found none.
+    pub text: Arc<str>,
+    /// Where the conversation came from that it was made of, as far as that was outside.
+    pub labels: BTreeSet<String>,
+    /// Files that tools wrote, at most [`crate::limits::SUMMARY_FILES_MAX`].
+    pub files: BTreeSet<String>,
+}
+
+/// A summary as journals have it: older ones have the text alone.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum SummaryForm {
+    Text(Arc<str>),
+    Whole {
+        text: Arc<str>,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        labels: BTreeSet<String>,
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        files: BTreeSet<String>,
+    },
+}
+
+impl From<SummaryForm> for Summary {
+    fn from(form: SummaryForm) -> Self {
+        match form {
+            SummaryForm::Text(text) => Self::from(&*text),
+            SummaryForm::Whole { text, labels, files } => Self { text, labels, files },
+        }
+    }
+}
+
+impl From<Summary> for SummaryForm {
+    fn from(Summary { text, labels, files }: Summary) -> Self {
+        if labels.is_empty() && files.is_empty() {
+            return Self::Text(text);
+        }
+        Self::Whole { text, labels, files }
+    }
+}
+
+/// Of a conversation in which nothing came from outside and no file was written.
+impl From<&str> for Summary {
+    fn from(text: &str) -> Self {
+        Self { text: text.into(), labels: BTreeSet::new(), files: BTreeSet::new() }
+    }
+}
+
+impl Summary {
+    /// Whether it was made of what nobody vouches for, so that it is data and no instruction.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.labels.contains(outrigger_policy::UNTRUSTED)
+    }
+
+    /// Bytes of what a model is shown of it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.text.len() + self.files.iter().map(|file| file.len() + 1).sum::<usize>()) as u64
+    }
 }
 
 /// Who said something.

@@ -154,6 +154,7 @@ impl State {
             bytes: cut.uncounted_bytes,
             replies: cut.replies,
             overflowed: false,
+            attempts: 0,
         };
         self.set_back(cut);
         if let Some(results) = &cut.waiting {

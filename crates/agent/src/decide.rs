@@ -83,10 +83,23 @@ impl State {
     #[must_use]
     pub fn request_items(&self, work: &Work) -> std::borrow::Cow<'_, [Item]> {
         match work {
-            Work::Compact => compaction::shorten(&self.conversation).into(),
+            Work::Compact => {
+                let room = self.room();
+                compaction::ask(&self.conversation, room, self.context.attempts).into()
+            }
             Work::AskModel | Work::Provision { .. } | Work::CallTool(_) => {
                 (&self.conversation[..]).into()
             }
+        }
+    }
+
+    /// How much a model may write for an effect, in tokens.
+    #[must_use]
+    pub fn output_tokens_max(&self, work: &Work) -> u64 {
+        let most = self.spec.as_ref().map_or(1, |spec| spec.model.output_tokens_max);
+        match work {
+            Work::Compact => most.min(limits::SUMMARY_TOKENS_MAX),
+            Work::AskModel | Work::Provision { .. } | Work::CallTool(_) => most,
         }
     }
 
@@ -108,7 +121,9 @@ impl State {
         self.effects.iter().filter(is).map(|(id, _)| *id).collect()
     }
 
-    fn in_flight(&self) -> Vec<Seq> {
+    /// Effects that were started and are not settled.
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<Seq> {
         self.in_phase(|phase| matches!(phase, Phase::Started { .. }))
     }
 
@@ -151,6 +166,9 @@ impl State {
             let place = match work {
                 Work::CallTool(call) if !self.may_run_now(id, call) => continue,
                 Work::CallTool(call) if self.subagent_waits(id, call, spec) => continue,
+                Work::CallTool(call) if let Some(reason) = self.refused_budget(id, call) => {
+                    return Some(settle(id, Outcome::Failed(Failure::Denied { reason })));
+                }
                 Work::CallTool(call) => match self.place(id, call, session) {
                     Ok(place) => place,
                     Err(missing) => match self.provision(missing) {
@@ -194,8 +212,12 @@ impl State {
             && match below() {
                 0 => false,
                 limits::CHILDREN_AT_ONCE_MAX.. => true,
-                _ => self.is_starved(call, spec),
+                _ => self.is_starved(call, spec) || self.asks_too_much(call).is_some(),
             }
+    }
+
+    fn refused_budget(&self, id: Seq, call: &ToolCall) -> Option<String> {
+        self.is_subagent(id).then(|| self.asks_too_much(call)).flatten()
     }
 
     /// In call order; shared calls beside each other, an exclusive one alone.
@@ -262,5 +284,6 @@ impl State {
 }
 
 fn settle(effect: Seq, outcome: Outcome) -> Next {
-    Next::Record(Event::Settled { effect, outcome, spent: Amounts::default() })
+    let (spent, estimated) = (Amounts::default(), false);
+    Next::Record(Event::Settled { effect, outcome, spent, estimated })
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Version of the event format that this program writes.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// An event with its place and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,9 @@ pub enum Event {
         outcome: Outcome,
         /// What it cost; takes the place of the reservation.
         spent: Amounts,
+        /// Whether nobody counted that, or not all of it: then it is an estimate.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// A sandbox of the session is gone.
     SandboxLost {

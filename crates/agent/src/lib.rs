@@ -39,7 +39,8 @@ pub use account::{AccountId, Cause, Shortfall};
 pub use approval::{Approvals, Asked, Seen, Unanswerable};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
-    Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, ToolResult, Usage, answer,
+    Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Summary, ToolResult,
+    Usage, answer,
 };
 pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};
@@ -51,7 +52,7 @@ pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
 pub use outside::OutsideTool;
 pub use price::Price;
-pub use recover::Recover;
+pub use recover::{LeftOpen, Recover};
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{
     Concurrency, Deadline, ModelSpec, Recovery, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits,

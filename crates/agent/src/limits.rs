@@ -10,10 +10,26 @@ pub const SAME_CALL_MAX: u32 = 4;
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Compaction starts when the context is this full, in percent of the model's window.
 pub const COMPACT_AT_PERCENT: u64 = 80;
-/// Bytes of a person's message that a compaction keeps word for word.
+/// Bytes of a message that a shortened request for a summary still shows.
 pub const COMPACT_MESSAGE_BYTES_MAX: usize = 32 << 10;
-/// Bytes of one tool result that the compaction request still shows.
+/// Bytes of one tool result that it still shows.
 pub const COMPACT_RESULT_BYTES_MAX: usize = 2_000;
+/// However little room there is, so much is shown of one message or result, in bytes.
+pub const COMPACT_ITEM_BYTES_MIN: usize = 256;
+/// What stands for one item of a conversation of which no summary could be made, in bytes.
+pub const COMPACT_LINE_BYTES: usize = 500;
+/// How often in a row a conversation is made shorter before the turn ends.
+pub const COMPACT_ATTEMPTS_MAX: u32 = 3;
+/// What a summary may take of a model's output, in tokens.
+pub const SUMMARY_TOKENS_MAX: u64 = 16_384;
+/// What a model is asked for at most when its summaries were too long, in words.
+pub const SUMMARY_WORDS_MAX: usize = 4_000;
+/// And at least.
+pub const SUMMARY_WORDS_MIN: usize = 50;
+/// Bytes that are counted for a word.
+pub const SUMMARY_BYTES_PER_WORD: usize = 8;
+/// Files that a summary names as written.
+pub const SUMMARY_FILES_MAX: usize = 200;
 /// Bytes of text that are counted as one token where no provider counted them. On the safe side.
 pub const BYTES_PER_TOKEN: u64 = 3;
 /// Snapshots of one sandbox that a session remembers; older ones are forgotten.

@@ -20,6 +20,23 @@ pub enum Recover {
     Reattach,
 }
 
+/// What effects without a driver amount to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOpen {
+    /// What may still be spent.
+    pub reserved: Amounts,
+    /// What is charged, as an estimate, for what can't be spent any more.
+    pub lost: Amounts,
+}
+
+impl LeftOpen {
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { reserved: self.reserved.plus(other.reserved), lost: self.lost.plus(other.lost) }
+    }
+}
+
 impl State {
     /// Says how an effect goes on that nobody performs any more. `None` if it is not started.
     /// What it asks for is to be appended at that moment, in milliseconds since 1970: the
@@ -30,21 +47,22 @@ impl State {
         let Phase::Started { attempt, place, reserved, since_ms, .. } = &effect.phase else {
             return None;
         };
-        let lost = reserved.lost(*since_ms, now_ms);
+        let lost = reserved.within(now_ms.saturating_sub(*since_ms));
         if let Work::CallTool(call) = &effect.work {
             match self.tool(&call.tool).map(|tool| tool.recovery) {
                 Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
                 Some(Recovery::Repeat) => {}
                 Some(Recovery::Unknown) => {
                     let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
-                    let over = Event::Settled { effect: id, outcome, spent: lost };
+                    let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
                     return Some(Recover::Over(over));
                 }
             }
         }
         // The lost attempt stays charged as an estimate.
         let over = |outcome: Outcome| {
-            Some(Recover::Over(Event::Settled { effect: id, outcome, spent: lost }))
+            let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
+            Some(Recover::Over(settled))
         };
         if self.is_stopping() {
             return over(Outcome::Cancelled);
@@ -72,7 +90,7 @@ impl State {
     pub(crate) fn lose(&mut self, id: Seq, at_ms: u64) -> bool {
         let Some(effect) = self.effects.get_mut(&id) else { return false };
         let Phase::Started { reserved, since_ms, .. } = effect.phase else { return false };
-        self.spent = self.spent.plus(reserved.lost(since_ms, at_ms));
+        self.spent = self.spent.plus(reserved.within(at_ms.saturating_sub(since_ms)));
         effect.phase = Phase::Permitted;
         true
     }
@@ -83,6 +101,40 @@ impl State {
         let Some(place) = place else { return Some(None) };
         let generation = self.sandbox(&place.sandbox)?.generation.clone();
         Some(Some(Place { generation, ..place.clone() }))
+    }
+
+    /// What an effect that was started may still spend where nobody drives the session. A
+    /// command ends by its deadline; all else ended with the driver.
+    #[must_use]
+    pub fn left_open(&self, id: Seq, now_ms: u64) -> LeftOpen {
+        let Some(effect) = self.effects.get(&id) else { return LeftOpen::default() };
+        let Phase::Started { reserved, since_ms, .. } = effect.phase else {
+            return LeftOpen::default();
+        };
+        let passed_ms = now_ms.saturating_sub(since_ms);
+        let reattached = match &effect.work {
+            Work::CallTool(call) => {
+                let tool = self.tool(&call.tool);
+                tool.is_none_or(|tool| tool.recovery == Recovery::Reattach)
+            }
+            Work::AskModel | Work::Compact | Work::Provision { .. } => false,
+        };
+        match reattached && passed_ms <= reserved.wall_ms {
+            true => LeftOpen { reserved, lost: Amounts::default() },
+            false => LeftOpen { reserved: Amounts::default(), lost: reserved.within(passed_ms) },
+        }
+    }
+
+    /// What an effect that is under way is charged with if it ends now and nobody counted.
+    #[must_use]
+    pub fn spent_at_most(&self, id: Seq, now_ms: u64) -> Amounts {
+        match self.effects.get(&id).map(|effect| &effect.phase) {
+            Some(Phase::Started { reserved, since_ms, .. }) => {
+                reserved.within(now_ms.saturating_sub(*since_ms))
+            }
+            Some(Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. })
+            | None => Amounts::default(),
+        }
     }
 
     /// What is reserved for one effect.

@@ -72,7 +72,7 @@ impl State {
         if asks_model && money.is_some() && spec.model.price.is_none() {
             return Some(Shortfall::of_session(Cause::Unpriced));
         }
-        if self.is_soft_lifted("session") || reserved == Amounts::default() {
+        if self.soft_lifted_ms("session").is_some() || reserved == Amounts::default() {
             return None;
         }
         let after = self.spent.plus(self.reserved()).plus(reserved);
@@ -110,8 +110,8 @@ impl State {
     }
 
     /// A person lets the session go on beyond a soft limit: to the hard one.
-    pub(crate) fn lift_soft(&mut self, level: &str) {
-        self.soft_lifted.insert(level.to_owned());
+    pub(crate) fn lift_soft(&mut self, level: &str, at_ms: u64) {
+        self.soft_lifted.insert(level.to_owned(), at_ms);
         for effect in self.effects.values_mut() {
             let asked = effect.asked.as_ref().and_then(|asked| asked.budget.as_ref());
             if effect.phase == Phase::Asked && asked.is_some_and(|asked| asked.level() == level) {
@@ -130,11 +130,11 @@ impl State {
         self.stick(TurnEnd::OutOfBudget(shortfall));
     }
 
-    /// Whether a person let the session go on beyond the soft limit of a level: an
-    /// account, or `session`.
+    /// When a person let the session go on beyond the soft limit of a level, an account or
+    /// `session`, in milliseconds since 1970. Nothing if nobody did.
     #[must_use]
-    pub fn is_soft_lifted(&self, level: &str) -> bool {
-        self.soft_lifted.contains(level)
+    pub fn soft_lifted_ms(&self, level: &str) -> Option<u64> {
+        self.soft_lifted.get(level).copied()
     }
 
     /// The soft limit of the session's own budget.

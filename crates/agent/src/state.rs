@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
-pub const FOLD: u32 = 7;
+pub const FOLD: u32 = 8;
 
 /// The state of a session. Made by [`State::apply`], read by [`State::decide`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -36,9 +36,9 @@ pub struct State {
     pub(crate) cancelled: bool,
     pub(crate) limits: Option<TurnLimits>,
     pub(crate) budget: Limit,
-    /// Levels whose soft limit a person let the session go beyond.
+    /// Levels whose soft limit a person let the session go beyond, and when, in milliseconds.
     #[serde(default)]
-    pub(crate) soft_lifted: BTreeSet<String>,
+    pub(crate) soft_lifted: BTreeMap<String, u64>,
     pub(crate) spent: Amounts,
     /// What of that was spent by the session that this one is a fork of.
     #[serde(default)]
@@ -62,6 +62,9 @@ pub struct Turn {
     pub(crate) steps: u64,
     /// Until when a subagent was waited for last.
     pub(crate) awaited_ms: u64,
+    /// Since when nothing is left to do but what people were asked about, in milliseconds.
+    #[serde(default)]
+    pub(crate) idle_since_ms: Option<u64>,
     /// Something was said when the turn could not go on any more: another follows.
     pub(crate) followed: bool,
 }
@@ -77,6 +80,9 @@ pub(crate) struct Context {
     pub(crate) replies: u64,
     /// The provider said that it is too long.
     pub(crate) overflowed: bool,
+    /// How often in a row it was to be made shorter, in vain.
+    #[serde(default)]
+    pub(crate) attempts: u32,
 }
 
 impl Context {

@@ -196,6 +196,23 @@ fn first_call(assignment: &Assignment, agent: &Delegate, ours: &Spec) -> Amounts
     Amounts { tokens, money_nanos, ..Amounts::STEP }
 }
 
+/// What a model may ask for, and by which argument.
+const ASKED: [(Measure, &str); 3] = [
+    (Measure::Tokens, "max_tokens"),
+    (Measure::Steps, "max_steps"),
+    (Measure::Money, "max_dollars"),
+];
+
+/// An amount as the model asks for it.
+fn shown(measure: Measure, amount: u64) -> String {
+    match measure {
+        Measure::Money => format!("{}.{:09}", amount / 1_000_000_000, amount % 1_000_000_000),
+        Measure::Steps | Measure::Tokens | Measure::Wall | Measure::Cpu | Measure::Egress => {
+            amount.to_string()
+        }
+    }
+}
+
 /// Rounded down; nothing that is no amount of money is one.
 #[expect(
     clippy::cast_possible_truncation,
@@ -333,26 +350,52 @@ impl State {
         })
     }
 
+    /// Why a subagent is not started with what was asked for it: more than the session has
+    /// left, or than such an agent may spend, is refused and not made less.
+    pub(crate) fn asks_too_much(&self, call: &ToolCall) -> Option<String> {
+        let (assignment, agent) = self.assignment(call).ok()?;
+        let too_much = |(measure, name): (Measure, &str)| {
+            let asked = assignment.asked(measure)?;
+            let left = self.left_for_child(measure).filter(|left| asked > *left);
+            let most = agent.limit.of(measure).filter(|most| asked > *most);
+            let (limit, whose) = match (left, most) {
+                (Some(left), most) if most.is_none_or(|most| left <= most) => {
+                    (left, "are left to the session that starts it".to_owned())
+                }
+                (_, Some(most)) => (most, format!("are the most for the agent `{}`", agent.name)),
+                (_, None) => return None,
+            };
+            let (asked, limit) = (shown(measure, asked), shown(measure, limit));
+            Some(format!(
+                "`{name}` asks for {asked}, and {limit} {whose}. Ask for less, or leave it out."
+            ))
+        };
+        ASKED.into_iter().find_map(too_much)
+    }
+
+    /// What of a measure a subagent may have, if that is limited.
+    fn left_for_child(&self, measure: Measure) -> Option<u64> {
+        let left = self.budget().left(self.spent().plus(self.reserved()));
+        match measure {
+            // Starting it is a step too, and it has no more than its parent's turn.
+            Measure::Steps => {
+                let left = left.of(measure).map(|left| left.saturating_sub(1));
+                Some(left.unwrap_or(u64::MAX).min(self.steps_of_turn()))
+            }
+            Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu | Measure::Egress => {
+                left.of(measure)
+            }
+        }
+    }
+
     /// What a subagent may spend: what was asked for, or else a part of what is left, but
     /// what a few questions to the model may cost if there is that much; never
     /// more than is left, nor than such an agent may. Of what nobody limits it has its
     /// fill, or some times that: accounts above count on the number.
     fn endowment(&self, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
-        let left = self.budget().left(self.spent().plus(self.reserved()));
         let first = first_call(assignment, agent, spec);
         let of = |measure: Measure, fill: u64| {
-            let left = match measure {
-                // Starting it is a step too, and it has no more than its parent's turn.
-                Measure::Steps => {
-                    let left = left.of(measure).map(|left| left.saturating_sub(1));
-                    Some(left.unwrap_or(u64::MAX).min(self.steps_of_turn()))
-                }
-                Measure::Tokens
-                | Measure::Money
-                | Measure::Wall
-                | Measure::Cpu
-                | Measure::Egress => left.of(measure),
-            };
+            let left = self.left_for_child(measure);
             let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
             let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
             let part = left.map_or(fill.max(floor), |left| fill.max(floor).min(share(left)));

@@ -35,7 +35,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Unanswerable`], with nothing changed, if it was answered before, is over,
-    /// expired, or was asked about other arguments or something else; [`Error::NotEntitled`]; no such session; or the journal's.
+    /// expired, or was asked about other arguments or something else; [`Error::NotEntitled`];
+    /// [`Error::Forbidden`] where the rules in force by now forbid it; [`Error::Rules`]; no
+    /// such session; or the journal's.
     pub async fn answer(&self, session: &SessionId, given: Answering) -> Result<(), Error> {
         let Answering { effect, by, arguments, asked, answer } = given;
         self.command(session, |state| {
@@ -65,17 +67,23 @@ impl Engine {
         now_ms: u64,
     ) -> Result<(), Error> {
         let Some(effect) = state.effect(id) else { return Ok(()) };
-        let rules = &self.parts.rules;
+        let rules = self.rules()?;
         let (by, rule_set) = (by.to_owned(), rules.hash());
         let escalated = effect.is_escalated(state.approvals(), rule_set, now_ms);
         let approval = Approved { by, rule_set, escalated };
-        // Where they do not ask any more, the answer is void anyway.
-        let may = with_facts(state, &effect.work, now_ms, rules.looks(), |facts| {
-            !matches!(rules.judge(facts), Verdict::Ask { .. })
-                || rules.may_approve(facts, &approval)
-        });
-        if may || !matches!(answer, Answer::Approved { .. }) {
+        if !matches!(answer, Answer::Approved { .. }) {
             return Ok(());
+        }
+        let judged = with_facts(state, &effect.work, now_ms, rules.looks(), |facts| {
+            (rules.judge(facts), rules.may_approve(facts, &approval))
+        });
+        match judged {
+            // A yes that could never be acted on is none.
+            (verdict @ Verdict::Forbid { .. }, _) => {
+                return Err(Error::Forbidden(verdict.refusal().unwrap_or_default()));
+            }
+            (Verdict::Permit { .. }, _) | (Verdict::Ask { .. }, true) => return Ok(()),
+            (Verdict::Ask { .. }, false) => {}
         }
         let asked = effect.asked.iter();
         let named = asked.flat_map(|asked| {

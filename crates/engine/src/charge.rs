@@ -4,7 +4,11 @@
 //! store takes in both or none. It keeps no sums: those are the session's state and the
 //! store's accounts.
 
-use outrigger_agent::{AccountId, Event, Seq, SessionId, Shortfall, State, Work};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use outrigger_agent::{
+    AccountId, Amounts, Event, LeftOpen, Seq, SessionId, Shortfall, State, Work,
+};
 use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary, Terms};
 use std::collections::BTreeMap;
 
@@ -80,12 +84,69 @@ impl Engine {
         let level = |account: AccountId| Level {
             usual: self.usual.of(&account).clone(),
             // A subagent's parent was asked about all that it may spend.
-            soft_lifted: state.is_child() || state.is_soft_lifted(account.as_str()),
+            soft_lifted_ms: match state.is_child() {
+                true => Some(u64::MAX),
+                false => state.soft_lifted_ms(account.as_str()),
+            },
             account,
         };
         let levels = state.accounts().into_iter().map(level).collect();
         let (spent, reserved) = (state.charged(), state.charged_reserved());
         Charge { spent, reserved, levels, starts: false, unpriced: false }
+    }
+
+    /// Gives back what a session keeps reserved in accounts and can't spend any more, where
+    /// the caller knows that nobody drives it: a model call and a call of a tool outside
+    /// ended with their driver, a command ends by its deadline. They are charged with an
+    /// estimate until somebody drives the session again and says what became of them. Gives
+    /// whether it keeps something still. Nothing changes if somebody appends meanwhile.
+    ///
+    /// # Errors
+    /// No such session, or the journal's.
+    pub async fn release(&self, session: &SessionId) -> Result<bool, Error> {
+        let state = self.state(session).await?;
+        let at_ms = self.parts.clock.now_ms();
+        let left = self.left_open(session, &state, at_ms).await?;
+        let mut charge = self.standing(&state);
+        charge.spent = charge.spent.plus(left.lost);
+        charge.reserved = left.reserved;
+        let keeps = charge.reserved != Amounts::default();
+        let summary = Summary { charge: Some(charge), ..Summary::default() };
+        match self.parts.journal.append(session, state.seq(), at_ms, &[], summary).await {
+            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(keeps),
+            Err(error) => Err(Self::journal_error(session, error)),
+        }
+    }
+
+    /// What effects of a session without a driver may still spend, and what the others
+    /// are to be charged with.
+    fn left_open<'a>(
+        &'a self,
+        session: &'a SessionId,
+        state: &'a State,
+        now_ms: u64,
+    ) -> BoxFuture<'a, Result<LeftOpen, Error>> {
+        async move {
+            let mut left = LeftOpen::default();
+            for id in state.in_flight() {
+                let below = session.child(id);
+                let of_effect = match state.is_subagent(id) {
+                    false => state.left_open(id, now_ms),
+                    true => match self.state(&below).await {
+                        Err(Error::NotFound(_)) => LeftOpen::default(),
+                        Err(error) => return Err(error),
+                        Ok(child) => {
+                            let open = self.left_open(&below, &child, now_ms).await?;
+                            let lost = open.lost.plus(child.spent()).plus(Amounts::STEP);
+                            LeftOpen { lost, ..open }
+                        }
+                    },
+                };
+                left = left.plus(of_effect);
+            }
+            Ok(left)
+        }
+        .boxed()
     }
 
     /// Charges a session anew with what its journal says: one of before there were
@@ -99,7 +160,7 @@ impl Engine {
             let charge = Some(self.standing(&state));
             let summary = Summary { charge, cover: Cover::Soon, ..Summary::default() };
             let (at_ms, seq) = (self.parts.clock.now_ms(), state.seq());
-            match self.parts.journal.append(session, seq, at_ms, Vec::new(), summary).await {
+            match self.parts.journal.append(session, seq, at_ms, &[], summary).await {
                 Err(StoreError::Conflict { .. }) => {}
                 done => return done.map(drop).map_err(|e| Self::journal_error(session, e)),
             }

@@ -8,7 +8,8 @@ use outrigger_tools::outside::Outside;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Clock, Error, Feed, Shelves, Site, Usual};
+use crate::retry::RetryingJournal;
+use crate::{Clock, Error, Feed, RuleSource, Shelves, Site, Usual};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub struct Parts {
     /// Memory and skills, where sessions have them.
     pub shelves: Option<Shelves>,
     /// The rules in force.
-    pub rules: Arc<RuleSet>,
+    pub rules: Arc<dyn RuleSource>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Who is told.
@@ -68,6 +69,18 @@ impl Engine {
     #[must_use]
     pub fn feed(&self) -> &Feed {
         &self.parts.feed
+    }
+
+    /// The same, for a driver: it holds what it knows while the store is busy or full.
+    pub(crate) fn waiting_for_store(&self) -> Self {
+        let (inner, feed) = (Arc::clone(&self.parts.journal), self.feed().clone());
+        let journal = Arc::new(RetryingJournal::new(inner, feed));
+        Self { parts: Arc::new(Parts { journal, ..(*self.parts).clone() }), ..self.clone() }
+    }
+
+    /// The rules in force now.
+    pub(crate) fn rules(&self) -> Result<RuleSet, Error> {
+        self.parts.rules.current().map_err(Error::Rules)
     }
 
     pub(crate) fn journal_error(session: &SessionId, source: outrigger_store::Error) -> Error {

@@ -50,6 +50,12 @@ pub enum Error {
         /// Whom they ask.
         approvers: String,
     },
+    /// The rules in force forbid what was approved.
+    #[error("it can't be approved: {0}")]
+    Forbidden(String),
+    /// Nothing is judged without rules.
+    #[error("the rules in force can't be read")]
+    Rules(#[source] crate::RulesUnreadable),
     /// A session can't be cut there.
     #[error("session {session} can't be cut {place}: {why}")]
     NoCut {

@@ -15,7 +15,7 @@ pub enum Notice {
     /// Output of an effect that is under way. It is lost in a crash; the settled
     /// event takes the place of all of it.
     Live(Seq, Live),
-    /// Something went wrong while sandboxes were looked after. The turn goes on.
+    /// Something went wrong beside the work. The turn goes on.
     Trouble(Trouble),
 }
 

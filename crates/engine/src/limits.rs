@@ -6,6 +6,12 @@ pub const BATCH_EVENTS_MAX: usize = 512;
 pub const CONFLICTS_MAX: u32 = 64;
 /// How often a driver that waits looks for events that another process appended.
 pub const FOREIGN_POLL_MS: u64 = 250;
+/// How long a driver waits for a store that is busy or full, and holds what it knows.
+pub const STORE_WAIT_MS_MAX: u64 = 3_600_000;
+/// Before it tries for the second time; each further pause is twice as long.
+pub const STORE_PAUSE_MS_MIN: u64 = 50;
+/// At most.
+pub const STORE_PAUSE_MS_MAX: u64 = 5_000;
 /// Events after which the folded state is kept, so that loading stays flat.
 pub const SNAPSHOT_EVENTS: u64 = 256;
 /// From a cancel until a running command is given up.

@@ -11,6 +11,7 @@ use outrigger_store::{Cover, Error as StoreError, Snapshot, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 use crate::charge::Refused;
 use crate::held::Held;
@@ -25,6 +26,8 @@ pub(crate) struct Completed {
     pub(crate) effect: Seq,
     pub(crate) outcome: Outcome,
     pub(crate) spent: Amounts,
+    /// Whether nobody counted that.
+    pub(crate) estimated: bool,
     /// The sandbox that turned out to be gone.
     pub(crate) lost: Option<Lost>,
     /// What was kept of the sandbox that was made, and its name.
@@ -39,7 +42,12 @@ impl Completed {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
         let (lost, kept, reached, touched) = (None, None, None, Touched::default());
-        Self { effect, outcome, spent, lost, kept, reached, touched }
+        Self { effect, outcome, spent, estimated: false, lost, kept, reached, touched }
+    }
+
+    /// The same, of which not all that it cost was counted.
+    pub(crate) fn estimated(self) -> Self {
+        Self { estimated: true, ..self }
     }
 }
 
@@ -64,6 +72,8 @@ pub(crate) struct Live {
     pub(crate) under_way: FuturesUnordered<Performing>,
     /// Those that only wait for a person.
     pub(crate) lulls: Lulls,
+    /// Set when a person stops what is under way: model calls hear of it.
+    pub(crate) stopping: watch::Sender<bool>,
     /// Kept from call to call, so that each need not look for its sandbox again.
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
     /// Memory and skills as the session sees them, if it does.
@@ -139,6 +149,7 @@ impl Engine {
             running: BTreeSet::new(),
             under_way: FuturesUnordered::new(),
             lulls: Lulls::default(),
+            stopping: watch::Sender::default(),
             sandboxes: BTreeMap::new(),
             outcomes: Vec::new(),
             pending: Vec::new(),
@@ -212,7 +223,11 @@ impl Engine {
                 self.keep(live).await;
                 Ok(Flushed::Durable)
             }
-            Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {
+            // Whether it was stored is read in the journal; what happened is settled again.
+            Err(Error::Journal {
+                source: StoreError::Conflict { .. } | StoreError::Uncertain { .. },
+                ..
+            }) => {
                 live.refused.starting.clear();
                 self.fall_back(live).await?;
                 Ok(Flushed::Overtaken)
@@ -226,8 +241,7 @@ impl Engine {
         }
     }
 
-    /// Folds anew after somebody else appended first. What was decided is void, what
-    /// happened is not.
+    /// Folds anew after somebody else appended first.
     async fn fall_back(&self, live: &mut Live) -> Result<(), Error> {
         live.overtaken += 1;
         if live.overtaken > limits::CONFLICTS_MAX {
@@ -236,7 +250,9 @@ impl Engine {
         self.fold_anew(live).await
     }
 
-    async fn fold_anew(&self, live: &mut Live) -> Result<(), Error> {
+    /// Goes back to what is durable. What was decided since is void, what happened is not.
+    pub(crate) async fn fold_anew(&self, live: &mut Live) -> Result<(), Error> {
+        live.pending.clear();
         (live.state, live.kept) = self.fold(&live.session).await?;
         live.held.fall_back(&live.state);
         for done in std::mem::take(&mut live.outcomes) {
@@ -254,15 +270,15 @@ impl Engine {
         events: Vec<Event>,
         state: &State,
     ) -> Result<(), Error> {
-        let told = if self.feed().is_heard() { events.clone() } else { Vec::new() };
         // What rests may rest for days, and this process may end.
         let cover = if state.status() == "running" { Cover::Soon } else { Cover::Now };
         let status = Some(state.status().to_owned());
         let charge = self.charge(&events, state);
         let title = title(&events);
         let summary = Summary { title, status, cover, charge };
-        let appended = self.parts.journal.append(session, after, at_ms, events, summary).await;
+        let appended = self.parts.journal.append(session, after, at_ms, &events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
+        let told = if self.feed().is_heard() { events } else { Vec::new() };
         for (offset, event) in (1..).zip(told) {
             let seq = Seq(after.0 + offset);
             let record = Record { seq, at_ms, event };

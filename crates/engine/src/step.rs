@@ -5,7 +5,7 @@ use futures_util::{FutureExt, StreamExt};
 use outrigger_agent::{
     Event, Failure, Next, Outcome, Park, Phase, Recover, Seq, SessionId, State, Work,
 };
-use outrigger_policy::{Granted, Refused};
+use outrigger_policy::{Granted, Refused, RuleSet};
 use outrigger_store::{Cover, Error as StoreError, Summary};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,11 @@ impl Engine {
     /// # Errors
     /// What stops a driver; see [`Error`].
     pub async fn drive(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
+        let engine = self.waiting_for_store();
+        engine.drive_on(session, poke).await
+    }
+
+    pub(crate) async fn drive_on(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
         let mut live = self.load(session).await?;
         self.note_untold(&mut live).await;
         if live.state.subagents(session).next().is_some() {
@@ -42,8 +47,34 @@ impl Engine {
             self.tell_how_it_stands(session, live.state.seq(), live.state.status()).await?;
         }
         loop {
-            if let Step::Parked(park) = self.one_step(&mut live, poke).await? {
-                return Ok(park);
+            match self.one_step(&mut live, poke).await {
+                Ok(Step::Again) => {}
+                Ok(Step::Parked(park)) => return Ok(park),
+                Err(error) => {
+                    self.leave(&mut live).await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// What has to stop an engine does not undo what happened: what is under way comes to
+    /// its end, and is settled. Nothing further is decided.
+    async fn leave(&self, live: &mut Live) {
+        loop {
+            if self.fold_anew(live).await.is_err() {
+                return;
+            }
+            match self.flush(live).await {
+                Ok(Flushed::Durable) => {}
+                Ok(Flushed::Overtaken) => continue,
+                Err(_) => return,
+            }
+            match live.under_way.next().await {
+                Some(Ok(done)) => self.settle(live, done),
+                // What an effect could not come to is found again by the next driver.
+                Some(Err(_)) => {}
+                None => return,
             }
         }
     }
@@ -56,10 +87,10 @@ impl Engine {
             let next = live.state.decide(&live.session, at_ms);
             match next {
                 Next::Record(event) => live.push(at_ms, event),
-                Next::Judge(id) => self.judge(live, id, at_ms),
+                Next::Judge(id) => self.judge(live, id, at_ms)?,
                 Next::Start(id, _) if live.withhold(id, at_ms) => {}
                 Next::Start(id, started) => {
-                    self.start(live, id, started, at_ms);
+                    self.start(live, id, started, at_ms)?;
                     if live.refused.singly {
                         self.flush(live).await?;
                         return Ok(Step::Again);
@@ -95,35 +126,29 @@ impl Engine {
         }
     }
 
-    fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) {
-        let Some(effect) = live.state.effect(id) else { return };
-        let rules = &self.parts.rules;
+    fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) -> Result<(), Error> {
+        let Some(effect) = live.state.effect(id) else { return Ok(()) };
+        let rules = self.rules()?;
         let verdict =
             with_facts(&live.state, &effect.work, at_ms, rules.looks(), |facts| rules.judge(facts));
         live.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
+        Ok(())
     }
 
     /// Decides once more, and only then lets the effect start.
-    fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) {
-        match self.grant(&live.state, id, at_ms) {
+    fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) -> Result<(), Error> {
+        let rules = self.rules()?;
+        match grant(&rules, &live.state, id, at_ms) {
             Ok(granted) => {
                 live.held.put(id, FIRST, granted);
                 live.push(at_ms, started);
             }
             Err(Refused { verdict }) => {
-                let rule_set = self.parts.rules.hash();
+                let rule_set = rules.hash();
                 live.push(at_ms, Event::Decided { effect: id, verdict, rule_set });
             }
         }
-    }
-
-    fn grant(&self, state: &State, id: Seq, at_ms: u64) -> Result<Granted<Work>, Refused> {
-        let rules = &self.parts.rules;
-        let no_effect = Refused { verdict: outrigger_policy::Verdict::forbid(Vec::new()) };
-        let effect = state.effect(id).ok_or(no_effect)?;
-        with_facts(state, &effect.work, at_ms, rules.looks(), |facts| {
-            rules.grant(facts, &effect.approved, effect.work.clone())
-        })
+        Ok(())
     }
 
     async fn perform_all(&self, live: &mut Live, ids: &[Seq], at_ms: u64) -> Result<(), Error> {
@@ -158,7 +183,7 @@ impl Engine {
             self.flush(live).await?;
             return Ok(None);
         }
-        let granted = match (self.grant(&live.state, id, at_ms), how) {
+        let granted = match (grant(&self.rules()?, &live.state, id, at_ms), how) {
             (Ok(granted), Recover::Again(started)) => {
                 live.push(at_ms, started);
                 Some(granted)
@@ -185,8 +210,9 @@ impl Engine {
                         Outcome::Failed(Failure::Denied { reason })
                     }
                 };
-                let spent = below.unwrap_or_else(|| live.state.reserved_for(id));
-                live.push(at_ms, Event::Settled { effect: id, outcome, spent });
+                let estimated = below.is_none();
+                let spent = below.unwrap_or_else(|| live.state.spent_at_most(id, at_ms));
+                live.push(at_ms, Event::Settled { effect: id, outcome, spent, estimated });
                 None
             }
         };
@@ -238,7 +264,7 @@ impl Engine {
         let status = Some(status.to_owned());
         let summary = Summary { status, cover: Cover::Now, ..Summary::default() };
         let at_ms = self.parts.clock.now_ms();
-        let told = self.parts.journal.append(session, seq, at_ms, Vec::new(), summary).await;
+        let told = self.parts.journal.append(session, seq, at_ms, &[], summary).await;
         match told {
             // Somebody else says how it stands.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
@@ -268,13 +294,22 @@ impl Engine {
             live.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
         }
         self.note(live, done.touched.clone(), at_ms);
-        let (effect, outcome, spent) = (done.effect, done.outcome.clone(), done.spent);
-        live.push(at_ms, Event::Settled { effect, outcome, spent });
+        let (effect, outcome) = (done.effect, done.outcome.clone());
+        let (spent, estimated) = (done.spent, done.estimated);
+        live.push(at_ms, Event::Settled { effect, outcome, spent, estimated });
         if let Some((sandbox, kept)) = done.kept.clone() {
             live.push(at_ms, Event::SandboxKept { sandbox, kept, dropped: Vec::new() });
         }
         live.outcomes.push(done);
     }
+}
+
+fn grant(rules: &RuleSet, state: &State, id: Seq, at_ms: u64) -> Result<Granted<Work>, Refused> {
+    let no_effect = Refused { verdict: outrigger_policy::Verdict::forbid(Vec::new()) };
+    let effect = state.effect(id).ok_or(no_effect)?;
+    with_facts(state, &effect.work, at_ms, rules.looks(), |facts| {
+        rules.grant(facts, &effect.approved, effect.work.clone())
+    })
 }
 
 /// What a wait came to.

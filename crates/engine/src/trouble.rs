@@ -1,9 +1,8 @@
-//! What went wrong while sandboxes were looked after. Never the end of a turn: it is
-//! told, and tried again the next time.
+//! What went wrong beside the work. Never the end of a turn: it is told, and tried again.
 
 use outrigger_sandbox::Error;
 
-/// What went wrong while sandboxes were looked after.
+/// What went wrong beside the work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// The disk of a sandbox could not be kept. What was kept before is still there.
@@ -29,6 +28,12 @@ pub enum Trouble {
     #[error("what the session changed of memory and skills could not be noted: {reason}")]
     NotNoted {
         /// Why.
+        reason: String,
+    },
+    /// The store is busy or full. What is known is held, and written when it is back.
+    #[error("the store can't be reached now: {reason}. Nothing is lost while this process waits")]
+    StoreAway {
+        /// What it said.
         reason: String,
     },
     /// A sandbox or snapshot that nobody needs any more could not be removed.

@@ -6,7 +6,7 @@ mod error;
 mod import;
 
 pub use builder::Builder;
-pub use changes::{Base, Change, Changes, File, changes};
+pub use changes::{Base, Changes, changes};
 pub use error::{Error, explain};
 pub(crate) use import::is_empty;
 pub use import::{Imported, import, is_filled};

@@ -47,6 +47,8 @@ mod serve;
 #[cfg(fuzzing)]
 mod served;
 #[cfg(fuzzing)]
+mod sleep;
+#[cfg(fuzzing)]
 mod sys;
 #[cfg(fuzzing)]
 mod zygote;

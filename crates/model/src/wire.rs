@@ -150,7 +150,8 @@ pub(crate) fn size_hint(request: &Request<'_>) -> usize {
     let items = request.items.iter().map(|item| match item {
         Item::Message(message) => message.text.len() + 400,
         Item::Result(result) => result.text.len() + 200,
-        Item::Summary(text) | Item::Notice(text) => text.len() + 100,
+        Item::Summary(summary) => usize::try_from(summary.bytes()).unwrap_or(0) + 400,
+        Item::Notice(text) => text.len() + 100,
         Item::Reply(reply) => {
             reply.native.iter().map(|raw| raw.as_str().len() + 1).sum::<usize>() + 1_000
         }

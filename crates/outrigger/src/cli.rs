@@ -122,6 +122,24 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
+/// What is written back without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accepted {
+    /// What programs run or obey by themselves is asked about on a terminal, and is
+    /// refused elsewhere.
+    Usual,
+    /// Those are accepted. What git would take for a repository, and links that lead out, are
+    /// refused all the same.
+    All,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Apply {
+    /// Write the changes back at the end, unless the files changed meanwhile.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "usual", value_name = "WHICH")]
+    pub(crate) apply: Option<Accepted>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// What to do, or `-` to read it from standard input. Piped standard input is
@@ -131,9 +149,8 @@ pub(crate) struct Run {
     /// nothing in it changes unless `--apply` is given.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Write the changes back at the end, unless the files changed meanwhile.
-    #[arg(long)]
-    pub(crate) apply: bool,
+    #[command(flatten)]
+    pub(crate) apply: Apply,
     #[command(flatten)]
     pub(crate) limits: Limits,
     #[command(flatten)]

@@ -22,6 +22,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
 use crate::outside::Servers;
 use crate::paths::Paths;
+use crate::rules::ConfiguredRules;
 use crate::{models, rules, session};
 
 /// The hidden mode in which this program is the spawner of native sandboxes.
@@ -183,6 +184,7 @@ pub(crate) fn no_sandbox(error: &outrigger_sandbox::Error) -> Failure {
 
 /// An engine with everything that it needs. Wrong rules are an error before anything is done.
 pub(crate) fn engine(
+    paths: &Paths,
     config: &Config,
     store: &Store,
     opened: &Opened,
@@ -209,7 +211,7 @@ pub(crate) fn engine(
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
         shelves: Some(shelves),
-        rules: Arc::new(rules::load(&config.policy)?),
+        rules: Arc::new(ConfiguredRules::read(paths)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),
     });
@@ -219,12 +221,12 @@ pub(crate) fn engine(
 /// An engine that asks no model and calls no server, and reaches the sandboxes.
 pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
     let backends = backends(paths, config, Some(&store.served)).await?;
-    engine(config, store, &models::unasked()?, &backends, Servers::new())
+    engine(paths, config, store, &models::unasked()?, &backends, Servers::new())
 }
 
 /// An engine that only reads and writes journals: no model, no sandbox, no server.
-pub(crate) fn clerk(config: &Config, store: &Store) -> Outcome<Engine> {
-    engine(config, store, &models::unasked()?, &Backends::new(), Servers::new())
+pub(crate) fn clerk(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
+    engine(paths, config, store, &models::unasked()?, &Backends::new(), Servers::new())
 }
 
 /// What a session records of its model, so that it can be resumed with the same one.

@@ -65,7 +65,7 @@ impl Kind {
             Self::BudgetExhausted => {
                 "a limit of steps, time, tokens or money is reached, or an account is stopped"
             }
-            Self::Denied => "a rule forbids it",
+            Self::Denied => "a rule or a person forbids it, or nobody accepted it",
             Self::SandboxUnavailable => "no sandbox can be made on this machine",
             Self::ModelFailed => "the model can't be asked",
             Self::Storage => "the disk is full, or what is stored can't be used",
@@ -97,7 +97,9 @@ impl Kind {
             Self::BudgetExhausted => {
                 "`outrigger sessions resume` with a higher `--max-steps`, `--max-tokens` or `--max-dollars` goes on; `outrigger budget` shows, raises and allows what is above the session."
             }
-            Self::Denied => "Nothing was done; the error names what was refused.",
+            Self::Denied => {
+                "Nothing was done; the error names what was refused. After `--apply`, the changes are kept in the patch."
+            }
             Self::SandboxUnavailable => {
                 "`outrigger doctor` says what is missing and what fixes it; then `outrigger sessions resume` if a session was begun."
             }
@@ -184,6 +186,10 @@ impl From<&outrigger_engine::Error> for Failure {
             Error::NoCut { .. } => Self::from_error(Kind::Conflict, error)
                 .hint("`outrigger sessions moments` lists where it can be cut."),
             Error::NotEntitled { .. } => Self::from_error(Kind::Denied, error),
+            Error::Forbidden(_) => Self::from_error(Kind::Denied, error)
+                .hint("Nothing was answered. `outrigger deny` says no; rules that were changed back let it be approved."),
+            Error::Rules(_) => Self::from_error(Kind::Usage, error)
+                .hint("Nothing was judged without them: put the file right, then `outrigger sessions resume`."),
             Error::NoSuchSandbox(_) => Self::from_error(Kind::Usage, error),
             Error::Workspace(_) | Error::Sandbox(_) => {
                 Self::from_error(Kind::SandboxUnavailable, error)

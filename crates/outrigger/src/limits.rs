@@ -31,8 +31,6 @@ pub(crate) const CONTEXT_TOKENS_DEFAULT: u64 = 200_000;
 pub(crate) const OUTPUT_TOKENS_DEFAULT: u64 = 16_000;
 /// Lines of a patch that a person is shown; the patch file has them all.
 pub(crate) const DIFF_LINES_MAX: usize = 400;
-/// Looking for the smallest diff of one file; a larger one is taken after that.
-pub(crate) const DIFF_MS_MAX: u64 = 2_000;
 /// Lines of a tool's output that a person is shown.
 pub(crate) const OUTPUT_LINES_MAX: usize = 12;
 /// From a cancel until the sandbox is deleted under a driver that does not stop.
@@ -41,6 +39,10 @@ pub(crate) const CANCEL_MS_MAX: u64 = 1_500;
 pub(crate) const HANDOVER_MS_MAX: u64 = 30_000;
 /// How often a listener looks for new events of another process.
 pub(crate) const FOLLOW_POLL_MS: u64 = 100;
+/// How often the lock of a session is tried before another process is said to drive it.
+pub(crate) const LOCK_LOOKS_MAX: u32 = 3;
+/// Between two of these.
+pub(crate) const LOCK_PAUSE_MS: u64 = 10;
 /// Sessions that the beginning of a name is looked for in.
 pub(crate) const SESSIONS_SEARCHED_MAX: usize = 100_000;
 /// What says, behind a row of a terminal, how much of it is not shown.
@@ -53,8 +55,8 @@ pub(crate) const BRIEF_CHARS_MAX: usize = 100;
 pub(crate) const STATUS_AFTER_MS: u64 = 1_000;
 /// How often that is brought up to date.
 pub(crate) const STATUS_TICK_MS: u64 = 250;
-/// Files that were not copied and that a person is told of one by one.
-pub(crate) const LEFT_OUT_LINES_MAX: usize = 20;
+/// Warnings of one kind that a person is told one by one.
+pub(crate) const WARNINGS_MAX: usize = 20;
 /// Files of one copy into or out of a sandbox.
 pub(crate) const COPIED_FILES_MAX: usize = 1_000_000;
 /// Files that are under way at once.

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abandoned;
 mod cli;
 mod command;
 mod compose;

@@ -1,7 +1,8 @@
 //! Where things are kept: the XDG base directories, resolved once.
 
 use std::env;
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, Kind, Outcome};
@@ -11,6 +12,7 @@ use crate::exit::{Failure, Kind, Outcome};
 pub(crate) struct Paths {
     data: PathBuf,
     configs: Vec<PathBuf>,
+    config_places: Vec<PathBuf>,
 }
 
 impl Paths {
@@ -30,31 +32,47 @@ impl Paths {
                 .map_err(|error| Failure::from_error(Kind::Usage, &error))?,
             None => xdg("XDG_DATA_HOME", ".local/share").ok_or_else(nowhere)?.join("outrigger"),
         };
-        let configs = match config {
+        let named = config.is_some();
+        let config_places: Vec<PathBuf> = match config {
             Some(file) => vec![file],
             None => [Some(PathBuf::from("/etc")), xdg("XDG_CONFIG_HOME", ".config")]
                 .into_iter()
                 .flatten()
                 .map(|dir| dir.join("outrigger/config.toml"))
-                .filter(|file| file.exists())
                 .collect(),
         };
-        Ok(Self { data, configs })
+        let there = config_places.iter().filter(|file| named || file.exists());
+        Ok(Self { data, configs: there.cloned().collect(), config_places })
     }
 
     /// Makes the root of what is kept, for its owner only: journals and patches hold
-    /// what a repository holds.
+    /// what a repository holds. One that is somebody else's, or that others could put
+    /// another in the place of, is refused.
     pub(crate) fn prepare(&self) -> Outcome {
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.data);
-        made.map_err(|error| {
+        let failed = |error: io::Error| {
             Failure::new(Kind::Storage, format!("{}: {error}", self.data.display()))
                 .hint("Say where sessions are kept with --data-dir.")
-        })
+        };
+        let there = self.data.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+        let real = std::fs::canonicalize(there).map_err(failed)?;
+        // Also where a link to it lies, if it is one.
+        let above = real.ancestors().skip(1).chain(there.ancestors().skip(1));
+        let above = above.map(|dir| (dir, Part::Above));
+        let first = if there == self.data { Part::Data } else { Part::Above };
+        for (dir, part) in std::iter::once((real.as_path(), first)).chain(above) {
+            judge(dir, part, &std::fs::metadata(dir).map_err(failed)?)?;
+        }
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.data).map_err(failed)
     }
 
     /// Configuration files, the weaker first.
     pub(crate) fn configs(&self) -> &[PathBuf] {
         &self.configs
+    }
+
+    /// Where configuration files are looked for, the weaker first, whether there are any.
+    pub(crate) fn config_places(&self) -> &[PathBuf] {
+        &self.config_places
     }
 
     /// The root of everything that is kept.
@@ -73,4 +91,53 @@ impl Paths {
     pub(crate) fn lock(&self, session: &str) -> PathBuf {
         self.data.join("locks").join(format!("{session}.lock"))
     }
+}
+
+/// Which directory it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// That of what is kept.
+    Data,
+    /// One above it.
+    Above,
+}
+
+/// Refuses a directory in which somebody else decides what is there.
+fn judge(dir: &Path, part: Part, meta: &std::fs::Metadata) -> Outcome {
+    let refused = |why: String, hint: String| {
+        Err(Failure::new(Kind::Storage, format!("sessions are not kept there: {why}")).hint(hint))
+    };
+    let (own, place) = (rustix::process::geteuid().as_raw(), dir.display());
+    // The owner of what a user namespace has no number for is most often root outside.
+    let trusted = meta.uid() == own || part == Part::Above && [0, unmapped()].contains(&meta.uid());
+    if !trusted {
+        let owner = meta.uid();
+        return refused(
+            format!("{place} belongs to the user {owner}, and this is the user {own}"),
+            "Run it as that user, or name a directory of your own with --data-dir.".to_owned(),
+        );
+    }
+    let mode = meta.mode();
+    // Most often a group that nobody else is in.
+    let group =
+        mode & 0o020 != 0 && ![0, rustix::process::getegid().as_raw()].contains(&meta.gid());
+    // In a directory like /tmp nobody removes what another one made.
+    let is_sticky = part == Part::Above && mode & 0o1000 != 0;
+    if (group || mode & 0o002 != 0) && !is_sticky {
+        return refused(
+            format!("others may write in {place}, whose mode is {:o}", mode & 0o7777),
+            format!("`chmod go-w {}`, or name another directory with --data-dir.", word(dir)),
+        );
+    }
+    Ok(())
+}
+
+/// What the kernel says of an owner that a user namespace has no number for.
+fn unmapped() -> u32 {
+    let told = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
+    told.and_then(|told| told.trim().parse().ok()).unwrap_or(65_534)
+}
+
+fn word(dir: &Path) -> String {
+    crate::show::word(&dir.display().to_string())
 }

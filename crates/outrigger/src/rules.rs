@@ -1,10 +1,15 @@
-//! Takes the configured rules into force.
+//! Takes the configured rules into force, and notices when they change.
 
+use outrigger_engine::{RuleSource, RulesUnreadable};
 use outrigger_policy::{Directory, Part, Problems, RuleSet, Source};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use crate::config::{self, Policy};
+use crate::config::{self, Config, Policy};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
 
 const HINT: &str = "docs/how-to/write-policies.md shows how rules and people are written.";
 
@@ -22,6 +27,93 @@ pub(crate) fn load(policy: &Policy) -> Outcome<RuleSet> {
         }
         failure.hint(HINT)
     })
+}
+
+/// The rules in force, read again when a file changed that says which they are.
+#[derive(Debug)]
+pub(crate) struct ConfiguredRules {
+    /// Where configuration files are looked for, the weaker first.
+    places: Vec<PathBuf>,
+    loaded: Mutex<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    rules: RuleSet,
+    /// The files that they were read from, as they were right before.
+    files: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// By what a file is known that nobody wrote to since.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: (u64, u64),
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl From<Metadata> for Stamp {
+    fn from(meta: Metadata) -> Self {
+        Self {
+            inode: (meta.dev(), meta.ino()),
+            bytes: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+fn stamped(files: impl Iterator<Item = PathBuf>) -> Vec<(PathBuf, Option<Stamp>)> {
+    files
+        .map(|file| {
+            let stamp = std::fs::metadata(&file).ok().map(Stamp::from);
+            (file, stamp)
+        })
+        .collect()
+}
+
+impl ConfiguredRules {
+    /// Reads them. Wrong ones are an error before anything is done.
+    pub(crate) fn read(paths: &Paths) -> Outcome<Self> {
+        let places = paths.config_places().to_vec();
+        let loaded = Loaded::read(&places)?;
+        Ok(Self { places, loaded: Mutex::new(loaded) })
+    }
+}
+
+impl Loaded {
+    fn read(places: &[PathBuf]) -> Outcome<Self> {
+        // Looked at before they are read: whoever writes meanwhile is noticed the next time.
+        let configs = stamped(places.iter().cloned());
+        let there: Vec<PathBuf> = configs
+            .iter()
+            .filter(|(_, stamp)| stamp.is_some())
+            .map(|(file, _)| file.clone())
+            .collect();
+        let policy = Config::of_files(&there)?.policy;
+        let named = policy.files.iter().chain(&policy.ceiling).chain(&policy.people);
+        let files = configs.into_iter().chain(stamped(named.cloned())).collect();
+        Ok(Self { rules: load(&policy)?, files })
+    }
+
+    fn is_current(&self) -> bool {
+        let now = |file: &PathBuf| std::fs::metadata(file).ok().map(Stamp::from);
+        self.files.iter().all(|(file, stamp)| now(file) == *stamp)
+    }
+}
+
+impl RuleSource for ConfiguredRules {
+    fn current(&self) -> Result<RuleSet, RulesUnreadable> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if !loaded.is_current() {
+            *loaded = Loaded::read(&self.places).map_err(|failure| {
+                let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
+                RulesUnreadable { reason: failure.message + &hint }
+            })?;
+        }
+        Ok(loaded.rules.clone())
+    }
 }
 
 /// Who there is, as the configuration says.

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -109,7 +110,8 @@ pub(crate) struct Lock {
     _file: File,
 }
 
-/// Takes the lock. `None` if another process drives the session.
+/// Takes the lock. `None` if another process drives the session: one that only looks
+/// whether somebody does is waited for.
 pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
     let failed =
         |error: io::Error| Failure::new(Kind::Storage, format!("{}: {error}", path.display()));
@@ -118,11 +120,16 @@ pub(crate) fn lock(path: &Path) -> Outcome<Option<Lock>> {
     }
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
     let file = file.map_err(failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(Lock { _file: file })),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(failed(error.into())),
+    for _ in 0..limits::LOCK_LOOKS_MAX {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(Lock { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                std::thread::sleep(Duration::from_millis(limits::LOCK_PAUSE_MS));
+            }
+            Err(error) => return Err(failed(error.into())),
+        }
     }
+    Ok(None)
 }
 
 /// The error for who needs the lock and can't have it.

@@ -2,6 +2,7 @@
 
 pub(crate) mod amounts;
 mod inert;
+mod question;
 mod status;
 mod timeline;
 
@@ -284,6 +285,21 @@ fn print(line: &Line) {
 fn styled(line: &Line) -> String {
     let style = style(line.tone);
     format!("{style}{}{style:#}", line.text)
+}
+
+/// Warnings of one kind in a line each, as many as somebody reads.
+pub(crate) fn warnings(kind: &str, all: &[impl std::fmt::Display]) -> Vec<String> {
+    let told = all.iter().take(limits::WARNINGS_MAX);
+    let mut lines: Vec<_> = told.map(|what| format!("! {kind}{what}")).collect();
+    if let Some(more) = all.len().checked_sub(lines.len()).filter(|more| *more > 0) {
+        lines.push(format!("! {kind}{more} more"));
+    }
+    lines
+}
+
+/// What was not copied, and why.
+pub(crate) fn not_copied(left_out: &[String]) -> Vec<String> {
+    warnings("not copied: ", left_out)
 }
 
 /// `1 file`, `2 files`.

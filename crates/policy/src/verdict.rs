@@ -80,6 +80,17 @@ impl Verdict {
         Self::Forbid { rules, reasons: Vec::new() }
     }
 
+    /// Why it may not be done, in a sentence or more; nothing for what may.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        let Self::Forbid { rules, reasons } = self else { return None };
+        if rules.is_empty() {
+            return Some("No rule permits it.".to_owned());
+        }
+        let by = format!("It is forbidden by: {}.", rules.join(", "));
+        Some(reasons.iter().fold(by, |text, reason| format!("{text} {reason}")))
+    }
+
     /// The rules that decided.
     #[must_use]
     pub fn rules(&self) -> &[String] {

@@ -129,8 +129,8 @@ pub enum FileOp {
         /// At most [`crate::limits::MATCHES_MAX`].
         matches_max: u32,
     },
-    /// Every file and link beneath a directory with its digest, sorted by path,
-    /// in pages. Answer: [`FileReply::Manifest`].
+    /// Every file and link beneath a directory with its digest, and every FIFO, device and
+    /// socket without one, sorted by path, in pages. Answer: [`FileReply::Manifest`].
     ///
     /// All or nothing: what can't be read, or is above
     /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], is an error that names it, because
@@ -283,14 +283,15 @@ pub struct GrepMatch {
 pub struct ManifestEntry {
     /// Path relative to the root of the manifest.
     pub path: String,
-    /// What it is: a file or a link; directories are listed only when empty.
+    /// What it is; directories are listed only when empty.
     pub kind: EntryKind,
     /// Whether any execute bit is set.
     pub executable: bool,
     /// Size of a file.
     pub bytes: u64,
     /// Digest of the contents, or of the target of a link. `None` for a file above
-    /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], which is not read.
+    /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], which is not read, and for what is
+    /// neither file, link nor directory.
     pub digest: Option<Digest>,
     /// What a link says; `None` for a file.
     pub target: Option<String>,

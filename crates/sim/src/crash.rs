@@ -188,7 +188,7 @@ impl Journal for Mortal {
         session: &SessionId,
         after: Seq,
         at_ms: u64,
-        events: Vec<Event>,
+        events: &[Event],
         summary: Summary,
     ) -> Result<Seq, Error> {
         self.alive()?;
@@ -196,6 +196,7 @@ impl Journal for Mortal {
         if self.death == Death::Before(write) {
             return Err(self.die(Happening::KilledBefore));
         }
+        let events = events.to_vec();
         let batch = Batch { session: session.clone(), after, at_ms, events, summary };
         self.befall(write, &batch).await?;
         let appended = match &self.disorder {

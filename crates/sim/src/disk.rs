@@ -67,6 +67,7 @@ impl Disorder {
         batch: Batch,
     ) -> Result<Result<Seq, Error>, ()> {
         let events = batch.events.len();
+        let (session, said) = (batch.session.clone(), batch.events.clone());
         let fate = self.draw(|rng| match rng.u8(..) {
             0..6 => Fate::Fails,
             6..12 => Fate::UncertainStored,
@@ -91,6 +92,9 @@ impl Disorder {
             store.witness.count(how);
             Err(Error::Uncertain { source: Arc::new(Simulated) })
         };
+        if matches!(fate, Fate::Fails | Fate::UncertainLost) {
+            store.witness.refused(&session, &said, store.life.number);
+        }
         self.struck.fetch_or(fate != Fate::Sound, Ordering::Relaxed);
         Ok(match (fate, appended) {
             (Fate::Torn(_), _) => return Err(()),

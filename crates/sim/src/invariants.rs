@@ -22,6 +22,9 @@ pub enum Violation {
     /// An effect was settled twice, or without having been proposed.
     #[error("effect {0} was settled out of order")]
     SettledTwice(Seq),
+    /// What a process knew of an effect was thrown away because the store refused it.
+    #[error("what became of effect {0} was known, and thrown away")]
+    OutcomeDropped(Seq),
     /// More was reserved than the budget has.
     #[error("effect {0} was started beyond the budget")]
     Overspent(Seq),

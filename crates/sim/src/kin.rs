@@ -92,7 +92,7 @@ pub(crate) fn check(all: &All, session: &SessionId, event: &Event) -> Result<(),
                 false => Ok(()),
             }
         }
-        (Event::Settled { effect, outcome, spent }, _) => {
+        (Event::Settled { effect, outcome, spent, .. }, _) => {
             let below = session.child(*effect);
             let Some(child) = all.get(&below) else { return Ok(()) };
             if matches!(outcome, Outcome::Unknown { .. }) {

@@ -81,7 +81,9 @@ impl Ledger {
                 // It begins anew when there is room.
                 self.entries.entry(*effect).and_modify(|entry| entry.attempts = 0);
             }
-            Event::Settled { effect, outcome, spent } => self.settle(*effect, outcome, *spent)?,
+            Event::Settled { effect, outcome, spent, .. } => {
+                self.settle(*effect, outcome, *spent)?;
+            }
             Event::Resumed { budget: Some(budget), .. } => self.budget = Some(*budget),
             _ => {}
         }
@@ -159,8 +161,11 @@ impl Ledger {
     /// What is not known to have come to its end stays charged; of time, what went by.
     fn lose(&mut self, effect: Seq, at_ms: u64) {
         let Some(entry) = self.entries.get_mut(&effect) else { return };
-        let wall_ms = entry.reserved.wall_ms.min(at_ms.saturating_sub(entry.since_ms));
-        self.charged = self.charged.plus(Amounts { wall_ms, ..entry.reserved });
+        let Amounts { wall_ms: most_ms, cpu_ms: most_cpu_ms, .. } = entry.reserved;
+        let wall_ms = most_ms.min(at_ms.saturating_sub(entry.since_ms));
+        // Processors are used while time goes by.
+        let cpu_ms = (most_cpu_ms * wall_ms).checked_div(most_ms).unwrap_or(most_cpu_ms);
+        self.charged = self.charged.plus(Amounts { wall_ms, cpu_ms, ..entry.reserved });
         entry.reserved = Amounts::default();
     }
 

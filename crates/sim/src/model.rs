@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::family::{self, Who};
+use crate::store::Life;
 use crate::tally::Happening;
 use crate::witness::Witness;
 use crate::{desk, limits};
@@ -106,13 +107,44 @@ fn call(rng: &mut fastrand::Rng, of: &str) -> Call {
     called(of, name, arguments)
 }
 
+/// The model as one process reaches it.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) model: Arc<Simulated>,
+    pub(crate) life: Arc<Life>,
+}
+
 #[async_trait]
-impl Model for Simulated {
+impl Model for Reached {
     fn describe(&self) -> &Description {
-        &self.description
+        &self.model.description
     }
 
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
+        self.model.reply(request, &self.life).await
+    }
+}
+
+/// What a provider charges for the rest of a reply: it writes on for a process that died,
+/// and stops for one that hangs up.
+struct Writing<'a> {
+    witness: &'a Witness,
+    session: &'a str,
+    tokens: u64,
+    life: &'a Life,
+    done: bool,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if self.done || self.life.is_dead() {
+            self.witness.burns(self.session, self.tokens);
+        }
+    }
+}
+
+impl Simulated {
+    async fn reply(&self, request: &Request<'_>, life: &Life) -> Result<Reply, Error> {
         let replies = request.items.iter().filter(|item| matches!(item, Item::Reply(_)));
         let spoken = replies.count() as u64;
         let who = Who::of(request.items);
@@ -126,10 +158,14 @@ impl Model for Simulated {
         let fails = self.mood.as_ref().is_some_and(|mood| {
             mood.lock().expect("nobody panics who draws").u8(..) < limits::MODEL_FAILS_OF_256
         });
-        // It is charged whether anybody waits for it or not.
-        let charged = usage.input_tokens + usage.output_tokens;
-        self.witness.asked(request.session, if fails { 0 } else { charged });
+        // What was sent is charged whether anybody waits for the reply or not.
+        let charged = |tokens| if fails { 0 } else { tokens };
+        self.witness.asked(request.session, charged(usage.input_tokens));
+        let (witness, tokens) = (&*self.witness, charged(usage.output_tokens));
+        let mut writing = Writing { witness, session: request.session, tokens, life, done: false };
         tokio::time::sleep(Duration::from_millis(wait)).await;
+        writing.done = true;
+        drop(writing);
         if fails {
             self.witness.count(Happening::ModelFailed);
             let (provider, message) = ("simulated".to_owned(), "simulated".to_owned());

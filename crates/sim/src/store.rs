@@ -99,11 +99,10 @@ impl Store {
 
     async fn keep(&self, batch: Batch) -> Result<Seq, Error> {
         let Batch { session, after, at_ms, events, summary } = batch;
-        let shown = events.clone();
-        let kept = self.inner.append(&session, after, at_ms, events, summary).await;
+        let kept = self.inner.append(&session, after, at_ms, &events, summary).await;
         match &kept {
             Ok(_) => {
-                let (session, events) = (&session, &shown[..]);
+                let (session, events) = (&session, &events[..]);
                 let (under, writer) = (self.under, self.life.number);
                 let appended = Appended { session, after, at_ms, events, under, writer };
                 self.witness.appended(appended);

@@ -55,6 +55,8 @@ happenings! {
     Torn => "batches torn by a kill",
     /// An append failed and stored nothing.
     AppendFailed => "appends failed",
+    /// An append failed that said what became of an effect.
+    OutcomeRefused => "outcomes that the store refused",
     /// An append was stored, and its caller told that this is not known.
     UncertainStored => "appends uncertain and stored",
     /// An append was not stored, and its caller told that this is not known.

@@ -52,6 +52,8 @@ pub(crate) struct Watched {
     called: BTreeMap<Seq, String>,
     /// Which process appended last.
     writer: u64,
+    /// What became of effects, as a process said in vain to the store.
+    refused: BTreeMap<Seq, (u64, Outcome)>,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +68,33 @@ struct Seen {
     tally: Tally,
     /// What happened, in lines, if somebody wants to read it.
     story: Option<Vec<String>>,
+}
+
+impl Watched {
+    /// A process that knew what became of an effect neither begins it again nor says
+    /// something else of it.
+    fn keeps_its_word(&mut self, event: &Event, writer: u64) -> Result<(), Violation> {
+        let (effect, said) = match event {
+            Event::Started { effect, .. } => (effect, None),
+            Event::Settled { effect, outcome, .. } => (effect, Some(outcome)),
+            // It is charged as lost, and begins anew when there is room.
+            Event::Withheld { effect, .. } => {
+                self.refused.remove(effect);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        match self.refused.remove(effect) {
+            Some((knew, outcome)) if knew == writer && said != Some(&outcome) => {
+                Err(Violation::OutcomeDropped(*effect))
+            }
+            Some(refused) if said.is_none() => {
+                self.refused.insert(*effect, refused);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Seen {
@@ -86,6 +115,15 @@ impl Seen {
                 Err(Violation::Undercharged { burnt: own.burnt })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whoever answers for a session pays for what the provider charges.
+    fn burns(&mut self, session: &SessionId, tokens: u64) {
+        for payer in self.line(session) {
+            self.of(&payer).burnt += tokens;
+            let solvent = self.solvent(&payer);
+            self.blame(solvent);
         }
     }
 
@@ -220,8 +258,9 @@ impl Witness {
                 format!("{session} {head} {text} ({:?}, {writer})", under.kind)
             });
             let own = seen.of(session);
+            let held = own.keeps_its_word(event, writer);
             let asked = own.ledger.questions;
-            let held = own.ledger.take((head, at_ms), event, under);
+            let held = held.and(own.ledger.take((head, at_ms), event, under));
             own.kin.take(event);
             if own.ledger.questions > asked {
                 own.kin.asks();
@@ -244,7 +283,22 @@ impl Witness {
         seen.blame(solvent);
     }
 
-    /// The model is asked; the provider charges so many tokens whatever becomes of it.
+    /// The store did not take this in, of a process that may live on: what it knows it
+    /// still knows.
+    pub(crate) fn refused(&self, session: &SessionId, events: &[Event], writer: u64) {
+        let mut seen = self.seen();
+        let seen = &mut *seen;
+        for event in events {
+            let Event::Settled { effect, outcome, .. } = event else { continue };
+            let own = seen.of(session);
+            if own.ledger.is_open(*effect) {
+                own.refused.insert(*effect, (writer, outcome.clone()));
+                seen.tally.count(Happening::OutcomeRefused);
+            }
+        }
+    }
+
+    /// The model is asked; the provider charges so many tokens for what was sent.
     pub(crate) fn asked(&self, session: &str, tokens: u64) {
         let mut seen = self.seen();
         self.note(&mut seen, || format!("> {session} asks the model, {tokens} tokens"));
@@ -255,11 +309,13 @@ impl Witness {
         let no_intent = || Violation::NoIntent(format!("model call {call} of {session}"));
         let held = intended.then_some(()).ok_or_else(no_intent);
         seen.blame(held);
-        for payer in seen.line(&session) {
-            seen.of(&payer).burnt += tokens;
-            let solvent = seen.solvent(&payer);
-            seen.blame(solvent);
-        }
+        seen.burns(&session, tokens);
+    }
+
+    /// The provider charges so many tokens more.
+    pub(crate) fn burns(&self, session: &str, tokens: u64) {
+        let Some(session) = SessionId::new(session) else { return };
+        self.seen().burns(&session, tokens);
     }
 
     /// Something was asked of a sandbox under an exec id, by a harness with these rules.

@@ -5,7 +5,6 @@ use outrigger_agent::{
     TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
-use outrigger_model::Model;
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, SandboxId, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
@@ -22,7 +21,7 @@ use crate::disk::Disorder;
 use crate::family;
 use crate::ledger::Under;
 use crate::limits;
-use crate::model::Simulated;
+use crate::model::{Reached, Simulated};
 use crate::purse;
 use crate::rules::{Books, Kind};
 use crate::store::{Life, Store, Without};
@@ -56,7 +55,7 @@ pub(crate) struct World {
     pub(crate) kind: Kind,
     books: Arc<Books>,
     without: Option<Without>,
-    model: Arc<dyn Model>,
+    model: Arc<Simulated>,
     clock: Arc<dyn Clock>,
     /// Processes that there were.
     lives: AtomicU64,
@@ -171,6 +170,7 @@ impl World {
         let (seen, alive) = (Arc::clone(&self.witness), Arc::clone(&life));
         let desk = Desk { witness: seen, under, life: alive, mood: temper };
         let (fake, witness) = (self.sandboxes.clone(), Arc::clone(&self.witness));
+        let model = Arc::new(Reached { model: Arc::clone(&self.model), life: Arc::clone(&life) });
         let backend = Watched { fake, witness, under, life, mood };
         let (sandboxes, root) = (self.sandboxes.clone(), self.session.clone());
         let journal = Arc::new(Mortal::new(store, sandboxes, death, disorder, root));
@@ -179,7 +179,7 @@ impl World {
         let engine = Engine::new(Parts {
             journal: Arc::clone(&journal) as Arc<dyn Journal>,
             blobs: Arc::new(self.journal.clone()),
-            model: Arc::clone(&self.model),
+            model,
             sandboxes: [(SANDBOX.to_owned(), site)].into(),
             outside: desk.servers(),
             shelves: None,

@@ -178,8 +178,9 @@ pub struct Level {
     pub account: AccountId,
     /// What holds where nothing was set for it.
     pub usual: Terms,
-    /// Whether a person let the session go beyond the soft limit.
-    pub soft_lifted: bool,
+    /// When a person let the session go beyond the soft limit, in milliseconds since 1970:
+    /// that holds for the period in which they did.
+    pub soft_lifted_ms: Option<u64>,
 }
 
 /// What a session is charged.
@@ -240,7 +241,9 @@ impl Book {
             after.reserved = after.reserved.minus(old_reserved).plus(reserved);
             if let Some(level) = level.filter(|_| charge.starts) {
                 let used = after.spent_now(terms.period, at_ms).plus(after.reserved);
-                if let Some(cause) = against(&terms, level, charge, used) {
+                // The period has turned over by now.
+                let lifted = level.soft_lifted_ms.is_some_and(|at_ms| at_ms >= after.since_ms);
+                if let Some(cause) = against(&terms, lifted, charge, used) {
                     let account = Some(account.clone());
                     return Err(Error::Budget(Shortfall { account, cause }));
                 }
@@ -290,7 +293,7 @@ impl Book {
 }
 
 /// What stands against a start after which that much is used.
-fn against(terms: &Terms, level: &Level, charge: &Charge, used: Amounts) -> Option<Cause> {
+fn against(terms: &Terms, lifted: bool, charge: &Charge, used: Amounts) -> Option<Cause> {
     if let Some(stopped) = &terms.stopped {
         return Some(Cause::Stopped { reason: stopped.reason.clone() });
     }
@@ -301,5 +304,5 @@ fn against(terms: &Terms, level: &Level, charge: &Charge, used: Amounts) -> Opti
     if let Some(measure) = used.over(terms.limit) {
         return Some(Cause::Limit(measure));
     }
-    used.over(terms.soft).filter(|_| !level.soft_lifted).map(Cause::Soft)
+    used.over(terms.soft).filter(|_| !lifted).map(Cause::Soft)
 }

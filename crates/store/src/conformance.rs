@@ -80,7 +80,9 @@ async fn append(
     after: u64,
     events: Vec<Event>,
 ) -> Result<Seq, Error> {
-    journal.append(session, Seq(after), 1_000 + after.min(10_000), events, Summary::default()).await
+    journal
+        .append(session, Seq(after), 1_000 + after.min(10_000), &events, Summary::default())
+        .await
 }
 
 async fn everything(journal: &dyn Journal, session: &SessionId) -> Vec<Record> {
@@ -254,12 +256,12 @@ async fn listing(journal: &dyn Journal) {
     for (n, name) in [(0, "list-a"), (1, "list-b"), (1, "list-c")] {
         let summary = title(&format!("about {name}"));
         let (session, events) = (session(name), vec![said("x")]);
-        let appended = journal.append(&session, Seq(0), start + n, events, summary).await;
+        let appended = journal.append(&session, Seq(0), start + n, &events, summary).await;
         appended.expect("a new session");
     }
     let status = Summary { status: Some("answered".to_owned()), ..Summary::default() };
     let first = session("list-a");
-    journal.append(&first, Seq(1), start + 9, vec![said("y")], status).await.expect("it goes on");
+    journal.append(&first, Seq(1), start + 9, &[said("y")], status).await.expect("it goes on");
     let rows = journal.sessions(None, 2).await.expect("a listing");
     let names: Vec<_> = rows.iter().map(|row| row.session.as_str()).collect();
     assert_eq!(names, ["list-c", "list-b"], "newest first, then by name");
@@ -270,7 +272,7 @@ async fn listing(journal: &dyn Journal) {
     assert_eq!((row.created_at_ms, row.last_at_ms), (start, start + 9));
     assert_eq!((row.title.as_str(), row.status.as_str()), ("about list-a", "answered"));
     let cut = title(&"\u{e9}".repeat(limits::TITLE_BYTES_MAX));
-    journal.append(&first, Seq(2), start, vec![said("z")], cut).await.expect("it goes on");
+    journal.append(&first, Seq(2), start, &[said("z")], cut).await.expect("it goes on");
     let rows = journal.sessions(None, 3).await.expect("a listing");
     assert_eq!(rows[2].title, "\u{e9}".repeat(limits::TITLE_BYTES_MAX / 2));
 }

@@ -27,6 +27,8 @@ const PIECE_BYTES: usize = 128 << 10;
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: Arc<Path>,
+    /// Prefixes whose directories are known to be durable, a bit each.
+    durable: Arc<[AtomicU64; 4]>,
 }
 
 impl Directory {
@@ -38,12 +40,12 @@ impl Directory {
     pub fn open(root: &Path) -> Result<Self, Error> {
         make_private(root).map_err(|e| Error::io("making the blob directory", e))?;
         remove_leftovers(root, TEMPORARY);
-        Ok(Self { root: root.into() })
+        Ok(Self::at(root))
     }
 
     /// A directory that is only read, and need not be there.
     pub(crate) fn at(root: &Path) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), durable: Arc::default() }
     }
 
     fn path_of(&self, digest: &Digest) -> Result<PathBuf, Error> {
@@ -63,12 +65,30 @@ impl Directory {
         let stored = copy(reader, &mut file).and_then(|stored| {
             file.sync_all().map_err(|e| Error::io("writing a blob", e))?;
             let name = self.path_of(&stored.digest)?;
-            publish(&path, &name).map_err(|e| Error::io("naming a blob", e))?;
+            self.publish(&path, &name).map_err(|e| Error::io("naming a blob", e))?;
             Ok(stored)
         });
         // Gone already where it got its name; what stays is removed by the next open.
         let _ = fs::remove_file(&path);
         stored
+    }
+
+    /// Gives a finished file its name, durably. A file that has the name already has the
+    /// same content; it is replaced, which also mends one that was damaged.
+    fn publish(&self, path: &Path, name: &Path) -> io::Result<()> {
+        let parent = name.parent().expect("a blob's path has two names above the root");
+        make_private(parent)?;
+        fs::rename(path, name)?;
+        sync_directory(parent)?;
+        // One that is there may have been made by a process that died before this.
+        let prefix = parent.file_name().and_then(|name| name.to_str());
+        let number = prefix.and_then(|digits| u8::from_str_radix(digits, 16).ok()).unwrap_or(0);
+        let (word, bit) = (&self.durable[usize::from(number / 64)], 1 << (number % 64));
+        if word.load(Ordering::Acquire) & bit == 0 {
+            sync_directory(&self.root)?;
+            word.fetch_or(bit, Ordering::AcqRel);
+        }
+        Ok(())
     }
 
     fn open_file(&self, digest: &Digest) -> Result<Checked<File>, Error> {
@@ -143,18 +163,6 @@ fn copy(reader: &mut dyn Read, file: &mut File) -> Result<Stored, Error> {
         hash.update(&piece[..read]);
         file.write_all(&piece[..read]).map_err(|e| Error::io("writing a blob", e))?;
     }
-}
-
-/// Gives a finished file its name, durably. A file that has the name already
-/// has the same content; it is replaced, which also mends one that was damaged.
-fn publish(path: &Path, name: &Path) -> io::Result<()> {
-    let parent = name.parent().expect("a blob's path has two names above the root");
-    if !parent.is_dir() {
-        make_private(parent)?;
-        sync_directory(parent.parent().expect("it stands beneath the root"))?;
-    }
-    fs::rename(path, name)?;
-    sync_directory(parent)
 }
 
 /// Makes a directory, and what is missing above it, for its owner only.

@@ -31,7 +31,7 @@ pub trait Journal: Send + Sync + Debug {
         session: &SessionId,
         after: Seq,
         at_ms: u64,
-        events: Vec<Event>,
+        events: &[Event],
         summary: Summary,
     ) -> Result<Seq, Error>;
 

@@ -64,6 +64,9 @@ pub const AUDIT_CACHE_KIB: usize = 16_384;
 pub const PROOF_LINKS_MAX: usize = 1_000_000;
 /// Text of a proof.
 pub const PROOF_BYTES_MAX: u64 = 256 << 20;
+/// Checkpoints that the log's copy lags behind after crashes, one for each; with more, its
+/// end was cut off.
+pub const COPY_LAG_CHECKPOINTS_MAX: usize = 8;
 /// A line of the log's copy; none comes near it.
 pub const LOG_LINE_BYTES_MAX: u64 = 256;
 /// A day, as calendars count it.

@@ -84,10 +84,10 @@ impl Journal for Memory {
         session: &SessionId,
         after: Seq,
         at_ms: u64,
-        events: Vec<Event>,
+        events: &[Event],
         summary: Summary,
     ) -> Result<Seq, Error> {
-        let entries = entry::encode_all(at_ms, &events)?;
+        let entries = entry::encode_all(at_ms, events)?;
         let mut content = self.content();
         let found = content.sessions.get(session).map_or(Seq(0), |kept| kept.row.head);
         if found != after {

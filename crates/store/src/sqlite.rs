@@ -151,11 +151,11 @@ impl Journal for Sqlite {
         session: &SessionId,
         after: Seq,
         at_ms: u64,
-        events: Vec<Event>,
+        events: &[Event],
         summary: Summary,
     ) -> Result<Seq, Error> {
         let mut entries = Vec::with_capacity(events.len());
-        for entry in entry::encode_all(at_ms, &events)? {
+        for entry in entry::encode_all(at_ms, events)? {
             entries.push(self.prepare(entry).await?);
         }
         let summary = Summary {

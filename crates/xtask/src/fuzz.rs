@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::child::{self, Child};
 
 /// The programs of `fuzz/`, each one parser.
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 9] = [
     "wire_to_guest",
     "wire_from_guest",
     "hostile_guest",
@@ -19,6 +19,8 @@ const TARGETS: [&str; 7] = [
     "layer_tar",
     "image_document",
     "kept_table",
+    "repository",
+    "changes",
 ];
 
 /// What makes the compiler count which branches an input took and what it compared.

@@ -22,11 +22,13 @@ pub(crate) enum Floor {
 /// engine over a made-up world, so it needs the engine below it. `attack` and `evil`
 /// are tools for tests as well: the one drives backends, the other runs inside them.
 const FLOORS: &[(&str, Floor)] = &[
+    ("beneath", Floor::At(0)),
     ("policy", Floor::At(0)),
     ("sandbox", Floor::At(0)),
     ("shell", Floor::At(0)),
-    ("skills", Floor::At(0)),
     ("agent", Floor::At(1)),
+    ("repository", Floor::At(1)),
+    ("skills", Floor::At(1)),
     ("evil", Floor::At(0)),
     ("guest", Floor::At(1)),
     ("sandbox-native", Floor::At(1)),

@@ -103,6 +103,14 @@ impl Bench {
         }
     }
 
+    /// Where it came to rest, unless something is in flight.
+    pub(crate) fn park_or_fly(&mut self) -> Option<Park> {
+        match self.run() {
+            Next::Park(park) => Some(park),
+            _ => None,
+        }
+    }
+
     /// The harness died here: the journal is folded anew. Says how each started
     /// effect goes on.
     pub(crate) fn crash(&mut self) -> Vec<Recover> {
@@ -147,7 +155,7 @@ pub(crate) fn entry(item: &Item) -> String {
         Item::Result(result) => {
             format!("result {} {:?} {:?}", result.call, result.status, short(&result.text))
         }
-        Item::Summary(text) => format!("summary {:?}", short(text)),
+        Item::Summary(summary) => format!("summary {:?}", short(&summary.text)),
         Item::Notice(text) => format!("notice {:?}", short(text)),
     }
 }

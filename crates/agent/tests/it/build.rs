@@ -129,7 +129,8 @@ pub(crate) fn sandbox(generation: &str) -> Outcome {
 }
 
 pub(crate) fn settled(effect: Seq, outcome: Outcome, tokens: u64) -> Event {
-    Event::Settled { effect, outcome, spent: Amounts { steps: 1, tokens, ..Amounts::default() } }
+    let spent = Amounts { steps: 1, tokens, ..Amounts::default() };
+    Event::Settled { effect, outcome, spent, estimated: false }
 }
 
 pub(crate) fn lost(generation: &str) -> Event {

@@ -53,12 +53,12 @@ fn a_full_context_is_compacted_before_the_next_model_call() {
 }
 
 #[test]
-fn an_overflow_is_compacted_once_and_a_second_one_ends_the_turn() {
+fn an_overflow_is_compacted_and_further_ones_shorten_what_is_left_until_the_turn_ends() {
     let mut bench = Bench::with_task(spec());
     bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
     bench.settle(too_long());
     bench.reply(answer("We began."));
-    bench.settle(too_long());
+    bench.settle(too_long()).settle(too_long()).settle(too_long());
     expect![[r#"
         said "Do it."
         started ask_model (attempt 1, 1 steps, 148 tokens)
@@ -71,13 +71,17 @@ fn an_overflow_is_compacted_once_and_a_second_one_ends_the_turn() {
         settled compact: done
         started ask_model (attempt 1, 1 steps, 151 tokens)
         settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
-        ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long" }
+        started ask_model (attempt 1, 1 steps, 197 tokens)
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        started ask_model (attempt 1, 1 steps, 198 tokens)
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long. The next message goes on with the newest task and the last that was said and done." }
         park Message
     "#]]
     .assert_eq(&bench.log());
     expect![[r#"
         message "Do it."
-        summary "We began."
+        summary "Most of the conversation was left out, because it did not fit. What is left of it:\n\n[... 148 bytes left out; the journal of the session has them ...]\n"
     "#]]
     .assert_eq(&bench.conversation());
 }
@@ -90,14 +94,14 @@ fn an_overflow_of_the_very_first_request_ends_the_turn() {
         said "Do it."
         started ask_model (attempt 1, 1 steps, 148 tokens)
         settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
-        ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long" }
+        ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long. The next message goes on with the newest task and the last that was said and done." }
         park Message
     "#]]
     .assert_eq(&bench.log());
 }
 
 #[test]
-fn an_overflow_of_the_compaction_itself_ends_the_turn() {
+fn an_overflow_of_the_compaction_itself_asks_for_a_shorter_one() {
     let mut bench = Bench::with_task(spec());
     bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
     bench.settle(too_long()).settle(too_long());
@@ -111,8 +115,7 @@ fn an_overflow_of_the_compaction_itself_ends_the_turn() {
         settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: Model { fault: ContextTooLong, detail: "prompt is too long" }
-        ended ModelFailed { fault: ContextTooLong, detail: "prompt is too long" }
-        park Message
+        started compact (attempt 1, 1 steps, 201 tokens)
     "#]]
     .assert_eq(&bench.log());
 }
@@ -134,43 +137,197 @@ fn an_empty_summary_does_not_take_the_place_of_the_conversation() {
         settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
         started compact (attempt 1, 1 steps, 201 tokens)
         settled compact: done
-        ended ModelFailed { fault: Garbled, detail: "The model was asked for a summary and wrote none to its end." }
-        park Message
-    "#]].assert_eq(&bench.log());
+        started compact (attempt 1, 1 steps, 201 tokens)
+    "#]]
+    .assert_eq(&bench.log());
     assert_eq!(bench.conversation(), before);
 }
 
+/// A session of which two tenths of the context are full, and which the provider says is
+/// too long.
+fn overflowed(spec: Spec) -> Bench {
+    let mut bench = Bench::with_task(spec);
+    bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
+    bench.settle(too_long());
+    bench
+}
+
+fn untrusted(source: &str, text: &str) -> Event {
+    let author = Author::Untrusted(source.to_owned());
+    Event::Said(Arc::new(Message { author, text: text.to_owned() }))
+}
+
 #[test]
-fn a_compaction_keeps_the_first_and_last_word_of_people_and_shows_cut_results() {
-    let context = ModelSpec { context_tokens: 2_000, ..spec().model };
+fn a_compaction_keeps_what_defines_the_work() {
+    let context = ModelSpec { context_tokens: 20_000, ..spec().model };
     let mut bench = Bench::new(Spec { model: context, ..spec() });
-    let author = Author::Untrusted("stdin".to_owned());
-    bench.append(Event::Said(Arc::new(Message { author, text: "Obey me.".to_owned() })));
+    bench.append(untrusted("AGENTS.md", "Use tabs."));
+    bench.append(untrusted("stdin", "A log."));
     for text in ["First.", "Second.", "Third."] {
         bench.append(said(text));
         bench.reply(answer(text));
     }
-    bench.append(said("Fourth."));
-    bench.reply(reply(vec![call("a", "recall", "{}")]));
-    bench.settle(output(&"é".repeat(limits::COMPACT_RESULT_BYTES_MAX * 2)));
-    let items = bench.state.request_items(&Work::Compact);
-    let last = items.last().unwrap();
-    let outrigger_agent::Item::Result(cut) = last else { panic!("{}", entry(last)) };
-    let middle: String = cut.text.chars().filter(|c| *c != 'é').collect();
-    expect![[r#"
-
-        [... 6000 bytes left out ...]
-    "#]]
-    .assert_eq(&middle);
-    assert!(cut.text.len() < limits::COMPACT_RESULT_BYTES_MAX + 50);
+    // Larger than its share: it is cut, and says so.
+    bench.append(said(&format!("Fourth. {} And mind the end.", "x".repeat(40_000))));
+    let write = |id: &str, path: &str| {
+        call(id, "write", &serde_json::json!({ "file_path": path, "content": "" }).to_string())
+    };
+    bench.reply(reply(vec![write("w", "/workspace/b"), write("v", "/workspace/a")]));
+    bench.settle(crate::build::sandbox("g"));
+    bench.settle(output("written"));
+    bench.settle(Outcome::Unknown { evidence: "lost".to_owned() });
+    bench.settle(too_long());
     bench.reply(answer("All of it."));
     bench.flying();
+    let Some(outrigger_agent::Item::Summary(summary)) = bench.state.conversation().last() else {
+        panic!("{}", bench.conversation())
+    };
+    let labels = ["from:AGENTS.md", "from:stdin", "untrusted"].map(str::to_owned);
+    assert_eq!(summary.labels, labels.into());
+    assert_eq!(summary.files, ["/workspace/b".to_owned()].into());
+    let kept = bench.state.conversation().iter().map(|item| match item {
+        outrigger_agent::Item::Message(message) => message.text.replace('x', "") + "\n",
+        other => entry(other) + "\n",
+    });
     expect![[r#"
-        message "First."
-        message "Fourth."
+        Use tabs.
+        A log.
+        First.
+        Fourth. 
+        [... 36286 bytes left out; the journal of the session has them ...]
+         And mind the end.
         summary "All of it."
     "#]]
+    .assert_eq(&kept.collect::<String>());
+}
+
+#[test]
+fn the_task_of_a_subagent_stays() {
+    let mut bench = Bench::new(spec());
+    let author = Author::Agent("default".to_owned());
+    let task = Message { author, text: "Review it.".to_owned() };
+    bench.append(Event::Said(Arc::new(task)));
+    bench.reply(reply(vec![call("a", "recall", "{}")])).settle(output("a"));
+    bench.settle(too_long());
+    bench.reply(answer("We began."));
+    expect![[r#"
+        message "Review it."
+        summary "We began."
+    "#]]
     .assert_eq(&bench.conversation());
+}
+
+/// What the provider has in its cache is asked about as it is.
+#[test]
+fn a_summary_is_asked_of_the_whole_conversation_first_and_then_of_less() {
+    let context = ModelSpec { context_tokens: 40_000, ..spec().model };
+    let mut bench = Bench::with_task(Spec { model: context, ..spec() });
+    let arguments =
+        serde_json::json!({ "file_path": "/workspace/a", "content": "y".repeat(90_000) });
+    bench.reply(reply(vec![call("a", "recall", &arguments.to_string())]));
+    bench.settle(output(&"é".repeat(limits::COMPACT_RESULT_BYTES_MAX * 2)));
+    bench.reply(counted(39_000, reply(vec![call("b", "recall", "{}")])));
+    bench.settle(output("b"));
+    let asked = |bench: &Bench| bench.state.request_items(&Work::Compact).into_owned();
+    let [id] = bench.flying()[..] else { panic!("one") };
+    assert_eq!(bench.state.effect(id).unwrap().work, Work::Compact);
+    assert_eq!(asked(&bench), bench.state.conversation());
+    let mut shown = String::new();
+    for _ in 0..limits::COMPACT_ATTEMPTS_MAX {
+        bench.settle(too_long());
+        let items = asked(&bench);
+        let text: String = items.iter().map(|item| entry(item) + "\n").collect();
+        shown += &text.replace(['é', 'y'], "");
+        shown += "\n";
+    }
+    expect![[r#"
+        message "Do it."
+        repl "" [a=recall]
+        result a Ok "... (2068 btes)"
+        repl "" [b=recall]
+        result b Ok "b"
+        notice "There is little room for the summar: write at most 1872 words."
+
+        message "Do it."
+        repl "" [a=recall]
+        result a Ok "\n[... 7500 btes left out; the journal of the session has them ...]\n... (568 btes)"
+        repl "" [b=recall]
+        result b Ok "b"
+        notice "There is little room for the summar: write at most 936 words."
+
+        message "Do it."
+        repl "" [a=recall]
+        result a Ok "\n[... 7744 btes left out; the journal of the session has them ...]\n"
+        repl "" [b=recall]
+        result b Ok "b"
+        notice "There is little room for the summar: write at most 468 words."
+
+    "#]].assert_eq(&shown);
+}
+
+/// Shorter, and shorter again; then the turn ends, and the next message goes on.
+#[test]
+fn a_summary_that_comes_to_nothing_is_not_paid_for_for_ever() {
+    let cut = || Reply { stop: Stop::OutputLimit, ..answer(" ") };
+    let mut bench = overflowed(spec());
+    for _ in 0..limits::COMPACT_ATTEMPTS_MAX {
+        bench.reply(cut());
+    }
+    expect![[r#"
+        said "Do it."
+        started ask_model (attempt 1, 1 steps, 148 tokens)
+        settled ask_model: done
+        started call a recall (attempt 1, 1 steps, 0 tokens)
+        settled call a recall: done
+        started ask_model (attempt 1, 1 steps, 201 tokens)
+        settled ask_model: Model { fault: ContextTooLong, detail: "prompt is too long" }
+        started compact (attempt 1, 1 steps, 201 tokens)
+        settled compact: done
+        started compact (attempt 1, 1 steps, 201 tokens)
+        settled compact: done
+        started compact (attempt 1, 1 steps, 201 tokens)
+        settled compact: done
+        ended ModelFailed { fault: Garbled, detail: "The conversation is too long for the model's context, and no summary of it came to its end. The next message goes on with the newest task and the last that was said and done." }
+        park Message
+    "#]].assert_eq(&bench.log());
+    bench.append(said("Go on, then."));
+    let [id] = bench.flying()[..] else { panic!("one") };
+    assert_eq!(bench.state.effect(id).unwrap().work, Work::AskModel);
+    expect![[r#"
+        message "Do it."
+        summary "Most of the conversation was left out, because it did not fit. What is left of it:\nyou:  [called recall]\nrecall: a"
+        message "Go on, then."
+    "#]].assert_eq(&bench.conversation());
+    bench.reply(answer("I do."));
+    // Where even that does not fit, each further message goes on with less.
+    bench.append(said("More."));
+    bench.settle(too_long()).reply(cut()).reply(cut()).reply(cut());
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        bench.append(said("More."));
+        bench.settle(too_long());
+        sizes.push(bench.state.input_tokens_estimate());
+    }
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+    bench.append(said("More."));
+    bench.reply(answer("There is room."));
+}
+
+#[test]
+fn a_summary_that_is_too_long_or_cut_is_asked_for_again() {
+    let context = ModelSpec { context_tokens: 3_000, ..spec().model };
+    let mut bench = overflowed(Spec { model: context, ..spec() });
+    bench.reply(answer(&"long ".repeat(2_000)));
+    bench.reply(Reply { stop: Stop::OutputLimit, ..answer("Half of") });
+    // The last time half of it is taken.
+    bench.reply(Reply { stop: Stop::OutputLimit, ..answer("Half of it") });
+    expect![[r#"
+        message "Do it."
+        summary "Half of it"
+    "#]]
+    .assert_eq(&bench.conversation());
+    bench.reply(answer("Done."));
+    bench.park();
 }
 
 /// Three bytes count as a token where no provider counted, everything that a
@@ -201,7 +358,7 @@ fn the_estimate_forgets_nothing() {
     bench.reply(answer("Summary."));
     let kept = bench.state.conversation().iter().map(|item| match item {
         outrigger_agent::Item::Message(message) => message.text.len(),
-        outrigger_agent::Item::Summary(text) => text.len(),
+        outrigger_agent::Item::Summary(summary) => summary.text.len(),
         other => panic!("{other:?}"),
     });
     let kept = kept.sum::<usize>();

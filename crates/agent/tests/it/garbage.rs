@@ -167,6 +167,15 @@ fn touched(tape: &mut Tape) -> Touched {
     Touched { changes: vec![change.clone(), change], ..Touched::default() }
 }
 
+fn verdict(tape: &mut Tape) -> Verdict {
+    let rules = vec![text(tape)];
+    match tape.below(3) {
+        0 => Verdict::Permit { rules },
+        1 => Verdict::Ask { rules, approvers: vec![text(tape)], escalates: vec![text(tape)] },
+        _ => Verdict::forbid(rules),
+    }
+}
+
 fn event(tape: &mut Tape) -> Event {
     let by = "p".to_owned();
     let effect = effect(tape);
@@ -174,17 +183,7 @@ fn event(tape: &mut Tape) -> Event {
         0 => Event::Opened(Arc::new(spec(tape))),
         1 => build::said(&text(tape)),
         2..5 => Event::Proposed(work(tape)),
-        5..7 => {
-            let rules = vec![text(tape)];
-            let verdict = match tape.below(3) {
-                0 => Verdict::Permit { rules },
-                1 => {
-                    Verdict::Ask { rules, approvers: vec![text(tape)], escalates: vec![text(tape)] }
-                }
-                _ => Verdict::forbid(rules),
-            };
-            Event::Decided { effect, verdict, rule_set: rule_set() }
-        }
+        5..7 => Event::Decided { effect, verdict: verdict(tape), rule_set: rule_set() },
         7 => {
             let arguments = tape.rarely(60).then(|| build::digest(&text(tape)));
             let answer = match tape.below(3) {
@@ -203,7 +202,12 @@ fn event(tape: &mut Tape) -> Event {
             let attempt = u32::MAX - u32::from(tape.byte());
             Event::Started { effect, attempt, reserved: amounts(tape), place }
         }
-        11..13 => Event::Settled { effect, outcome: outcome(tape), spent: amounts(tape) },
+        11..13 => Event::Settled {
+            effect,
+            outcome: outcome(tape),
+            spent: amounts(tape),
+            estimated: tape.byte() > 127,
+        },
         13 => match tape.below(6) {
             0 => Event::Interrupted { by },
             4 if tape.rarely(128) => Event::Touched(Arc::new(touched(tape))),

@@ -51,6 +51,13 @@ fn tools_outside_and_labels_of_format_3() {
 
 #[test]
 fn changes_of_memory_of_format_4() {
-    assert_eq!(FORMAT, 4, "a new format needs a golden journal of its own");
     check(include_str!("../golden/v4.jsonl"), &[22], &expect_file!["../golden/v4.state.txt"]);
+}
+
+#[test]
+fn a_compaction_and_an_estimate_of_format_5() {
+    assert_eq!(FORMAT, 5, "a new format needs a golden journal of its own");
+    // Before the summary, behind it, and at the end.
+    let shown = [19, 23, 29];
+    check(include_str!("../golden/v5.jsonl"), &shown, &expect_file!["../golden/v5.state.txt"]);
 }

@@ -114,7 +114,8 @@ fn a_compaction_a_refusal_and_a_later_turn_take_no_label_away() {
     play.replied(answer("The labels of this session are now empty."));
     let summary = play.begin(Work::Compact);
     play.add(settled(summary, done(answer("All was said by person:local.")), 1));
-    assert!(!play.0.conversation().iter().any(|item| matches!(item, Item::Message(_))));
+    let Some(Item::Summary(summary)) = play.0.conversation().last() else { panic!("a summary") };
+    assert!(summary.is_untrusted());
     assert_eq!(play.labels(), ["from:mail", "untrusted"]);
     play.add(Event::TurnEnded(outrigger_agent::TurnEnd::Answered));
     play.add(build::said("again"));

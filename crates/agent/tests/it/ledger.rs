@@ -70,7 +70,7 @@ impl Ledger {
             Event::Withheld { effect, shortfall } => {
                 self.withheld(*effect, shortfall, record.at_ms);
             }
-            Event::Settled { effect, outcome, spent } => {
+            Event::Settled { effect, outcome, spent, .. } => {
                 let call = matches!(self.effects[effect].0, Work::CallTool(_));
                 self.unknown |= !call && matches!(outcome, Outcome::Unknown { .. });
                 self.settled(*effect, *spent, after);

@@ -94,6 +94,31 @@ fn a_turn_without_time_stops_and_a_person_s_time_is_not_the_turn_s() {
     .assert_eq(&bench.log());
 }
 
+/// Waiting for people is not the turn's time; what was used before it is not given back.
+#[test]
+fn an_answer_does_not_give_a_turn_its_time_anew() {
+    let turn = TurnLimits { steps_max: 99, wall_ms_max: 1_000 };
+    let mut bench = Bench::with_task(Spec { turn, ..spec() });
+    bench.verdict = |work| {
+        matches!(work, outrigger_agent::Work::CallTool(_)).then(|| crate::build::ask("careful"))
+    };
+    let mut ended = None;
+    for round in 0..9 {
+        bench.now_ms += 300;
+        let arguments = format!("{{\"n\":{round}}}");
+        bench.reply(reply(vec![call(&format!("{round}"), "recall", &arguments)]));
+        let Park::Answers(ids) = bench.park() else { panic!("nobody is asked") };
+        bench.now_ms += 3_600_000;
+        bench.append(crate::build::answered(ids[0], crate::build::approved()));
+        if bench.park_or_fly().is_some() {
+            ended = bench.state.ended().map(|end| (round, end.clone()));
+            break;
+        }
+        bench.settle(output("a"));
+    }
+    assert_eq!(ended, Some((3, TurnEnd::TimeExhausted)));
+}
+
 #[test]
 fn a_model_call_reserves_its_worst_case_and_waits_for_a_raise() {
     let budget = limit(2, 300);

@@ -161,6 +161,7 @@ impl World {
                 cpu_ms: part(reserved.cpu_ms),
                 egress_bytes: part(reserved.egress_bytes),
             },
+            estimated: stop,
         });
     }
 

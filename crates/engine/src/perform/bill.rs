@@ -35,6 +35,16 @@ impl Attempts {
         self.lost.extend(self.current.take());
     }
 
+    /// The one under way is stopped: the provider has read the input by now.
+    fn stop(&mut self) {
+        self.lost.push(self.current.take().unwrap_or(0));
+    }
+
+    /// Whether any gave no reply, of which nobody counted what it took.
+    pub(super) fn were_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     fn grow(&mut self, bytes: usize) {
         let sum = self.current.unwrap_or(0).saturating_add(bytes as u64);
         self.current = Some(sum);
@@ -79,6 +89,11 @@ impl Bill {
         }
     }
 
+    /// Whether the provider said nothing of what a reply took.
+    pub(super) fn is_uncounted(usage: &Usage) -> bool {
+        usage.input_tokens.saturating_add(usage.output_tokens) == 0
+    }
+
     /// A call that gave a reply. Where the provider counts nothing the worst case stands.
     pub(super) fn replied(&self, usage: &Usage, attempts: &Attempts) -> Amounts {
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -100,6 +115,12 @@ impl Bill {
 
     /// A call that gave none.
     pub(super) fn failed(&self, attempts: &Attempts) -> Amounts {
+        self.with_lost(Amounts::default(), attempts)
+    }
+
+    /// A call that a person stopped: its input, and what came of it until then.
+    pub(super) fn stopped(&self, attempts: &mut Attempts) -> Amounts {
+        attempts.stop();
         self.with_lost(Amounts::default(), attempts)
     }
 
@@ -175,6 +196,10 @@ mod tests {
         assert_eq!(bill(Limit::NONE).failed(&Attempts::default()).tokens, 0, "nobody answered");
         let spent = bill(Limit::NONE).given_up(&attempts());
         assert_eq!((spent.steps, spent.tokens, spent.wall_ms), (1, 150 + 110 + 100, 9));
+        let spent = bill(Limit::NONE).stopped(&mut attempts());
+        assert_eq!((spent.steps, spent.tokens), (1, 110 + 100 + 120));
+        let spent = bill(Limit::NONE).stopped(&mut Attempts::default());
+        assert_eq!((spent.tokens, spent.money_nanos), (100, 100), "its input was sent");
         // Not beyond what was reserved, of what is limited.
         let limited = Limit { tokens: Some(1_000), ..Limit::NONE };
         let spent = bill(limited).replied(&usage(90, 20), &attempts());

@@ -58,5 +58,6 @@ pub(crate) type Performing = BoxFuture<'static, Result<Completed, Error>>;
 /// Provenance: no reply of the model contains this call.
 fn nobodys(id: Seq, reserved: Amounts) -> Performing {
     let evidence = "No reply of the model contains this call.".to_owned();
-    ready(Ok(Completed::new(id, Outcome::Unknown { evidence }, reserved))).boxed()
+    let done = Completed::new(id, Outcome::Unknown { evidence }, reserved.within(0));
+    ready(Ok(done.estimated())).boxed()
 }

@@ -28,28 +28,45 @@ impl Engine {
             effect,
             attempts: Mutex::default(),
         };
+        let mut stopping = live.stopping.subscribe();
         async move {
             let request = question.request(frames.session.as_str());
             let since_ms = clock.now_ms();
             let asking = model.reply(&request, &frames);
             let patience = Duration::from_millis(bill.reserved.wall_ms.max(1));
-            let replied = tokio::time::timeout(patience, asking).await;
-            let mut attempts = frames.attempts();
-            let Ok(replied) = replied else {
-                return Completed::new(effect, too_late(), bill.given_up(&attempts));
+            let replied = tokio::select! {
+                biased;
+                replied = tokio::time::timeout(patience, asking) => Some(replied),
+                _ = stopping.wait_for(|stopping| *stopping) => None,
             };
+            let mut attempts = frames.attempts();
             let wall_ms = clock.now_ms().saturating_sub(since_ms).min(bill.reserved.wall_ms);
+            let replied = match replied {
+                Some(Ok(replied)) => replied,
+                Some(Err(_)) => {
+                    let spent = bill.given_up(&attempts);
+                    return Completed::new(effect, too_late(), spent).estimated();
+                }
+                None => {
+                    let spent = Amounts { wall_ms, ..bill.stopped(&mut attempts) };
+                    return Completed::new(effect, Outcome::Cancelled, spent).estimated();
+                }
+            };
             match replied {
                 Ok(mut reply) => {
                     reply.usage = bill.believed(reply.usage);
                     let spent = Amounts { wall_ms, ..bill.replied(&reply.usage, &attempts) };
-                    Completed::new(effect, Outcome::Done(Product::Reply(Arc::new(reply))), spent)
+                    let estimated = attempts.were_lost() || Bill::is_uncounted(&reply.usage);
+                    let outcome = Outcome::Done(Product::Reply(Arc::new(reply)));
+                    Completed { estimated, ..Completed::new(effect, outcome, spent) }
                 }
                 Err(error) => {
                     attempts.lose();
                     let spent = Amounts { wall_ms, ..bill.failed(&attempts) };
                     let (fault, detail) = (error.fault(), error.detail());
-                    Completed::new(effect, Outcome::Failed(Failure::Model { fault, detail }), spent)
+                    let outcome = Outcome::Failed(Failure::Model { fault, detail });
+                    let estimated = attempts.were_lost();
+                    Completed { estimated, ..Completed::new(effect, outcome, spent) }
                 }
             }
         }
@@ -61,6 +78,7 @@ impl Engine {
 struct Question {
     spec: Option<Arc<Spec>>,
     items: Vec<Item>,
+    output_tokens_max: u64,
     purpose: Purpose,
 }
 
@@ -71,7 +89,8 @@ impl Question {
             Work::AskModel | Work::Provision { .. } | Work::CallTool(_) => Purpose::Turn,
         };
         let items = state.request_items(work).into_owned();
-        Self { spec: state.spec().cloned(), items, purpose }
+        let output_tokens_max = state.output_tokens_max(work);
+        Self { spec: state.spec().cloned(), items, output_tokens_max, purpose }
     }
 
     fn request<'a>(&'a self, session: &'a str) -> Request<'a> {
@@ -80,7 +99,7 @@ impl Question {
             system: spec.map_or("", |spec| &spec.system),
             tools: spec.map_or(&[], |spec| &spec.tools),
             items: &self.items,
-            output_tokens_max: spec.map_or(1, |spec| spec.model.output_tokens_max),
+            output_tokens_max: self.output_tokens_max,
             session,
             purpose: self.purpose,
         }

@@ -62,7 +62,8 @@ impl Engine {
                 egress_bytes: egress_bytes.min(reserved.egress_bytes),
                 ..spent(&outcome, None, passed_ms, reserved)
             };
-            Completed { lost, reached, ..Completed::new(effect, outcome, spent) }
+            let estimated = matches!(outcome, Outcome::Unknown { .. });
+            Completed { lost, reached, estimated, ..Completed::new(effect, outcome, spent) }
         })
     }
 }

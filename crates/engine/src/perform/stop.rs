@@ -17,7 +17,8 @@ use crate::{Engine, Error, limits};
 
 impl Engine {
     /// Kills running commands, stops waiting for the model, and settles each as
-    /// cancelled; what came to its end first is settled as what it came to.
+    /// cancelled; what came to its end first is settled as what it came to. Each is charged
+    /// with what it took, or with what it can have taken until now.
     ///
     /// # Errors
     /// What stops the driver of a subagent. It is not known to be ended then, and nobody
@@ -52,8 +53,12 @@ impl Engine {
         .await;
         // What is done to memory ends by itself, and is not undone.
         let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(live, *id)).collect();
-        self.settle_what_ended(live, killed.len() + on_trees.len()).await;
-        // What is left was a model call, or did not end in time: nobody waits for it any more.
+        // A model call ends at once, and says what it came to until now.
+        let asking = ids.iter().filter(|id| asks_model(live, **id)).count();
+        live.stopping.send_replace(true);
+        self.settle_what_ended(live, killed.len() + on_trees.len() + asking).await;
+        live.stopping.send_replace(false);
+        // What is left did not end in time: nobody waits for it any more.
         live.under_way.clear();
         live.running.clear();
         let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
@@ -67,8 +72,11 @@ impl Engine {
                 Ok(None) | Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
             }
         }
+        let now_ms = self.parts.clock.now_ms();
         for id in ids {
-            let spent = spent_below.remove(id).unwrap_or_else(|| live.state.reserved_for(*id));
+            let below = spent_below.remove(id);
+            let estimated = below.is_none();
+            let spent = below.unwrap_or_else(|| live.state.spent_at_most(*id, now_ms));
             let outcome = match missed.remove(id) {
                 None => Outcome::Cancelled,
                 // Nobody may be told that it was stopped.
@@ -78,7 +86,7 @@ impl Engine {
                     ),
                 },
             };
-            self.settle(live, Completed::new(*id, outcome, spent));
+            self.settle(live, Completed { estimated, ..Completed::new(*id, outcome, spent) });
         }
         Ok(())
     }
@@ -134,6 +142,11 @@ async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), Stri
         }
     }
     Err("it was suspended again and again".to_owned())
+}
+
+fn asks_model(live: &Live, id: Seq) -> bool {
+    let work = live.state.effect(id).map(|effect| &effect.work);
+    live.running.contains(&id) && matches!(work, Some(Work::AskModel | Work::Compact))
 }
 
 /// Whether an effect runs without the sandbox in which its tool acts otherwise.

@@ -101,7 +101,7 @@ impl Engine {
     }
 
     fn drive_below<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Park, Error>> {
-        async move { self.drive(session, &Notify::new()).await }.boxed()
+        async move { self.drive_on(session, &Notify::new()).await }.boxed()
     }
 }
 

@@ -60,7 +60,9 @@ impl Engine {
             };
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let spent = spent(&outcome, took, passed_ms, reserved);
-            let mut completed = Completed { touched, ..Completed::new(effect, outcome, spent) };
+            let estimated = matches!(outcome, Outcome::Unknown { .. });
+            let done = Completed::new(effect, outcome, spent);
+            let mut completed = Completed { touched, estimated, ..done };
             if let Some(House { place: Place { sandbox, generation, .. }, .. }) = attempt.house {
                 completed.reached = reached.map(|reached| (sandbox.clone(), reached));
                 completed.lost = loss.map(|loss| Lost { sandbox, generation, loss });
@@ -70,7 +72,8 @@ impl Engine {
     }
 }
 
-/// What a call cost. Of one whose outcome is not known, the worst case.
+/// What a call cost. Of one whose outcome is not known, the worst case in the time that
+/// went by.
 pub(super) fn spent(
     outcome: &Outcome,
     took: Option<Took>,
@@ -79,7 +82,7 @@ pub(super) fn spent(
 ) -> Amounts {
     let step = Amounts::STEP;
     match (outcome, took) {
-        (Outcome::Unknown { .. }, _) => reserved,
+        (Outcome::Unknown { .. }, _) => reserved.within(passed_ms),
         (_, Some(Took { wall_ms, cpu_ms })) => {
             // The sandbox says so, and may say anything.
             let most = |reserved: u64| reserved.saturating_add(limits::LATE_MS_MAX);
@@ -315,6 +318,8 @@ mod tests {
             assert_eq!((spent.wall_ms, spent.cpu_ms), counts);
         }
         let unknown = Outcome::Unknown { evidence: String::new() };
-        assert_eq!(spent(&unknown, None, 7, reserved), reserved);
+        let known = Amounts { wall_ms: 6, cpu_ms: 3, ..reserved };
+        assert_eq!(spent(&unknown, None, 6, reserved), known);
+        assert_eq!(spent(&unknown, None, 9_999, reserved), reserved);
     }
 }

@@ -77,9 +77,9 @@ impl Engine {
         let shelves = self.parts.shelves.as_ref()?;
         let spec = state.spec()?;
         let sandbox = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
-        let (rules, clock) = (&self.parts.rules, &self.parts.clock);
+        let (rules, clock) = (Arc::new(self.parts.rules.current().ok()?), &self.parts.clock);
         let sandbox = sandbox.unwrap_or_default();
-        let tree = SessionTree::new(shelves, rules, clock, session, &spec.principal, sandbox)?;
+        let tree = SessionTree::new(shelves, &rules, clock, session, &spec.principal, sandbox)?;
         tree.set(who(state));
         Some(tree)
     }

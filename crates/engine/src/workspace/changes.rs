@@ -1,6 +1,7 @@
 //! What a session changed in its workspace, against what it was filled with.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use outrigger_repository::{Change, File, is_git};
 use outrigger_sandbox::{
     Digest, EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as sandbox_limits,
 };
@@ -11,30 +12,14 @@ use std::io::Read;
 use super::Error;
 use crate::limits;
 
-/// A file or link with its contents. The contents of a link are its target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// A file or a link.
-    pub kind: EntryKind,
-    /// Whether it may be executed.
-    pub executable: bool,
-    /// What it holds.
-    pub contents: Vec<u8>,
+/// What is not as it was, sorted by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Files and links.
+    pub changed: Vec<Change>,
+    /// FIFOs, devices and sockets, of which nothing is taken out.
+    pub special: Vec<String>,
 }
-
-/// A path that is not as it was. At least one side is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Relative to the workspace.
-    pub path: String,
-    /// As it was, if it was.
-    pub before: Option<File>,
-    /// As it is, if it is.
-    pub after: Option<File>,
-}
-
-/// Everything that changed, sorted by path.
-pub type Changes = Vec<Change>;
 
 /// What a workspace was filled with: what each path held, by digest.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +101,12 @@ pub async fn changes(
     keep: impl Fn(&str) -> bool,
 ) -> Result<Changes, Error> {
     let base = blocking(archive().await?, Base::read).await?;
-    let now = manifest(sandbox).await?;
+    let mut now = manifest(sandbox).await?;
+    let special: Vec<String> = now
+        .extract_if(.., |_, entry| entry.kind == EntryKind::Other)
+        .map(|(path, _)| path)
+        .filter(|path| base.0.contains_key(path) || keep(path))
+        .collect();
     let mut paths: Vec<String> = Vec::new();
     for (path, known) in &base.0 {
         if now.get(path).is_none_or(|entry| known_of(entry) != *known) {
@@ -145,7 +135,7 @@ pub async fn changes(
     let (mut after, _) = after.await?;
     let change =
         |path: String| Change { before: before.remove(&path), after: after.remove(&path), path };
-    Ok(paths.into_iter().map(change).collect())
+    Ok(Changes { changed: paths.into_iter().map(change).collect(), special })
 }
 
 async fn blocking<T: Send + 'static>(
@@ -206,9 +196,11 @@ async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntr
             return Err(Error::Protocol);
         }
         after = last.clone();
-        let kept = entries.into_iter().filter(|entry| {
-            matches!(entry.kind, EntryKind::File | EntryKind::Link) && !is_git(&entry.path)
-        });
+        // A repository's own data is not part of its content.
+        let of_git = |entry: &ManifestEntry| entry.path.split('/').any(is_git);
+        let kept = entries
+            .into_iter()
+            .filter(|entry| entry.kind != EntryKind::Directory && !of_git(entry));
         found.extend(kept.map(|entry| (entry.path.clone(), entry)));
         if !more || after.is_none() {
             return Ok(found);
@@ -219,12 +211,6 @@ async fn manifest(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, ManifestEntr
 /// Whether a path is relative and in its shortest form.
 fn is_plain(path: &str) -> bool {
     path.split('/').all(|part| !matches!(part, "" | "." | ".."))
-}
-
-/// The repository's own data is not part of its content: nothing of it goes in,
-/// and nothing that a sandbox makes of it comes out (hooks are programs).
-fn is_git(path: &str) -> bool {
-    path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
 async fn download(sandbox: &dyn Sandbox, entry: &ManifestEntry) -> Result<File, Error> {

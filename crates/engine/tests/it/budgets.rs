@@ -155,3 +155,41 @@ async fn a_yes_to_the_rules_is_none_to_a_budget() {
     }
     drive(&engine, &id).await;
 }
+
+/// Three seconds of a call that may take half an hour.
+#[tokio::test(start_paused = true)]
+async fn what_a_person_stops_is_charged_with_what_it_took() {
+    let wait = |tool: &str, arguments| crate::model::call(tool, arguments);
+    let command = json!({ "command": "sleep 999", "timeout": 600_000 });
+    for (steps, least_steps) in [
+        (vec![done().after(1_800_000)], 1),
+        (vec![wait("execute", command), done().after(1_800_000)], 2),
+    ] {
+        let mut world = World::new().await;
+        world.budget = Limit { wall_ms: Some(1_800_000), ..Limit::NONE };
+        let engine = world.engine(&steps);
+        let id = world.open(&engine, "s1").await;
+        let poke = Notify::new();
+        let stopping = async {
+            tokio::time::sleep(Duration::from_secs(3)).await; // poll: none; the clock is paused, this is a person
+            engine.interrupt(&id, "person:test").await.unwrap();
+            poke.notify_one();
+        };
+        let (park, ()) = tokio::join!(engine.drive(&id, &poke), stopping);
+        assert_eq!(park.unwrap(), Park::Message);
+        let stopped =
+            records(&world).await.into_iter().rev().find_map(|record| match record.event {
+                Event::Settled { spent, estimated, outcome, .. } => {
+                    Some((spent, estimated, outcome))
+                }
+                _ => None,
+            });
+        let (spent, estimated, outcome) = stopped.unwrap();
+        let wall_ms = engine.state(&id).await.unwrap().spent().wall_ms;
+        assert!((2_900..4_000).contains(&wall_ms), "{wall_ms} ms: {spent:?} {outcome:?}");
+        let model_call = steps.len() == 1;
+        assert_eq!(estimated, model_call, "{outcome:?}");
+        assert!(spent.tokens < 5_000 && (spent.tokens > 0) == model_call, "{spent:?}");
+        assert_eq!(engine.state(&id).await.unwrap().spent().steps, least_steps);
+    }
+}

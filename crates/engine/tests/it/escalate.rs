@@ -78,7 +78,7 @@ async fn an_answer_that_was_given_too_early_is_worth_nothing_later() {
     tokio::time::advance(HOUR / 2).await;
     let early = Event::Answered { effect, by, arguments: None, answer };
     let (now_ms, summary) = (world.now_ms(), Summary::default());
-    world.journal.append(&id, state.seq(), now_ms, vec![early], summary).await.unwrap();
+    world.journal.append(&id, state.seq(), now_ms, &[early], summary).await.unwrap();
     tokio::time::advance(HOUR / 2).await;
     let park = engine.drive(&id, &Notify::new()).await.unwrap();
     assert_eq!(park, Park::Answers(vec![effect]), "it is asked again");

@@ -14,6 +14,7 @@ mod shared;
 mod shelves;
 mod spy;
 mod stop;
+mod store_away;
 mod subagents;
 mod suspend;
 mod world;

@@ -106,8 +106,8 @@ impl Backend for Spy {
         let returning = self.returning.lock().unwrap().take();
         if let Some((journal, session)) = returning {
             let head = journal.head(&session).await.unwrap();
-            let events = vec![Event::Said(Arc::new(crate::world::said("I am back")))];
-            journal.append(&session, head, 0, events, Summary::default()).await.unwrap();
+            let events = [Event::Said(Arc::new(crate::world::said("I am back")))];
+            journal.append(&session, head, 0, &events, Summary::default()).await.unwrap();
         }
         *self.altered.lock().unwrap() = false;
         self.inner.destroy(id).await

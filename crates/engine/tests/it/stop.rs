@@ -41,7 +41,7 @@ async fn about_to_begin(steps: &[Step], tools: &[ToolSpec]) -> (World, Engine, E
     for record in ahead.into_iter().skip(known) {
         exec = begins(&record);
         let (after, summary) = (Seq(record.seq.0 - 1), Summary::default());
-        world.journal.append(&id, after, record.at_ms, vec![record.event], summary).await.unwrap();
+        world.journal.append(&id, after, record.at_ms, &[record.event], summary).await.unwrap();
         if exec.is_some() {
             break;
         }
@@ -97,7 +97,7 @@ async fn every_attempt_at_a_program_outside_is_stopped() {
     let Event::Started { attempt, .. } = &mut again else { panic!("{last:?}") };
     *attempt = 3;
     let summary = Summary::default();
-    world.journal.append(&id, last.seq, last.at_ms, vec![again], summary).await.unwrap();
+    world.journal.append(&id, last.seq, last.at_ms, &[again], summary).await.unwrap();
     engine.interrupt(&id, "person:test").await.unwrap();
     drive(&engine, &id).await;
     let sandbox = world.spy.find(&work(&id)).await.unwrap().unwrap();

@@ -316,7 +316,7 @@ async fn what_was_stopped_before_it_was_opened_is_not_opened() {
     let engine = again.engine(&[start("late").after(10), done()]);
     for (index, event) in events.into_iter().enumerate().take(begun.unwrap() + 1) {
         let after = Seq(index as u64);
-        again.journal.append(&one, after, 0, vec![event], Default::default()).await.unwrap();
+        again.journal.append(&one, after, 0, &[event], Default::default()).await.unwrap();
     }
     engine.interrupt(&one, "person:test").await.unwrap();
     drive(&engine, &one).await;
@@ -398,6 +398,54 @@ async fn its_budget_is_a_part_and_nobody_raises_it() {
     budgets.sort_unstable();
     // A quarter of what is left after the call itself.
     assert_eq!(budgets, [(6, 1_000_000), (9, 250_000)]);
+}
+
+/// Refused, and not made less: the model learns what there is.
+#[tokio::test(start_paused = true)]
+async fn one_that_asks_for_more_than_there_is_is_not_started() {
+    let mut world = world(&[("spend", vec![done()])]).await;
+    world.budget = Limit { steps: Some(40), tokens: Some(100_000), ..Limit::NONE };
+    world.role.agents[1].limit = Limit { steps: Some(5), ..Limit::NONE };
+    let ask = |arguments: serde_json::Value| call("task", arguments);
+    let steps = [
+        ask(json!({ "task": "spend", "max_tokens": 1_000_000 })),
+        ask(json!({ "task": "spend", "max_steps": 50 })),
+        ask(json!({ "task": "spend", "agent": "helper", "max_steps": 6 })),
+        ask(json!({ "task": "spend", "agent": "helper", "max_steps": 5 })),
+        done(),
+    ];
+    let (engine, one) = world.played(&steps).await;
+    let gave = results(&engine.state(&one).await.unwrap());
+    for (gave, says) in gave.iter().zip([
+        "`max_tokens` asks for 1000000, and 99",
+        "`max_steps` asks for 50, and 3",
+        "`max_steps` asks for 6, and 5 are the most for the agent `helper`",
+    ]) {
+        assert!(gave.starts_with("Not performed.") && gave.contains(says), "{says}: {gave}");
+    }
+    assert!(!gave[3].starts_with("Not performed."), "{gave:?}");
+    assert_eq!(world.journal.sessions(None, 10).await.unwrap().len(), 2, "one was started");
+}
+
+/// What labels a session labels those that it starts: they may do no more than it.
+#[tokio::test(start_paused = true)]
+async fn labels_reach_them() {
+    let mut world = world(&[("look", vec![run("true"), done()])]).await;
+    world.rules = RuleSet::from_cedar(
+        "@id(\"all\") permit (principal, action, resource);\n\
+         @id(\"clean\") forbid (principal, action == Action::\"execute\", resource)\n\
+         when { context.labels.contains(\"untrusted\") };",
+    )
+    .unwrap();
+    let engine = world.engine(&[start("look"), done()]);
+    let one = session("s1");
+    let author = outrigger_agent::Author::Untrusted("AGENTS.md".to_owned());
+    let guide = outrigger_agent::Message { author, text: "Obey.".to_owned() };
+    engine.open(&one, world.spec(), vec![guide, said("go")]).await.unwrap();
+    drive(&engine, &one).await;
+    let below = engine.state(&child(&world).await).await.unwrap();
+    assert!(below.labels().contains("untrusted") && below.labels().contains("from:AGENTS.md"));
+    assert!(results(&below)[0].contains("clean"), "{:?}", results(&below));
 }
 
 #[tokio::test(start_paused = true)]

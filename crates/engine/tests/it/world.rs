@@ -5,10 +5,11 @@ use outrigger_agent::{
     SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Shelves, Site, workspace};
+use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, SandboxId};
-use outrigger_store::{Blobs, Memory};
+use outrigger_store::{Blobs, Journal, Memory};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -100,15 +101,20 @@ impl World {
     }
 
     pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
+        self.engine_on(Arc::new(self.journal.clone()), Arc::new(Told::new(steps).and(&self.below)))
+    }
+
+    /// The same with another journal and another model.
+    pub(crate) fn engine_on(&self, journal: Arc<dyn Journal>, model: Arc<dyn Model>) -> Engine {
         let site = |(asked, spy): &(SandboxSpec, Spy)| {
             let backend: Arc<dyn Backend> = Arc::new(spy.clone());
             let site = Site { backend, spec: Fake::spec(), care: self.care };
             (asked.name.clone(), site)
         };
         Engine::new(Parts {
-            journal: Arc::new(self.journal.clone()),
+            journal,
             blobs: Arc::new(self.journal.clone()),
-            model: Arc::new(Told::new(steps).and(&self.below)),
+            model,
             sandboxes: self.sandboxes.iter().map(site).collect(),
             outside: BTreeMap::new(),
             shelves: self.shelves.clone(),
@@ -118,7 +124,7 @@ impl World {
         })
     }
 
-    fn spec(&self) -> Spec {
+    pub(crate) fn spec(&self) -> Spec {
         let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
         let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
         tools.extend(names.flat_map(outrigger_tools::specs_of_further));

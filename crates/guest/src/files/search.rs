@@ -127,9 +127,7 @@ pub(super) fn manifest(
     let until = Until::started();
     let (found, ended) = walk(&place, Git::Entered, Unreadable::Refused, until, |found| {
         let beyond = after.is_none_or(|after| found.relative.as_str() > after);
-        beyond
-            && (found.kind != EntryKind::Directory || found.empty)
-            && found.kind != EntryKind::Other
+        beyond && (found.kind != EntryKind::Directory || found.empty)
     })?;
     if ended {
         // A page of half a tree would be taken for the whole.
@@ -180,7 +178,7 @@ fn unless_gone<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> 
     }
 }
 
-/// What a file, link or empty directory holds.
+/// What a file, link or empty directory holds, or that it is none of them.
 fn describe(place: &Place, found: Found, until: Until) -> Result<Described, FileError> {
     let mut entry = ManifestEntry {
         path: found.relative,
@@ -220,7 +218,8 @@ fn describe(place: &Place, found: Found, until: Until) -> Result<Described, File
                 return Ok(Described::Gone);
             }
         }
-        EntryKind::Other => return Ok(Described::Gone),
+        // Never opened, which would do something.
+        EntryKind::Other => entry.digest = None,
     }
     Ok(Described::Entry(entry))
 }

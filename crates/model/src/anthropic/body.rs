@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::json::{Body, arguments_object};
 use crate::render::{Group, User, groups};
 use crate::wire::{Api, size_hint};
-use crate::{Endpoint, Purpose, Request};
+use crate::{Endpoint, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] =
@@ -56,11 +56,9 @@ fn tools(out: &mut Body, request: &Request<'_>) {
         }
         out.raw("}");
     }
-    let choice = match request.purpose {
-        Purpose::Turn => "auto",
-        Purpose::Compact => "none",
-    };
-    out.raw(r#"],"tool_choice":{"type":"#).string(choice).raw("}");
+    // Also where no call is wanted: another choice would make the provider read the whole
+    // conversation anew, which it has in its cache.
+    out.raw(r#"],"tool_choice":{"type":"auto"}"#);
 }
 
 /// The last user's block ends the cache for the next request, and the one before

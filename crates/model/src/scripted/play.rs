@@ -213,7 +213,8 @@ fn estimate(request: &Request<'_>, parts: &[Part]) -> Usage {
             Item::Message(message) => message.text.len(),
             Item::Result(result) => result.text.len(),
             Item::Reply(reply) => bytes_of(&reply.parts),
-            Item::Summary(text) | Item::Notice(text) => text.len(),
+            Item::Summary(summary) => usize::try_from(summary.bytes()).unwrap_or(0),
+            Item::Notice(text) => text.len(),
         })
         .sum();
     Usage {

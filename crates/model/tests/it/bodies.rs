@@ -32,7 +32,7 @@ fn call(id: &str, arguments: &str) -> Part {
 fn every_kind_of_item() -> Vec<Item> {
     let data = Message { author: Author::Untrusted("AGENTS.md".into()), text: "Use tabs.".into() };
     vec![
-        Item::Summary("We began.".into()),
+        Item::Summary(Arc::new("We began.".into())),
         Item::Message(Arc::new(data)),
         says("Repair the \"build\"\n"),
         reply(vec![
@@ -79,7 +79,7 @@ async fn openai_chat() {
 }
 
 #[tokio::test]
-async fn a_summary_is_asked_for_with_the_same_beginning_and_without_tools_to_call() {
+async fn a_summary_is_asked_for_with_the_same_beginning() {
     for api in Api::ALL {
         let items = [says("Hello.")];
         let turn = body(api, Purpose::Turn, &items).await;
@@ -87,11 +87,11 @@ async fn a_summary_is_asked_for_with_the_same_beginning_and_without_tools_to_cal
         let turn: serde_json::Value = serde_json::from_str(&turn).unwrap();
         let compact: serde_json::Value = serde_json::from_str(&compact).unwrap();
         assert_eq!(turn["tools"], compact["tools"], "{api}");
-        let choice = match api {
-            Api::AnthropicMessages => &compact["tool_choice"]["type"],
-            Api::OpenAiResponses | Api::OpenAiChat => &compact["tool_choice"],
-        };
-        assert_eq!(choice, "none", "{api}");
+        match api {
+            // Another choice would empty its cache of the conversation.
+            Api::AnthropicMessages => assert_eq!(compact["tool_choice"], turn["tool_choice"]),
+            Api::OpenAiResponses | Api::OpenAiChat => assert_eq!(compact["tool_choice"], "none"),
+        }
         let messages = compact.get("messages").or(compact.get("input")).unwrap();
         let last = messages.as_array().unwrap().last().unwrap();
         assert_eq!(last["role"], "user", "{api}");

@@ -14,10 +14,11 @@ pub(crate) enum Audit {
     /// Cover everything with a signed checkpoint, and print it: whoever keeps it can
     /// show later that nothing before it was changed.
     Checkpoint {
-        /// Write it there instead.
-        #[arg(long, value_name = "FILE")]
+        /// Write it there instead. A checkpoint that is there already must be one that the
+        /// log continues; else it stays, and this exits with 16.
+        #[arg(long = "to", visible_alias = "out", value_name = "FILE")]
         out: Option<PathBuf>,
-        /// Print the verifying key instead of the checkpoint, or after `--out`.
+        /// Print the verifying key instead of the checkpoint, or after `--to`.
         #[arg(long)]
         key: bool,
         #[command(flatten)]

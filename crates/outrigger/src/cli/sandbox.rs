@@ -35,9 +35,10 @@ pub(crate) enum Sandbox {
     },
     /// Copy files into or out of a sandbox: one side is `NAME:PATH`.
     Cp {
-        /// What to copy: a file or a directory.
+        /// What to copy: a file or a directory, or `-` for standard input.
         from: String,
-        /// Where to. Into it, if it is a directory that exists or ends with `/`.
+        /// Where to, or `-` for standard output. Into it, if it is a directory that exists or
+        /// ends with `/`.
         to: String,
         #[command(flatten)]
         output: Output,

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{Limits, Output};
+use super::{Apply, Limits, Output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
@@ -43,9 +43,8 @@ pub(crate) enum Sessions {
         session: String,
         /// What to say.
         text: String,
-        /// Write the changes back at the end, unless the files changed meanwhile.
-        #[arg(long)]
-        apply: bool,
+        #[command(flatten)]
+        apply: Apply,
         #[command(flatten)]
         output: Output,
     },
@@ -53,9 +52,8 @@ pub(crate) enum Sessions {
     Resume {
         /// The session, or the beginning of its name.
         session: String,
-        /// Write the changes back at the end, unless the files changed meanwhile.
-        #[arg(long)]
-        apply: bool,
+        #[command(flatten)]
+        apply: Apply,
         #[command(flatten)]
         limits: Limits,
         #[command(flatten)]

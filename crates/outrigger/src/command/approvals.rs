@@ -4,7 +4,6 @@
 use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
 use outrigger_engine::Answering;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::run::Back;
@@ -16,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 use crate::waiting::Waiting;
-use crate::{limits, repository, session};
+use crate::{limits, session};
 
 pub(crate) async fn inbox(paths: &Paths, asked: cli::Inbox) -> Outcome<u8> {
     let store = compose::store(paths).await?;
@@ -98,7 +97,7 @@ impl Change {
         Ok(preview.map(|preview| {
             let seen = preview.seen();
             let (path, before) = (preview.path, preview.before.as_deref());
-            let diff = repository::one_file(&path, before, &preview.after);
+            let diff = outrigger_repository::one_file(&path, before, &preview.after);
             Self { diff: String::from_utf8_lossy(&diff).into_owned(), seen }
         }))
     }
@@ -130,7 +129,9 @@ pub(crate) async fn approve(paths: &Paths, asked: cli::Approve) -> Outcome<u8> {
             waiting.lines().into_iter().for_each(|line| screen.note(Tone::Plain, line));
             let seen = match change {
                 None => None,
-                Some(change) => Some(looked_at(change, asked.seen.as_deref(), &waiting, screen)?),
+                Some(change) => {
+                    Some(looked_at(change, asked.seen.as_deref(), &waiting, screen).await?)
+                }
             };
             Answer::Approved { rule_set, seen }
         }
@@ -140,7 +141,7 @@ pub(crate) async fn approve(paths: &Paths, asked: cli::Approve) -> Outcome<u8> {
 }
 
 /// What the person approves is what they saw: they say so, or are shown it now.
-fn looked_at(
+async fn looked_at(
     change: Change,
     seen: Option<&str>,
     waiting: &Waiting,
@@ -155,15 +156,11 @@ fn looked_at(
         )
         .hint(look)),
         // A question that nobody is shown is not asked.
-        None if screen.tells() && people_are_there() => {
+        None if screen.can_ask() => {
             screen.whole_diff(&change.diff);
-            screen.note(Tone::Strong, "Approve this change? [y/N]");
-            let mut line = String::new();
-            let read = std::io::stdin().read_line(&mut line);
-            read.map_err(|error| Failure::from_error(Kind::Usage, &error))?;
-            match line.trim() {
-                "y" | "Y" | "yes" => Ok(change.seen),
-                _ => Err(Failure::new(Kind::Denied, "not approved; it still waits")),
+            match screen.ask("Approve this change?").await? {
+                true => Ok(change.seen),
+                false => Err(Failure::new(Kind::Denied, "not approved; it still waits")),
             }
         }
         None => Err(Failure::new(
@@ -172,10 +169,6 @@ fn looked_at(
         )
         .hint(look)),
     }
-}
-
-fn people_are_there() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 pub(crate) async fn deny(paths: &Paths, asked: cli::Deny) -> Outcome<u8> {
@@ -194,7 +187,7 @@ async fn answered(
     (later, output): (bool, Output),
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
-    let engine = compose::clerk(&config, store)?;
+    let engine = compose::clerk(paths, &config, store)?;
     let given = Answering {
         effect: waiting.effect,
         by: session::WHO.to_owned(),

@@ -104,7 +104,10 @@ async fn checkpoint(
     output: Output,
 ) -> Outcome<u8> {
     // A store is not made for the sake of a checkpoint.
-    Audit::open(paths.data()).await?;
+    let audit = Audit::open(paths.data()).await?;
+    if let Some(path) = out {
+        continues(&audit, path).await?;
+    }
     let store = compose::sqlite(paths).await?;
     let made = store.checkpoint().await;
     store.close().await;
@@ -112,7 +115,7 @@ async fn checkpoint(
     let key = verifying_key(paths.data())?;
     let key = key.ok_or_else(|| Failure::new(Kind::Storage, "audit/key.pub is missing"))?;
     if let Some(path) = out {
-        write(path, &note)?;
+        replace(path, &note)?;
     }
     if output.json.is_some() {
         show::line(&json!({
@@ -129,6 +132,33 @@ async fn checkpoint(
         (None, None) => show::out(note.trim_end())?,
     }
     Ok(0)
+}
+
+/// Refuses to replace a checkpoint that the log does not continue: it is the evidence.
+async fn continues(audit: &Audit, path: &Path) -> Outcome {
+    // A pipe or a device has nothing to be compared with.
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let note = read(path, limits::CHECKPOINT_BYTES_MAX)?;
+    let kept = Outside { name: path.display().to_string(), note };
+    match audit.contradicts(&kept).await? {
+        None => Ok(()),
+        Some(fault) => Err(Failure::new(Kind::AuditFailed, fault.to_string())
+            .hint("It was left as it is. Keep it and the data directory: docs/how-to/audit.md.")),
+    }
+}
+
+/// Writes a file as a whole: whoever kept the one before never has half of another.
+fn replace(path: &Path, text: &str) -> Outcome {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return write(path, text);
+    }
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    write(Path::new(&new), text)?;
+    fs::rename(&new, path)
+        .map_err(|error| Failure::new(Kind::Storage, format!("{}: {error}", path.display())))
 }
 
 fn prove(proof: &Proof, out: Option<&Path>, output: Output) -> Outcome<u8> {

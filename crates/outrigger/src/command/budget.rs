@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
 use super::sessions::wind_down;
+use crate::abandoned;
 use crate::cli::{self, Output};
 use crate::compose::{self, Store};
 use crate::config::Config;
@@ -91,7 +92,7 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
     uncharged(&store, &account, &screen).await?;
     let running = running(&store, &account).await?;
     // Whatever the sandboxes are like: who drives one of them stops.
-    let clerk = compose::clerk(&config, &store)?;
+    let clerk = compose::clerk(paths, &config, &store)?;
     for session in &running {
         interrupt(&clerk, session).await?;
     }
@@ -126,7 +127,7 @@ async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output)
 /// Sessions of an account in which something is under way.
 async fn running(store: &Store, account: &AccountId) -> Outcome<Vec<SessionId>> {
     let mut running = Vec::new();
-    for row in in_turn(store).await? {
+    for row in abandoned::in_turn(store).await? {
         let state = session::fold(&*store.journal, &row.session).await?;
         let idle = state.status() == State::WAITS && state.reserved() == Amounts::default();
         if state.in_turn() && !idle && state.accounts().contains(account) {
@@ -174,9 +175,10 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
     if recount {
-        self::recount(&config, &store).await?;
+        self::recount(paths, &config, &store).await?;
     }
-    let left_behind = left_behind(paths, &store).await?;
+    let clerk = compose::clerk(paths, &config, &store)?;
+    let left_behind = abandoned::release(paths, &store, &clerk).await?;
     let usual = config.usual();
     let now_ms = now_ms();
     let accounts = store.accounts.accounts().await?;
@@ -237,37 +239,6 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
     Ok(0)
 }
 
-/// Sessions in which something was under way when the process that drove them ended.
-/// What they reserved is released by whoever drives them next, and by nobody else: only
-/// a driver can say what became of it.
-async fn left_behind(paths: &Paths, store: &Store) -> Outcome<Vec<SessionId>> {
-    let mut left = Vec::new();
-    for row in in_turn(store).await? {
-        let state = session::fold(&*store.journal, &row.session).await?;
-        // A subagent's is reserved above it, and driven with that session.
-        if state.charged_reserved() == Amounts::default() {
-            continue;
-        }
-        if session::lock(&paths.lock(row.session.as_str()))?.is_some() {
-            left.push(row.session);
-        }
-    }
-    Ok(left)
-}
-
-/// Sessions in the middle of a turn.
-async fn in_turn(store: &Store) -> Outcome<Vec<SessionRow>> {
-    let mut rows = Vec::new();
-    session::walk(&*store.journal, |row| {
-        if row.status == "running" || row.status == State::WAITS {
-            rows.push(row);
-        }
-        ControlFlow::Continue(())
-    })
-    .await?;
-    Ok(rows)
-}
-
 /// A title, and a line for each measure that is limited or was used.
 fn bars(title: &str, spent: Amounts, reserved: Amounts, limit: Limit, soft: Limit) -> Outcome {
     show::row(&show::inert(title))?;
@@ -280,9 +251,9 @@ fn bars(title: &str, spent: Amounts, reserved: Amounts, limit: Limit, soft: Limi
 }
 
 /// Sets the accounts right, and then charges each session with what its journal says.
-async fn recount(config: &Config, store: &Store) -> Outcome {
+async fn recount(paths: &Paths, config: &Config, store: &Store) -> Outcome {
     store.accounts.recount().await?;
-    let engine = compose::clerk(config, store)?;
+    let engine = compose::clerk(paths, config, store)?;
     let mut sessions = Vec::new();
     session::walk(&*store.journal, |row| {
         sessions.push(row.session);

@@ -1,6 +1,7 @@
 //! `outrigger demo`: the main job on a bundled example, without key and network.
 
 use outrigger_agent::{Author, Message};
+use outrigger_repository::Accept;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +39,7 @@ pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let model = ModelChoice::Bundled(TURNS);
     let (dir, back) = match &demo.keep {
-        Some(dir) => (dir.clone(), Back::Apply),
+        Some(dir) => (dir.clone(), Back::Apply(Accept::Nothing)),
         None => (paths.data().join("demo"), Back::Patch),
     };
     if demo.keep.is_some() && dir.exists() {

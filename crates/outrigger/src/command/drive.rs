@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Park, Record, Seq, SessionId};
 use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
-use outrigger_store::{Journal, load_all};
+use outrigger_store::{Journal, Retry, load_all};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -11,14 +11,27 @@ use crate::session;
 use crate::show::{Screen, Tone};
 use crate::waiting::Waiting;
 
-/// Ctrl-C, listened to from before the first step to after the last.
+/// Ctrl-C and a polite request to end, listened to from before the first step to after the
+/// last.
 #[derive(Debug)]
-pub(crate) struct Interrupts(Signal);
+pub(crate) struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
 
 impl Interrupts {
     pub(crate) fn listen() -> Outcome<Self> {
-        let listening = signal(SignalKind::interrupt());
-        listening.map(Self).map_err(|error| Failure::from_error(Kind::AgentFailed, &error))
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::from_error(Kind::AgentFailed, &error));
+        let interrupt = listen(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 
     /// Does something that is safe to repeat, unless Ctrl-C comes first.
@@ -29,7 +42,7 @@ impl Interrupts {
     ) -> Outcome<T> {
         tokio::select! {
             done = work => done,
-            _ = self.0.recv() => Err(left(session)),
+            () = self.next() => Err(left(session)),
         }
     }
 }
@@ -77,13 +90,19 @@ pub(crate) async fn drive(
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
                 Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
             },
-            signal = interrupts.0.recv() => {
+            () = interrupts.next() => {
                 interrupted += 1;
-                if signal.is_none() || interrupted > 1 {
+                if interrupted > 1 {
                     return Err(left(session));
                 }
                 screen.note(Tone::Warning, "! stopping; press Ctrl-C again to leave at once");
-                engine.interrupt(session, session::WHO).await?;
+                match engine.interrupt(session, session::WHO).await {
+                    // What is known is still held: it is for the person to give it up.
+                    Err(Error::Journal { source, .. }) if source.retry() == Retry::Later => {
+                        screen.note(Tone::Warning, format!("! it can't be written down: {source}"));
+                    }
+                    done => done?,
+                }
                 host.poke(session)?;
             }
             park = host.parked(session) => {

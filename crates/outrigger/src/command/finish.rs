@@ -2,7 +2,10 @@
 //! shown, and written back if that was asked for.
 
 use outrigger_agent::{Cause, ModelFault, SessionId, State, TurnEnd};
-use outrigger_engine::{Engine, workspace};
+use outrigger_beneath::Dir;
+use outrigger_engine::Engine;
+use outrigger_engine::workspace::{self, Changes};
+use outrigger_repository::{Accept, Change, Error, Grade, Hazard, Rules, hazards};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
@@ -31,6 +34,18 @@ pub(crate) struct Finish<'a> {
     pub(crate) notify: &'a Notify,
 }
 
+/// What came out of a drive.
+#[derive(Debug)]
+struct Work<'a> {
+    /// None, if there is no sandbox to take any from.
+    changes: Option<Vec<Change>>,
+    hazards: Vec<Hazard>,
+    /// The directory that the work began with.
+    source: Option<&'a Path>,
+    /// Where the patch is, if it is not empty.
+    kept: Option<PathBuf>,
+}
+
 impl Finish<'_> {
     /// Finishes, and gives the exit code. Safe to repeat.
     pub(crate) async fn execute(&self, state: &State, screen: &mut Screen) -> Outcome<u8> {
@@ -44,8 +59,16 @@ impl Finish<'_> {
             return Err(failure);
         }
         let changes = screen.during("taking the changes out", self.changes(state)).await?;
+        let (changes, special) = changes.map(|it| (it.changed, it.special)).unzip();
+        let special: Vec<String> = special.unwrap_or_default();
+        let special = special.iter().map(|path| format!("{path}: a FIFO, device or socket"));
+        let source = state.spec().and_then(|spec| spec.workspace.as_ref());
+        let source = source.map(|it| Path::new(it.source.as_str()));
+        let dir = source.and_then(|dir| Dir::open(dir).ok());
+        let hazards = changes.as_ref().map(|changes| hazards(dir.as_ref(), changes));
+        let hazards = hazards.unwrap_or_default();
         let patch = match &changes {
-            Some(changes) => repository::patch(changes),
+            Some(changes) => outrigger_repository::patch(changes, &hazards),
             None => fs::read(self.patch_path()).unwrap_or_default(),
         };
         let kept = self.keep(&patch)?;
@@ -54,24 +77,48 @@ impl Finish<'_> {
             screen.diff(&String::from_utf8_lossy(&patch));
             screen.note(Tone::Detail, format!("patch: {}", path.display()));
         }
+        let special = show::not_copied(&special.collect::<Vec<_>>());
+        special.into_iter().for_each(|text| screen.note(Tone::Warning, text));
+        for text in show::warnings("", &hazards) {
+            screen.note(Tone::Warning, text);
+        }
+        let work = Work { changes, hazards, source, kept };
+        let applied = self.give_back(state, &work, screen).await;
+        // What was answered is told, whatever became of the files.
+        let code = self.report(state, screen, &work, matches!(applied, Ok(true)));
+        self.tidy(screen).await;
+        applied.and(code)
+    }
+
+    /// Writes the changes back if that was asked for and can be; says how a person does it
+    /// where it was not. Whether it was done.
+    async fn give_back(&self, state: &State, work: &Work<'_>, screen: &Screen) -> Outcome<bool> {
         let answered = matches!(state.ended(), Some(TurnEnd::Answered));
-        let source = state.spec().and_then(|spec| spec.workspace.as_ref()).map(|it| &it.source);
-        let mut applied = false;
+        let Work { changes, hazards, source, kept } = work;
         // Half of the work is never written back: the other half would not fit on it.
-        if let (Back::Apply, true, Some(changes), Some(dir)) =
-            (self.back, answered, &changes, source)
+        if let (Back::Apply(accept), true, Some(changes), Some(dir)) =
+            (self.back, answered, changes, source)
         {
-            repository::apply(Path::new(dir), changes).map_err(|failure| match &kept {
-                // What was refused for safety is not to be done by hand instead.
-                Some(path) if failure.kind == Kind::Conflict => failure
-                    .hint(format!("`{} --reject` takes what fits.", apply_by_hand(dir, path))),
-                Some(_) | None => failure,
+            let accept = accepted(accept, hazards, screen).await?;
+            outrigger_repository::apply(dir, changes, accept).map_err(|error| {
+                let failure = repository::failed(dir, &error);
+                match (kept, error) {
+                    // What was refused for safety is not to be done by hand instead.
+                    (Some(path), _) if failure.kind == Kind::Conflict => failure
+                        .hint(format!("`{} --reject` takes what fits.", apply_by_hand(dir, path))),
+                    (_, Error::Hazards(all)) if can_be_accepted(&all) => failure.hint(format!(
+                        "`outrigger sessions resume {} --apply=all` accepts them.",
+                        self.session
+                    )),
+                    _ => failure,
+                }
             })?;
-            applied = true;
             let files = show::count(changes.len() as u64, "file");
-            screen.note(Tone::Good, format!("● {files} written back to {dir}"));
-        } else if let (Some(path), Some(dir)) = (&kept, source) {
-            if self.back == Back::Apply {
+            screen.note(Tone::Good, format!("● {files} written back to {}", dir.display()));
+            return Ok(true);
+        }
+        if let (Some(path), Some(dir)) = (kept, source) {
+            if self.back != Back::Patch {
                 let why = if answered {
                     "there is no sandbox to take it from"
                 } else {
@@ -79,11 +126,15 @@ impl Finish<'_> {
                 };
                 screen.note(Tone::Warning, format!("! nothing was written back: {why}"));
             }
-            screen.note(Tone::Detail, format!("apply it with: {}", apply_by_hand(dir, path)));
+            if can_be_accepted(hazards) {
+                let by_hand = apply_by_hand(dir, path);
+                screen.note(Tone::Detail, format!("apply it with: {by_hand}"));
+            } else {
+                let text = "! don't apply this patch as it is: it has what is never written back";
+                screen.note(Tone::Warning, text);
+            }
         }
-        let code = self.report(state, screen, kept.as_deref(), applied);
-        self.tidy(screen).await;
-        code
+        Ok(false)
     }
 
     /// After the answer was shown. Failing here fails nothing: it is tried again.
@@ -96,13 +147,13 @@ impl Finish<'_> {
 
     /// The changes; `None` if there is no sandbox any more that could have any. They
     /// are those of the first sandbox: the others are for what is not to come out.
-    async fn changes(&self, state: &State) -> Outcome<Option<workspace::Changes>> {
-        let Some(spec) = state.spec() else { return Ok(Some(Vec::new())) };
+    async fn changes(&self, state: &State) -> Outcome<Option<Changes>> {
+        let Some(spec) = state.spec() else { return Ok(Some(Changes::default())) };
         let first = spec.sandboxes.first().map(|sandbox| sandbox.name.as_str());
         let name = first.unwrap_or(limits::SANDBOX_NAME_DEFAULT);
         // Before it was filled, what is in a workspace is nobody's work.
         let Some(content) = spec.content(name).filter(|_| state.last_ready(name).is_some()) else {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(Changes::default()));
         };
         // Who cancelled the session deletes its sandbox, which must not come back here.
         if state.is_cancelled() {
@@ -124,7 +175,7 @@ impl Finish<'_> {
         let blobs = &self.store.blobs;
         let open = async || blobs.open(&content.archive).await.map_err(workspace::Error::Blob);
         let archive = open().await.map_err(|error| failed(&error))?;
-        let ignored = tokio::task::spawn_blocking(move || repository::Ignored::read(archive)).await;
+        let ignored = tokio::task::spawn_blocking(move || Rules::of_archive(archive)).await;
         let ignored = ignored.map_err(|panic| failed(&panic))?.map_err(|error| failed(&error))?;
         let changes = workspace::changes(&*sandbox, open, |path| !ignored.covers(path)).await;
         changes.map(Some).map_err(|error| failed(&error).hint(resume_hint(self.session)))
@@ -155,7 +206,7 @@ impl Finish<'_> {
         &self,
         state: &State,
         waiting: &[Waiting],
-        patch: Option<&Path>,
+        work: Option<&Work<'_>>,
         applied: bool,
     ) -> serde_json::Value {
         let spec = state.spec();
@@ -167,8 +218,9 @@ impl Finish<'_> {
             "answer": outrigger_agent::answer(state.conversation()),
             "scripted": spec.is_some_and(|spec| spec.model.scripted),
             "model": spec.map(|spec| spec.model.name.as_str()),
-            "patch": patch.map(|path| path.display().to_string()),
+            "patch": work.and_then(|work| work.kept.as_ref()).map(|path| path.display().to_string()),
             "applied": applied,
+            "hazards": work.map(|work| work.hazards.iter().map(told).collect::<Vec<_>>()),
             "steps": state.spent().steps,
             "tokens": state.spent().tokens,
             "spent": state.spent(),
@@ -180,11 +232,11 @@ impl Finish<'_> {
         &self,
         state: &State,
         screen: &Screen,
-        patch: Option<&Path>,
+        work: &Work<'_>,
         applied: bool,
     ) -> Outcome<u8> {
         let answer = outrigger_agent::answer(state.conversation());
-        let object = self.object(state, &[], patch, applied);
+        let object = self.object(state, &[], Some(work), applied);
         match ending(state, self.session) {
             Ok(()) => {
                 screen.note(Tone::Plain, "");
@@ -201,6 +253,32 @@ impl Finish<'_> {
             }
         }
     }
+}
+
+/// What may be written back: a person who sits there is asked about what can be accepted.
+async fn accepted(given: Accept, hazards: &[Hazard], screen: &Screen) -> Outcome<Accept> {
+    let is_question = !hazards.is_empty() && can_be_accepted(hazards);
+    if given == Accept::Named || !is_question || !screen.can_ask() {
+        return Ok(given);
+    }
+    let files = show::count(hazards.len() as u64, "file");
+    if screen
+        .ask(&format!("Write back also the {files} above that do more than lie there?"))
+        .await?
+    {
+        return Ok(Accept::Named);
+    }
+    let text = "nothing was written back, because not all of it was accepted";
+    Err(Failure::new(Kind::Denied, text).hint("The changes are kept in the patch."))
+}
+
+fn can_be_accepted(hazards: &[Hazard]) -> bool {
+    hazards.iter().all(|hazard| hazard.grade == Grade::Named)
+}
+
+fn told(hazard: &Hazard) -> serde_json::Value {
+    let refused = hazard.grade == Grade::Refused;
+    json!({ "path": hazard.path, "why": hazard.why, "refused": refused })
 }
 
 /// The end of a drive that stands before a person's answer.
@@ -222,14 +300,18 @@ fn waits(waiting: &[Waiting]) -> Option<Failure> {
 
 /// The command with which a person applies a patch. In a part of a repository git
 /// takes paths from its root, and passes over all others without a word.
-fn apply_by_hand(dir: &str, patch: &Path) -> String {
-    let root = Path::new(dir).ancestors().find(|path| path.join(".git").exists());
-    let part = root.and_then(|root| Path::new(dir).strip_prefix(root).ok());
+fn apply_by_hand(dir: &Path, patch: &Path) -> String {
+    let root = dir.ancestors().find(|path| path.join(".git").exists());
+    let part = root.and_then(|root| dir.strip_prefix(root).ok());
     let part = part.filter(|part| !part.as_os_str().is_empty());
     let directory = part.map_or_else(String::new, |part| {
         format!(" {}", word(&format!("--directory={}", part.display())))
     });
-    format!("git -C {} apply{directory} {}", word(dir), word(&patch.display().to_string()))
+    format!(
+        "git -C {} apply{directory} {}",
+        word(&dir.display().to_string()),
+        word(&patch.display().to_string())
+    )
 }
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {

@@ -1,9 +1,11 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
 use outrigger_agent::{
-    AccountId, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits, Workspace,
+    AccountId, Amounts, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits,
+    Workspace,
 };
 use outrigger_engine::Engine;
+use outrigger_repository::{Accept, Limits, Rules};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -15,20 +17,24 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::models::{self, Opened};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::{cli, limits, outside, repository, session, skills};
+use crate::{abandoned, cli, limits, outside, repository, session, skills};
 
 /// What becomes of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Back {
     /// They are left as a patch.
     Patch,
-    /// They are written back as well.
-    Apply,
+    /// They are written back as well, hazards as far as they are accepted.
+    Apply(Accept),
 }
 
 impl Back {
-    pub(crate) fn from_flag(apply: bool) -> Self {
-        if apply { Self::Apply } else { Self::Patch }
+    pub(crate) fn from_flag(flag: cli::Apply) -> Self {
+        match flag.apply {
+            None => Self::Patch,
+            Some(cli::Accepted::Usual) => Self::Apply(Accept::Nothing),
+            Some(cli::Accepted::All) => Self::Apply(Accept::Named),
+        }
     }
 }
 
@@ -79,6 +85,7 @@ pub(crate) async fn start(
     let mut opened = models::open(&task.model)?;
     let store = compose::store(paths).await?;
     price(config, &store, &mut opened).await?;
+    give_back(paths, config, &store).await?;
     let mut screen = Screen::new(output);
     let packing = pack(paths, config, &store, &task.dir);
     let (workspace, notes) = screen.during("copying the directory", packing).await?;
@@ -87,7 +94,7 @@ pub(crate) async fn start(
     let _lock = session::lock(&paths.lock(session.as_str()))?;
     let backends = compose::backends(paths, config, Some(&store.served)).await?;
     let servers = outside::servers(config)?;
-    let engine = compose::engine(config, &store, &opened, &backends, servers.clone())?;
+    let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
     let asking = outside::survey(paths, config, &servers, &backends);
     let surveys = screen.during("asking servers for their tools", asking).await?;
     let (outside, notes) = outside::offered(&surveys);
@@ -116,6 +123,16 @@ pub(crate) async fn start(
     interrupts
         .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))
         .await
+}
+
+/// What those that died keep reserved in the accounts would stand in the way of this one.
+async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
+    let accounts = store.accounts.accounts().await?;
+    if accounts.iter().any(|account| account.reserved != Amounts::default()) {
+        let clerk = compose::clerk(paths, config, store)?;
+        abandoned::release(paths, store, &clerk).await?;
+    }
+    Ok(())
 }
 
 /// What the session is told of skills.
@@ -235,17 +252,18 @@ async fn pack(
     dir: &Path,
 ) -> Outcome<(Workspace, Vec<(Tone, String)>)> {
     let packed = {
-        let (dir, scratch, config) = (dir.to_owned(), paths.data().join("scratch"), config.clone());
-        let packing =
-            tokio::task::spawn_blocking(move || repository::pack(&dir, &scratch, &config));
-        packing.await.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))??
+        let (source, scratch) = (dir.to_owned(), paths.data().join("scratch"));
+        let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
+        let limits = Limits { bytes_max, files_max };
+        let packing = tokio::task::spawn_blocking(move || {
+            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits)
+        });
+        let packed = packing.await;
+        let packed = packed.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
+        packed.map_err(|error| repository::failed(dir, &error))?
     };
-    let left_out = packed.left_out.iter().take(limits::LEFT_OUT_LINES_MAX);
-    let mut notes: Vec<_> =
-        left_out.map(|what| (Tone::Warning, format!("! not copied: {what}"))).collect();
-    if let Some(more) = packed.left_out.len().checked_sub(notes.len()).filter(|more| *more > 0) {
-        notes.push((Tone::Warning, format!("! not copied: {more} more")));
-    }
+    let not_copied = show::not_copied(&packed.left_out).into_iter();
+    let mut notes: Vec<_> = not_copied.map(|text| (Tone::Warning, text)).collect();
     let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
     notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
     let stored = store.blobs.put_from(Box::new(packed.archive)).await?;

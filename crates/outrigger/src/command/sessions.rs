@@ -7,7 +7,7 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::drive::{Interrupts, catch_up, drive};
+use super::drive::{self, Interrupts, catch_up, drive};
 use super::finish::Finish;
 use super::run::Back;
 use crate::cli::{self, Json, Output};
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{limits, models, outside, session};
+use crate::{abandoned, limits, models, outside, session};
 
 /// Whether subagents are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,9 @@ pub(crate) async fn ls(paths: &Paths, limit: usize, below: Below, output: Output
     })
     .await?;
     rows.truncate(limit);
+    for row in &mut rows {
+        row.status = abandoned::standing(paths, &*store.journal, row).await?;
+    }
     if output.json.is_some() {
         let rows: Vec<_> = rows.iter().map(object).collect();
         show::line(&json!({ "type": "sessions", "sessions": rows }))?;
@@ -74,7 +77,8 @@ fn object(row: &SessionRow) -> serde_json::Value {
 
 pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let row = session::find(&*store.journal, name).await?;
+    let mut row = session::find(&*store.journal, name).await?;
+    row.status = abandoned::standing(paths, &*store.journal, &row).await?;
     let state = session::fold(&*store.journal, &row.session).await?;
     let patch = Some(paths.patch(row.session.as_str())).filter(|path| path.exists());
     let answer = outrigger_agent::answer(state.conversation());
@@ -94,7 +98,7 @@ pub(crate) async fn show(paths: &Paths, name: &str, output: Output) -> Outcome<u
     summary["spent"] = json!(state.spent());
     summary["scripted"] = json!(state.spec().is_some_and(|spec| spec.model.scripted));
     summary["patch"] = json!(patch.as_ref().map(|path| path.display().to_string()));
-    let (status, spent) = (state.status(), state.spent());
+    let (status, spent) = (&row.status, state.spent());
     let text =
         format!("{} · {status} · {} steps · {} tokens", row.session, spent.steps, spent.tokens);
     screen.note(Tone::Strong, text);
@@ -124,18 +128,24 @@ pub(crate) async fn logs(
     let mut shown = Seq(since);
     loop {
         // Asked before it is read, so that its last events are not missed.
-        let last = until == Until::Now || !is_running(&*store.journal, &row.session).await?;
+        let running = is_running(paths, &*store.journal, &row.session).await;
+        let last = until == Until::Now || !running?;
         catch_up(&*store.journal, &row.session, &mut shown, &mut screen).await?;
         if last {
+            let standing = abandoned::standing(paths, &*store.journal, &row).await?;
+            if until == Until::Parked && standing == abandoned::INTERRUPTED {
+                screen.note(Tone::Warning, "! the process that drove the session is gone");
+                screen.note(Tone::Detail, drive::resume_hint(&row.session));
+            }
             return Ok(0);
         }
         tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
     }
 }
 
-async fn is_running(journal: &dyn Journal, session: &SessionId) -> Outcome<bool> {
+async fn is_running(paths: &Paths, journal: &dyn Journal, session: &SessionId) -> Outcome<bool> {
     let row = session::find(journal, session.as_str()).await?;
-    Ok(row.status == "running")
+    Ok(abandoned::standing(paths, journal, &row).await? == "running")
 }
 
 /// What a session goes on with.
@@ -160,7 +170,7 @@ pub(crate) async fn go_on(
     let session = session::root(&*store.journal, &named).await?;
     let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
         return match more {
-            More::Said(text) => steer(&config, &store, &named, text, output).await,
+            More::Said(text) => steer(paths, &config, &store, &named, text, output).await,
             More::Limits(_) => Err(session::held(&session)),
         };
     };
@@ -174,7 +184,7 @@ pub(crate) async fn go_on(
     let opened = models::reopen(&spec.model, &config.model)?;
     let backends = compose::backends(paths, &config, Some(&store.served)).await?;
     let servers = outside::servers(&config)?;
-    let engine = compose::engine(&config, &store, &opened, &backends, servers)?;
+    let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
     match more {
         More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
         More::Said(text) => engine.say(&named, message(text)).await?,
@@ -202,13 +212,14 @@ fn message(text: String) -> Message {
 /// Says something in a turn that another process drives: it is heard before the model
 /// is asked again.
 async fn steer(
+    paths: &Paths,
     config: &Config,
     store: &Store,
     session: &SessionId,
     text: String,
     output: Output,
 ) -> Outcome<u8> {
-    let engine = compose::clerk(config, store)?;
+    let engine = compose::clerk(paths, config, store)?;
     engine.say(session, message(text)).await?;
     let told = format!("● said; another process drives session {session}, and its model hears it");
     Screen::new(output).note(Tone::Good, told);
@@ -250,7 +261,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     let session = session::find(&*store.journal, name).await?.session;
     let screen = Screen::new(output);
     // Whatever the sandboxes are like: what drives the session stops, and nothing is started.
-    let clerk = compose::clerk(&config, &store)?;
+    let clerk = compose::clerk(paths, &config, &store)?;
     clerk.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
     let engine = compose::caretaker(paths, &config, &store).await.map_err(|failure| {
         failure

@@ -7,10 +7,10 @@ use crate::cli::{Output, Tools};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::limits;
 use crate::outside::{self, Pin, Pins, Text};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert, word};
-use crate::{limits, repository};
 
 pub(crate) async fn execute(paths: &Paths, asked: Tools) -> Outcome<u8> {
     match asked {
@@ -119,7 +119,7 @@ fn show(paths: &Paths, server: &str, tool: Option<&str>, output: Output) -> Outc
             (Some(now), before) => {
                 let (now_lines, path) = (now.lines(tool), format!("{server}/{}", inert(tool)));
                 let before = before.as_ref().map(|text| text.as_bytes());
-                let diff = repository::one_file(&path, before, now_lines.as_bytes());
+                let diff = outrigger_repository::one_file(&path, before, now_lines.as_bytes());
                 screen.whole_diff(&String::from_utf8_lossy(&diff));
                 let seen = name(&now.described(tool).digest());
                 let answer = format!("outrigger tools trust {server} {} --seen {seen}", word(tool));

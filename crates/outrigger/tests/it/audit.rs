@@ -71,13 +71,33 @@ fn a_database_that_was_put_back_is_named() {
     assert!(report["faults"].as_array().unwrap().iter().any(|fault| named(&fault)), "{report}");
     let shown = world.ran(16, &["audit", "verify"]);
     assert!(shown.stdout.contains(&format!("event 1 of session {second}")), "{shown:?}");
-    // Without what lies beside the database, the kept checkpoint still tells.
+    // That what lies beside the database is missing is told, and by the kept checkpoint
+    // what it was.
     for name in ["log", "checkpoint"] {
         fs::remove_file(world.data().join("audit").join(name)).unwrap();
     }
-    world.ran(0, &["audit", "verify"]);
+    let missing = world.ran(16, &["audit", "verify"]).stdout;
+    assert!(missing.contains("audit/log: it is missing"), "{missing}");
     let told = world.ran(16, &["audit", "verify", "--against", &kept]);
     assert!(told.stdout.contains("an older database was put in place"), "{told:?}");
+}
+
+#[test]
+fn a_checkpoint_that_is_kept_is_replaced_only_by_one_that_continues_it() {
+    let (world, _) = world();
+    let kept = path(&world, "kept");
+    world.ran(0, &["audit", "checkpoint", "--to", &kept]);
+    let first = fs::read_to_string(&kept).unwrap();
+    run(&world);
+    world.ran(0, &["audit", "checkpoint", "--to", &kept]);
+    let second = fs::read_to_string(&kept).unwrap();
+    assert_ne!(first, second);
+    // A log that does not continue it, of another installation for example.
+    let other = World::new();
+    run(&other);
+    let refused = other.ran(16, &["audit", "checkpoint", "--to", &kept]);
+    assert!(refused.stderr.contains("not signed with the key of this log"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), second);
 }
 
 #[test]

@@ -188,3 +188,29 @@ fn what_a_killed_process_reserved_is_shown_and_released_by_who_drives_next() {
     world.ran(0, &["sessions", "cancel", &session]);
     assert_eq!((left(), reserved()), (serde_json::json!([]), 0));
 }
+
+/// Nobody can be charged for it any more: it does not stand in the way of others for ever.
+#[test]
+fn what_a_killed_process_reserved_for_its_model_is_given_back() {
+    let (world, run) = world(&[], "");
+    let script = run[5].clone();
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(&script, text.replace("[[turn]]\n", "[[turn]]\ndelay_ms = 60000\n")).unwrap();
+    world.ran(0, &["budget", "set", "org", "--steps", "3"]);
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    let account = || world.account("org");
+    for session in 1..=3 {
+        let running = world.start(&args);
+        let reserved = || account()["reserved"]["steps"].as_u64().unwrap();
+        until("the model is asked", || (reserved() == 1).then_some(()));
+        running.kill();
+        let account = account();
+        assert_eq!(account["reserved"]["steps"], 0, "{session}: {account}");
+        assert_eq!(account["spent"]["steps"], session, "the lost call stays charged");
+        assert!(nanos(&account["spent"]) > 0, "as an estimate: {account}");
+        let wall_ms = account["spent"]["wall_ms"].as_u64().unwrap();
+        assert!(wall_ms < 300_000, "of time no more than went by: {wall_ms}");
+    }
+    let left = world.ran(0, &["budget", "show", "--json"]).json()["left_behind"].clone();
+    assert_eq!(left, serde_json::json!([]));
+}

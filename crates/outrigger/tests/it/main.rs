@@ -16,6 +16,7 @@ mod daemon;
 mod demo;
 mod docker;
 mod faults;
+mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads where the kills came")]

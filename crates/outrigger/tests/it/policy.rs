@@ -2,6 +2,7 @@
 
 use crate::support::{Turn, World, shell};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 
 const RULES: &str = r#"
@@ -183,4 +184,60 @@ fn the_example_of_the_how_to_holds() {
     world.ran(0, &["policy", "check"]);
     world.ran(0, &["policy", "check", &at("four.cedar")]);
     world.ran(0, &["policy", "test", &at("rules.test.toml")]);
+}
+
+const NO_COMMANDS: &str = r#"
+@id("frozen")
+@reason("We are in a freeze.")
+forbid (principal, action == Action::"execute", resource);
+"#;
+
+/// Whoever changes the rules means the sessions that run.
+#[test]
+fn rules_that_change_while_a_session_runs_hold_for_its_next_step() {
+    let world = configured();
+    let rules = world.path("config/outrigger/rules.cedar");
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let waits = "until [ -e go ]; do sleep 0.05; done";
+    let script = world.script(&[Turn(&[shell(waits)]), Turn(&[shell("echo x > ran")])]);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let run = world.start(&args);
+    let session = world.await_command();
+    fs::write(&rules, NO_COMMANDS).unwrap();
+    world.beside(&session, &["touch", "/workspace/go"]);
+    let ran = run.end().expect(0);
+    assert!(ran.stderr.contains("frozen"), "{}", ran.stderr);
+    let events = world.events(&session);
+    let started = events.iter().filter(|event| event["started"]["place"].is_object());
+    assert_eq!(started.count(), 1, "the second command never started");
+    let sets: BTreeSet<String> = events
+        .iter()
+        .filter_map(|event| Some(event["decided"]["rule_set"].as_str()?.to_owned()))
+        .collect();
+    assert_eq!(sets.len(), 2, "each judgement says under which rules");
+}
+
+/// Nothing is judged by rules that nobody can read; what ran meanwhile is not lost.
+#[test]
+fn rules_that_become_wrong_stop_a_session_in_a_way_that_it_can_go_on_from() {
+    let world = configured();
+    let rules = world.path("config/outrigger/rules.cedar");
+    let dir = world.dir("repo", &[("file", b"one\n")]);
+    let waits = "until [ -e go ]; do sleep 0.05; done; echo done-once >> log";
+    let script = world.script(&[Turn(&[shell(waits)]), Turn(&[shell("wc -l < log")])]);
+    let args = ["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script];
+    let run = world.start(&args);
+    let session = world.await_command();
+    fs::write(&rules, "forbid (").unwrap();
+    world.beside(&session, &["touch", "/workspace/go"]);
+    let ran = run.end().expect(2);
+    assert!(ran.stderr.contains("rules.cedar") && ran.stderr.contains("resume"), "{}", ran.stderr);
+    let settled =
+        |event: &&serde_json::Value| event["settled"]["outcome"]["done"]["output"].is_object();
+    let events = world.events(&session);
+    assert_eq!(events.iter().filter(settled).count(), 1, "its outcome is kept: {}", ran.stderr);
+    fs::write(&rules, "").unwrap();
+    world.ran(0, &["sessions", "resume", &session]);
+    let counted = world.events(&session).iter().rfind(settled).unwrap().to_string();
+    assert!(counted.contains("1\\n"), "{counted}");
 }

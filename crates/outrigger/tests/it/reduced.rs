@@ -113,7 +113,7 @@ fn a_session_works_and_is_told_where_its_places_are() {
     ];
     let script = world.script(&lines.map(|line| Turn(vec![shell(line)].leak())));
     let dir = dir.display().to_string();
-    let args = ["run", "Do it.", "--dir", &dir, "--script", &script, "--apply", "--json"];
+    let args = ["run", "Do it.", "--dir", &dir, "--script", &script, "--apply=all", "--json"];
     run(&world, &args).expect(0);
     let texts: Vec<String> = world
         .events(&world.session())

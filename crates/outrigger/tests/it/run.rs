@@ -125,7 +125,7 @@ fn changes_of_every_kind_come_back_by_apply_and_by_patch() {
     let copy = world.path("copy");
     Ran::of(cp.arg("-a").arg(&dir).arg(&copy).output().unwrap()).expect(0);
     let turns = [Turn(&[shell(EDITS)]), Turn(&[shell(LIST)])];
-    let object = run_in(&world, &dir, &turns, &["--apply"]).expect(0).json();
+    let object = run_in(&world, &dir, &turns, &["--apply=all"]).expect(0).json();
     assert_eq!(object["applied"], true);
     let inside = outputs(&world, &world.session());
     let kept = ["thing.o", "build/out", "nested/inner"];
@@ -149,9 +149,10 @@ fn modes_are_kept_and_only_the_executable_bit_follows() {
         executable(&dir.join(name), mode);
     }
     symlink("secret", dir.join("link")).unwrap();
+    // Of files that may be executed now, which a person accepts.
     let edit = "for f in secret script tool; do echo b >> $f; done; chmod +x script; chmod -x tool; \
         rm link; echo file > link; echo new > new; echo new > new.sh; chmod +x new.sh";
-    run_in(&world, &dir, &[Turn(&[shell(edit)])], &["--apply"]).expect(0);
+    run_in(&world, &dir, &[Turn(&[shell(edit)])], &["--apply=all"]).expect(0);
     let mode = |name: &str| {
         let mode = fs::symlink_metadata(dir.join(name)).unwrap().permissions().mode();
         format!("{name} {:o}\n", mode & 0o7777)
@@ -183,7 +184,9 @@ fn nothing_is_written_back_if_a_file_changed_meanwhile() {
     fs::write(dir.join("b"), "meanwhile\n").unwrap();
     world.beside(&session, &["touch", "go"]);
     let ran = running.end().expect(5);
-    let error = &ran.json()["error"];
+    let [result, error] = &ran.lines()[..] else { panic!("{ran:?}") };
+    assert_eq!((&result["applied"], &result["status"]), (&false.into(), &"answered".into()));
+    let error = &error["error"];
     assert_eq!((&error["code"], &error["exit_code"]), (&"conflict".into(), &5.into()));
     assert!(error["message"].as_str().unwrap().ends_with("changed meanwhile: b"), "{error}");
     assert!(error["hints"][1].as_str().unwrap().contains("--reject"), "{error}");
@@ -247,7 +250,7 @@ fn a_hostile_sandbox_writes_nothing_outside_of_the_directory() {
         symlink("../outside", dir.join("under")).unwrap();
         world.git(&dir, &["init", "-q"]);
         let hooks = fs::read_dir(dir.join(".git/hooks")).unwrap().count();
-        let ran = run_in(&world, &dir, &[Turn(&[shell(attack)])], &["--apply"]);
+        let ran = run_in(&world, &dir, &[Turn(&[shell(attack)])], &["--apply=all"]);
         assert_eq!(ran.code, Some(code), "{attack}\n{ran:?}");
         let names = |dir: &Path| -> Vec<String> {
             let entries = fs::read_dir(dir).unwrap().flatten();

@@ -200,7 +200,7 @@ fn a_crashed_session_can_be_cancelled() {
     let commands = world.commands();
     running.kill();
     assert!(commands.iter().any(|pid| is_alive(*pid)), "commands outlive who asked for them");
-    assert_eq!(world.status(&session), "running");
+    assert_eq!(world.status(&session), "interrupted");
     world.ran(0, &["sessions", "cancel", &session]);
     assert!(!commands.into_iter().any(is_alive));
     assert_eq!((world.sandboxes(), world.status(&session)), (0, "cancelled".into()));
@@ -237,11 +237,43 @@ fn a_command_that_died_with_its_sandbox_is_unknown_and_not_repeated() {
     assert!(patch.contains("+begun\n+after\n"), "{patch}");
 }
 
+/// Nobody waits for a driver that is gone.
+#[test]
+fn a_session_whose_driver_was_killed_is_told_as_interrupted() {
+    let Busy { world, running, session } = busy(&[]);
+    assert_eq!(world.sessions()[0]["status"], "running");
+    let path = world.path("followed");
+    let mut follow = world.outrigger(&["sessions", "logs", "-f", &session]);
+    let followed = fs::File::create(&path).unwrap();
+    let mut follow = follow.stdout(followed).spawn().unwrap();
+    until("the listener is at the command", || {
+        fs::read_to_string(&path).unwrap().contains("execute").then_some(())
+    });
+    running.kill();
+    until("the listener ends", || follow.try_wait().unwrap());
+    let followed = fs::read_to_string(&path).unwrap();
+    assert!(followed.contains(&format!("sessions resume {session}")), "{followed}");
+    assert_eq!(world.sessions()[0]["status"], "interrupted");
+    assert!(world.ran(0, &["sessions", "ls"]).stdout.contains("  interrupted  "));
+    let resumed = world.start(&["sessions", "resume", &session]);
+    until("somebody drives it again", || {
+        (world.sessions()[0]["status"] == "running").then_some(())
+    });
+    world.beside(&session, &["touch", "go"]);
+    resumed.end().expect(0);
+}
+
 #[test]
 fn an_interrupt_stops_the_turn_and_keeps_the_session() {
+    for signal in [Signal::INT, Signal::TERM] {
+        interrupted_by(signal);
+    }
+}
+
+fn interrupted_by(signal: Signal) {
     let Busy { world, mut running, session } = busy(&[]);
     let commands = world.commands();
-    running.signal(Signal::INT);
+    running.signal(signal);
     let ran = running.end().expect(130);
     assert_eq!(ran.lines()[0]["status"], "interrupted");
     assert!(ran.stderr.contains(&format!("sessions resume {session}")), "{}", ran.stderr);

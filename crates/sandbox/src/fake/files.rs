@@ -264,11 +264,14 @@ fn manifest(
     let entries = tree.beneath(&place.path).filter_map(|(path, node)| {
         let (bytes, digest, executable) = match node {
             Node::File { bytes, executable, .. } => {
-                (bytes.len() as u64, text::digest(bytes), *executable)
+                (bytes.len() as u64, Some(text::digest(bytes)), *executable)
             }
-            Node::Link { target } => (0, text::digest(target.as_bytes()), false),
-            Node::Directory if tree.beneath(path).next().is_none() => (0, text::digest(b""), false),
-            Node::Directory | Node::Device => return None,
+            Node::Link { target } => (0, Some(text::digest(target.as_bytes())), false),
+            Node::Directory if tree.beneath(path).next().is_none() => {
+                (0, Some(text::digest(b"")), false)
+            }
+            Node::Device => (0, None, false),
+            Node::Directory => return None,
         };
         let kind: EntryKind = node.kind();
         let path = relative(&place.path, path).to_owned();
@@ -276,7 +279,7 @@ fn manifest(
             Node::Link { target } => Some(target.clone()),
             Node::File { .. } | Node::Directory | Node::Device => None,
         };
-        Some(ManifestEntry { path, kind, executable, bytes, digest: Some(digest), target })
+        Some(ManifestEntry { path, kind, executable, bytes, digest, target })
     });
     let page = entries.filter(|entry| after.is_none_or(|after| entry.path.as_str() > after));
     let (entries, more) = some(page, max, limits::ENTRIES_MAX);

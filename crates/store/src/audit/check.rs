@@ -8,6 +8,7 @@ use tlog_tiles::{EMPTY_HASH, Hash};
 
 use super::copy::Lines;
 use super::{Edge, Entry, Fault, NoteFault, Opened, Outside, Place, VerifyingKey};
+use crate::limits;
 
 /// The log as the database has it, and what stands beside it.
 #[derive(Debug, Default)]
@@ -17,6 +18,11 @@ pub(crate) struct Kept {
     /// Checkpoints in the order of their sizes: size, note, and the edge.
     pub(crate) checkpoints: Vec<(u64, String, String)>,
     pub(crate) copy: Option<Lines>,
+    /// How many entries the copy had when the database had been read; nothing if its end
+    /// can't be read, which `copy` tells.
+    pub(crate) copied: Option<u64>,
+    /// Whether a checkpoint lay beside it then.
+    pub(crate) noted: bool,
     pub(crate) key: Option<VerifyingKey>,
     /// Checkpoints from outside the database, which the log must continue.
     pub(crate) against: Vec<Outside>,
@@ -57,6 +63,7 @@ pub(crate) fn check(kept: &Kept) -> Checked {
     checked.against(&against, &tree);
     checked.checkpoints(kept, key, &tree);
     let proven = checked.faults.is_empty();
+    checked.missing(kept);
     checked.copy(kept, proven);
     checked.add_chains(kept, proven);
     checked
@@ -164,6 +171,28 @@ impl Checked {
                 ),
             };
             self.fault(Place::Kept { name: name.clone(), size }, what);
+        }
+    }
+
+    /// What should stand beside the database and does not. A crash leaves the copy behind
+    /// by the one checkpoint that was not copied yet, several crashes by several.
+    fn missing(&mut self, kept: &Kept) {
+        let before = |newest: usize| kept.checkpoints.iter().rev().nth(newest);
+        let Some((due, ..)) = before(1) else { return };
+        let size = kept.entries.len();
+        if kept.copied == Some(0) {
+            let what = format!("it is missing or empty, and the database has {size} entries");
+            self.faults.push(Fault::file("audit/log", what));
+        } else if let Some((due, ..)) = before(limits::COPY_LAG_CHECKPOINTS_MAX)
+            && let Some(copied) = kept.copied
+            && copied < *due
+        {
+            let what = format!("its end was cut off: it has {copied} entries of {size}");
+            self.faults.push(Fault::file("audit/log", what));
+        }
+        if !kept.noted {
+            let what = format!("it is missing, and the log has one of {due} entries and newer");
+            self.faults.push(Fault::file("audit/checkpoint", what));
         }
     }
 

@@ -82,6 +82,14 @@ impl Fault {
         Self { place: Place::Event { session: session.clone(), seq }, what: what.into() }
     }
 
+    /// Whether it is of a checkpoint or a file of that name.
+    pub(crate) fn is_of(&self, called: &str) -> bool {
+        match &self.place {
+            Place::Kept { name, .. } | Place::File { name } => name == called,
+            Place::Event { .. } | Place::Entry { .. } | Place::Checkpoint { .. } => false,
+        }
+    }
+
     pub(crate) fn file(name: &str, what: impl Into<String>) -> Self {
         Self { place: Place::File { name: name.to_owned() }, what: what.into() }
     }

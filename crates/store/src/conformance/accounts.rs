@@ -24,6 +24,7 @@ pub async fn accounts(journal: &dyn Journal, accounts: &dyn Accounts) {
     place.a_race_ends_at_the_limit().await;
     place.a_soft_limit_asks_and_a_switch_stops().await;
     place.a_period_begins_anew().await;
+    place.what_was_lifted_is_asked_about_in_the_next_period().await;
     place.what_is_over_is_taken_in().await;
     place.counting_anew_changes_nothing_that_is_right().await;
 }
@@ -48,7 +49,7 @@ fn at_most(money_nanos: u64) -> Terms {
 
 /// A session's charge to one account.
 fn charge(name: &str, spent: u64, reserved: u64) -> Charge {
-    let level = Level { account: account(name), usual: Terms::default(), soft_lifted: false };
+    let level = Level { account: account(name), usual: Terms::default(), soft_lifted_ms: None };
     let (spent, reserved) = (money(spent), money(reserved));
     Charge { spent, reserved, levels: vec![level], starts: true, unpriced: false }
 }
@@ -62,8 +63,8 @@ impl Place<'_> {
         charge: Charge,
     ) -> Result<Seq, Error> {
         let summary = Summary { charge: Some(charge), ..Summary::default() };
-        let events = vec![Event::TurnEnded(TurnEnd::Answered)];
-        self.journal.append(session, after, at_ms, events, summary).await
+        let events = [Event::TurnEnded(TurnEnd::Answered)];
+        self.journal.append(session, after, at_ms, &events, summary).await
     }
 
     async fn set(&self, name: &str, terms: Terms) {
@@ -93,7 +94,7 @@ impl Place<'_> {
         for (after, taken) in [(Seq(2), true), (Seq(1), false)] {
             let again = Some(charge("sum", 20, 0));
             let summary = Summary { charge: again, ..Summary::default() };
-            let said = self.journal.append(&one, after, 3, Vec::new(), summary).await;
+            let said = self.journal.append(&one, after, 3, &[], summary).await;
             assert_eq!(said.is_ok(), taken, "an append after {after}: {said:?}");
         }
         assert_eq!(self.stands("sum").await, (25, 7));
@@ -168,7 +169,7 @@ impl Place<'_> {
         assert_eq!(told.cause, Cause::Soft(Measure::Money));
         let lifted = |spent, reserved| {
             let mut charge = charge("soft", spent, reserved);
-            charge.levels[0].soft_lifted = true;
+            charge.levels[0].soft_lifted_ms = Some(1);
             charge
         };
         self.append(&session, Seq(0), 1, lifted(0, 20)).await.expect("up to the hard limit");
@@ -203,6 +204,31 @@ impl Place<'_> {
         let now = self.of("daily").await;
         assert_eq!(now.spent_now(Some(Period::Day), 2 * DAY_MS), money(0));
         assert_eq!(now.spent, money(9), "what was ever spent stays");
+    }
+
+    /// Who lets a session go on beyond a soft limit means today's.
+    async fn what_was_lifted_is_asked_about_in_the_next_period(&self) {
+        use crate::limits::DAY_MS;
+        let soft = Limit { money_nanos: Some(10), ..Limit::NONE };
+        let daily = Terms { soft, period: Some(Period::Day), ..Terms::default() };
+        self.set("lifted", daily).await;
+        let session = super::session("lifted");
+        let lifted = |at_ms, spent, reserved| {
+            let mut charge = charge("lifted", spent, reserved);
+            charge.levels[0].soft_lifted_ms = Some(at_ms);
+            charge
+        };
+        let yesterday = DAY_MS + 5;
+        let goes_on = self.append(&session, Seq(0), DAY_MS + 6, lifted(yesterday, 0, 11)).await;
+        goes_on.expect("it was lifted that day");
+        let settled = Charge { starts: false, ..lifted(yesterday, 11, 0) };
+        self.append(&session, Seq(1), DAY_MS + 7, settled).await.expect("an outcome is a fact");
+        let today = 2 * DAY_MS;
+        let asked = self.append(&session, Seq(2), today, lifted(yesterday, 11, 11)).await;
+        let Err(Error::Budget(told)) = asked else { panic!("{asked:?}") };
+        assert_eq!(told.cause, Cause::Soft(Measure::Money));
+        let again = self.append(&session, Seq(2), today + 1, lifted(today, 11, 11)).await;
+        again.expect("it was lifted today as well");
     }
 
     /// An outcome may have cost more than was reserved: it is counted, and nothing follows.

@@ -130,6 +130,23 @@ impl Audit {
         self.settled(async |this| this.pass(asked, progress).await).await
     }
 
+    /// What is wrong with a checkpoint that somebody kept, if the log does not continue it.
+    /// Reads the log and no session.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub async fn contradicts(&self, kept: &Outside) -> Result<Option<Fault>, Error> {
+        self.settled(async |this| {
+            let mut connection = this.connection().await?;
+            let asked = Asked { against: vec![kept.clone()], ..Asked::default() };
+            let log = this.kept(&mut connection, &asked).await?;
+            close(connection).await;
+            let checked = blocking(move || Ok(audit::check(&log))).await?;
+            Ok(checked.faults.into_iter().find(|fault| fault.is_of(&kept.name)))
+        })
+        .await
+    }
+
     async fn pass(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
         progress.restart();
         let mut connection = self.connection().await?;
@@ -190,6 +207,9 @@ impl Audit {
             let row = |(size, note, edge)| (u64::try_from(size).unwrap_or(0), note, edge);
             kept.checkpoints = rows.into_iter().map(row).collect();
         }
+        // What is missing is looked for after the log: a writer may have made it meanwhile.
+        kept.copied = copy.size().ok();
+        kept.noted = copy.checkpoint()?.is_some();
         Ok(kept)
     }
 

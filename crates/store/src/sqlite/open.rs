@@ -196,7 +196,10 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     let mut connection =
         options.connect().await.map_err(|e| fault::of("opening the database", e))?;
     let ready = match check(path, &mut connection).await {
-        Ok(older) if older < FORMAT => migrate(path, &mut connection).await,
+        Ok(older) if older < FORMAT => match save(path, older, &mut connection).await {
+            Ok(()) => migrate(path, &mut connection).await,
+            Err(error) => Err(error),
+        },
         checked => checked.map(drop),
     };
     match ready {
@@ -239,6 +242,38 @@ pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     checked.map(drop)
 }
 
+/// Keeps a copy of a database of an older format beside it, before it is changed. The copy
+/// gets its name when it is whole and on disk, and only while nobody else was faster: a
+/// copy of what is changed already must not replace the one from before.
+async fn save(path: &Path, older: u32, connection: &mut SqliteConnection) -> Result<(), Error> {
+    const DOING: &str = "copying the database before it gets a newer format";
+    let directory = path.parent().expect("the database lies in its directory");
+    let io = |e| Error::io(DOING, e);
+    let (temporary, file) = create_new(directory, TEMPORARY).map_err(io)?;
+    let text = temporary.to_str().ok_or_else(|| io(io::ErrorKind::InvalidFilename.into()));
+    let copied = match text {
+        Ok(text) => sqlx::query("VACUUM INTO $1")
+            .bind(text)
+            .execute(&mut *connection)
+            .await
+            .map(drop)
+            .map_err(|e| fault::of(DOING, e)),
+        Err(error) => Err(error),
+    };
+    let found = match copied.and_then(|()| file.sync_all().map_err(io)) {
+        Ok(()) => check(path, connection).await,
+        Err(error) => Err(error),
+    };
+    let named = found.and_then(|found| match found == older {
+        true => fs::rename(&temporary, beside(path, &format!(".format-{older}"))).map_err(io),
+        false => Ok(()),
+    });
+    // Gone already where it got its name.
+    let _ = fs::remove_file(&temporary);
+    named?;
+    sync_directory(directory).map_err(io)
+}
+
 /// Makes a database of an older format one of ours, unless another process was faster.
 /// Its events are as they were; the log covers them from the first checkpoint on, and
 /// sessions are charged to accounts from the next time on that they spend something.
@@ -261,6 +296,18 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), E
 pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<u32, Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
+    // We make no trigger and one view: another one stands in place of a table, or changes
+    // what is written.
+    const FOREIGN: &str = "SELECT type, name FROM sqlite_schema WHERE type = 'trigger' \
+        OR (type = 'view' AND name <> 'searched') ORDER BY name LIMIT 1";
+    let foreign: Option<(String, String)> =
+        sqlx::query_as(FOREIGN).fetch_optional(&mut *connection).await.map_err(wrong)?;
+    if let Some((kind, name)) = foreign {
+        return Err(Error::damaged(
+            place,
+            format!("it has the {kind} {name:?}, which is not ours"),
+        ));
+    }
     let (header,): (i64,) =
         sqlx::query_as("PRAGMA user_version").fetch_one(&mut *connection).await.map_err(wrong)?;
     known_format(&place, header.try_into().unwrap_or(0))?;

@@ -17,12 +17,12 @@ fn money(money_nanos: u64) -> Amounts {
 
 async fn start(store: &Sqlite, number: u64) -> bool {
     let account = AccountId::organisation();
-    let level = Level { account, usual: Terms::default(), soft_lifted: false };
+    let level = Level { account, usual: Terms::default(), soft_lifted_ms: None };
     let reserved = money(CHILD);
     let charge = Charge { reserved, levels: vec![level], starts: true, ..Charge::default() };
     let summary = Summary { charge: Some(charge), ..Summary::default() };
     let session = session(&format!("child-{number}"));
-    match store.append(&session, Seq(0), 1, vec![said("start")], summary).await {
+    match store.append(&session, Seq(0), 1, &[said("start")], summary).await {
         Ok(_) => true,
         Err(Error::Budget(_)) => false,
         Err(other) => panic!("{other}"),

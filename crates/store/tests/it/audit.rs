@@ -6,16 +6,16 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
 use outrigger_store::audit::{self, Asked, Audit, Outside, Report};
-use outrigger_store::{Cover, Journal, Sqlite, Summary};
+use outrigger_store::{Cover, Journal, Settings, Sqlite, Summary};
 
 use crate::damage::{change, execute};
 use crate::support::{append, contents, open, said, session};
 
 /// Appends so many events, which a checkpoint covers at once.
 pub(crate) async fn turn(store: &Sqlite, name: &str, after: u64, count: u64) {
-    let events = (after..after + count).map(|n| said(format!("{name} says {n}"))).collect();
+    let events: Vec<_> = (after..after + count).map(|n| said(format!("{name} says {n}"))).collect();
     let summary = Summary { cover: Cover::Now, ..Summary::default() };
-    store.append(&session(name), Seq(after), 1_000, events, summary).await.unwrap();
+    store.append(&session(name), Seq(after), 1_000, &events, summary).await.unwrap();
 }
 
 /// A closed store: entries of the log are 0 a3, 1 b2, 2 a6, 3 b4, 4 c1 and 5 d5,
@@ -151,7 +151,7 @@ async fn blobs() {
         event 5 of session d: its text is missing: blob 9b373c5175763803aefa3b83adc2f7b4c57aff932cb8b4dc1cb958a229a77aab
     "#]]).await;
     check_sql("UPDATE events SET blob = link WHERE blob IS NOT NULL", expect![[r#"
-        event 5 of session d: its text is missing: blob c86ab8282b02025a69869846a1ebd766bc5c042053c76950115fd548dc386767
+        event 5 of session d: its text is missing: blob b1707c78b9deaa10e21f58ad25fedc89cb32dfe42f5d44412c6fb4f8b39b5724
     "#]]).await;
 }
 
@@ -349,8 +349,64 @@ async fn what_is_beside_the_database() {
     "#]],
     )
     .await;
-    // The copy may lag behind, also by everything.
-    check(async |d: &Path| std::fs::remove_file(log(d)).unwrap(), expect![[""]]).await;
+}
+
+/// Whoever may write the directory can remove what stands beside the database.
+#[tokio::test]
+async fn what_is_missing_beside_the_database() {
+    let log = |directory: &Path| directory.join("audit/log");
+    check(
+        async |d: &Path| std::fs::remove_file(log(d)).unwrap(),
+        expect![[r#"
+        audit/log: it is missing or empty, and the database has 6 entries
+    "#]],
+    )
+    .await;
+    check(
+        async |d: &Path| std::fs::remove_file(d.join("audit/checkpoint")).unwrap(),
+        expect![[r#"
+        audit/checkpoint: it is missing, and the log has one of 5 entries and newer
+    "#]],
+    )
+    .await;
+    // A copy lags behind by as many checkpoints as there were crashes, and by no more.
+    let cut = async |d: &Path| {
+        let opened = open(d).await;
+        for after in 6..12 {
+            turn(&opened, "a", after, 1).await;
+        }
+        opened.close().await;
+        let text = std::fs::read_to_string(log(d)).unwrap();
+        let kept: String = text.split_inclusive('\n').take(3).collect();
+        std::fs::write(log(d), kept).unwrap();
+    };
+    check(
+        cut,
+        expect![[r#"
+        audit/log: its end was cut off: it has 3 entries of 12
+    "#]],
+    )
+    .await;
+}
+
+/// What answers in place of a table, or changes what is written, is named, and neither
+/// audited nor opened.
+#[tokio::test]
+async fn views_and_triggers_are_not_ours() {
+    let view = "ALTER TABLE log RENAME TO hidden; \
+        CREATE VIEW log AS SELECT * FROM hidden WHERE entry < 5";
+    let trigger = "CREATE TRIGGER forget AFTER INSERT ON log BEGIN \
+        DELETE FROM log WHERE entry = NEW.entry; END";
+    for (statements, named) in [(view, "the view \"log\""), (trigger, "the trigger \"forget\"")] {
+        let directory = tempfile::tempdir().unwrap();
+        store(directory.path()).await;
+        execute(directory.path(), statements).await;
+        let refused = Audit::open(directory.path()).await.unwrap_err().to_string();
+        assert!(refused.contains(named), "{refused}");
+        let refused =
+            Sqlite::open(directory.path(), Settings::default()).await.unwrap_err().to_string();
+        assert!(refused.contains(named), "{refused}");
+    }
 }
 
 /// A copy of a whole store as it is on disk.
@@ -446,9 +502,9 @@ async fn a_chain_that_was_linked_anew() {
         let opened = open(directory).await;
         let said = |n: u64| said(if n == 4 { texts.to_owned() } else { n.to_string() });
         for (after, count) in [(0, 3), (3, 4)] {
-            let events = (after..after + count).map(said).collect();
+            let events: Vec<_> = (after..after + count).map(said).collect();
             let summary = Summary { cover: Cover::Now, ..Summary::default() };
-            opened.append(&session("a"), Seq(after), 1_000, events, summary).await.unwrap();
+            opened.append(&session("a"), Seq(after), 1_000, &events, summary).await.unwrap();
         }
         opened.close().await;
     }
@@ -484,6 +540,23 @@ async fn a_database_from_before_the_log() {
     opened.close().await;
     let report = verify(directory, &Asked::default()).await;
     assert_eq!((text(&report).as_str(), report.uncovered, report.entries), ("", 0, 4));
+
+    // The database as it was is kept beside it, whole: put back, it is taken over again.
+    let before = tempfile::tempdir().unwrap();
+    let saved = directory.join("journal.db.format-1");
+    std::fs::copy(&saved, before.path().join("journal.db")).unwrap();
+    for (path, content) in contents(&directory.join("blobs")) {
+        let to = before.path().join(path.strip_prefix(directory).unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        match path.is_dir() {
+            true => std::fs::create_dir_all(to).unwrap(),
+            false => std::fs::write(to, content).unwrap(),
+        }
+    }
+    let report = verify(before.path(), &Asked::default()).await;
+    assert_eq!((text(&report).as_str(), report.uncovered, report.entries), ("", 16, 0));
+    open(before.path()).await.close().await;
+    assert!(before.path().join("journal.db.format-1").exists());
 }
 
 #[tokio::test]
@@ -517,8 +590,8 @@ async fn the_copy_catches_up() {
     let path = directory.join("audit/log");
     let whole = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    std::fs::remove_file(directory.join("audit/checkpoint")).unwrap();
     assert_eq!(text(&verify(directory, &Asked::default()).await), "");
+    std::fs::remove_file(directory.join("audit/checkpoint")).unwrap();
     let opened = open(directory).await;
     turn(&opened, "a", 6, 1).await;
     opened.close().await;
@@ -660,6 +733,10 @@ async fn a_crash_in_the_middle() {
     const FRAME: usize = 24 + 4_096;
     let directory = tempfile::tempdir().unwrap();
     store(directory.path()).await;
+    let beside = ["audit/log", "audit/checkpoint"].map(|name| {
+        let content = std::fs::read(directory.path().join(name)).unwrap();
+        (name, content)
+    });
     let opened = open(directory.path()).await;
     for after in 6..12 {
         turn(&opened, "a", after, 1).await;
@@ -668,14 +745,15 @@ async fn a_crash_in_the_middle() {
     let frames = (wal.len() - HEADER) / FRAME;
     assert!(frames > 12, "{frames}");
     let mut seen = std::collections::BTreeSet::new();
-    // Without the copy: it is written when the commit is on disk, so never before it.
+    // With the copy from before: it is written when the commit is on disk, never before it.
     for cut in (0..=frames).flat_map(|frame| [frame * FRAME, frame * FRAME + 1_000]) {
         let copy = duplicate(
             directory.path(),
             &["journal.db", "journal.db-wal", "journal.db-shm", "audit", "blobs"],
         );
-        for name in ["audit/log", "audit/checkpoint", "journal.db-shm"] {
-            std::fs::remove_file(copy.path().join(name)).unwrap();
+        std::fs::remove_file(copy.path().join("journal.db-shm")).unwrap();
+        for (name, content) in &beside {
+            std::fs::write(copy.path().join(name), content).unwrap();
         }
         let cut = (HEADER + cut).min(wal.len());
         std::fs::write(copy.path().join("journal.db-wal"), &wal[..cut]).unwrap();

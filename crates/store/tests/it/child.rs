@@ -64,11 +64,11 @@ async fn insist(journal: &dyn Journal, session: &SessionId, mut after: Seq, text
     loop {
         // Some are large enough to be blobs.
         let pad = if after.0 % 16 == 7 { "x".repeat(70_000) } else { String::new() };
-        let events = vec![said(format!("{text} {pad}"))];
+        let events = [said(format!("{text} {pad}"))];
         // Some are covered by a checkpoint in the same transaction.
         let cover = if after.0 % 3 == 2 { Cover::Now } else { Cover::Soon };
         let summary = Summary { cover, ..Summary::default() };
-        match journal.append(session, after, 1_000, events, summary).await {
+        match journal.append(session, after, 1_000, &events, summary).await {
             Ok(seq) => return seq,
             Err(Error::Conflict { found, .. }) => after = found,
             Err(other) => panic!("an append failed: {other:?}"),

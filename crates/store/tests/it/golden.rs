@@ -110,8 +110,8 @@ async fn the_current_format_is_read() {
             let text = serde_json::to_string(&event).unwrap();
             assert_eq!(text, line.event.get(), "event {} of {}", line.seq, line.session);
             let after = Seq(line.seq.0 - 1);
-            let append =
-                home.append(&line.session, after, line.at_ms, vec![event], Summary::default());
+            let (events, summary) = ([event], Summary::default());
+            let append = home.append(&line.session, after, line.at_ms, &events, summary);
             assert_eq!(append.await.unwrap(), line.seq);
             assert_eq!(home.verify(&line.session).await.unwrap().link, line.link);
         }

@@ -9,9 +9,9 @@ use outrigger_agent::{
     CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure, Item, Kept,
     Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent,
     Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady,
-    SandboxSpec, Scope, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, ToolCall, ToolKind,
-    ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage, Work, Workspace,
-    labels_of,
+    SandboxSpec, Scope, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, Summary, ToolCall,
+    ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage, Work,
+    Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -22,6 +22,11 @@ pub(crate) fn journals() -> [(&'static str, Vec<Event>); 2] {
 
 fn raw(text: &str) -> Raw {
     Raw::new(text.to_owned()).unwrap()
+}
+
+fn summary() -> Summary {
+    let files = ["/workspace/a".to_owned()].into();
+    Summary { text: "before".into(), labels: labels_of("web"), files }
 }
 
 fn rule_set() -> RuleSetHash {
@@ -184,7 +189,8 @@ fn started(effect: u64, place: Option<Place>) -> Event {
 
 fn settled(effect: u64, outcome: Outcome) -> Event {
     let spent = Amounts { cpu_ms: 7, ..amounts(1, 120) };
-    Event::Settled { effect: Seq(effect), outcome, spent }
+    let estimated = matches!(outcome, Outcome::Cancelled | Outcome::Unknown { .. });
+    Event::Settled { effect: Seq(effect), outcome, spent, estimated }
 }
 
 fn permit() -> Verdict {
@@ -355,7 +361,7 @@ fn cut(waiting: Option<BTreeMap<u32, Arc<ToolResult>>>) -> Cut {
     Cut {
         session: SessionId::new("s1").unwrap(),
         at: Seq(9),
-        conversation: vec![Item::Message(Arc::new(said)), Item::Summary("before".into())],
+        conversation: vec![Item::Message(Arc::new(said)), Item::Summary(Arc::new(summary()))],
         queued: vec![Item::Notice("it was set back".into())],
         ended: waiting.is_none().then_some(TurnEnd::Answered),
         waiting,

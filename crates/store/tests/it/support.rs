@@ -26,7 +26,7 @@ pub(crate) async fn append(
     after: u64,
     events: Vec<Event>,
 ) -> Result<Seq, Error> {
-    journal.append(&session(name), Seq(after), 1_000, events, Summary::default()).await
+    journal.append(&session(name), Seq(after), 1_000, &events, Summary::default()).await
 }
 
 /// Every file beneath a directory, with its content.

@@ -6,7 +6,9 @@
 mod down;
 mod up;
 
-use outrigger_sandbox::{EntryKind, Error, FileError, FileErrorKind, FileOp, FileReply, Sandbox};
+use outrigger_sandbox::{
+    Error, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Sandbox, limits as door,
+};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +23,12 @@ use crate::show::{self, Screen, Tone};
 #[derive(Debug, PartialEq, Eq)]
 enum Side {
     Here(PathBuf),
-    There { sandbox: String, path: String },
+    /// Standard input or output.
+    Stream,
+    There {
+        sandbox: String,
+        path: String,
+    },
 }
 
 impl Side {
@@ -33,6 +40,7 @@ impl Side {
                 let path = if path.is_empty() { "." } else { path };
                 Self::There { sandbox: sandbox.to_owned(), path: path.to_owned() }
             }
+            _ if text == "-" => Self::Stream,
             _ => Self::Here(PathBuf::from(text)),
         }
     }
@@ -80,20 +88,35 @@ pub(super) async fn execute(desk: &Desk, from: &str, to: &str, output: Output) -
                 let sandbox = desk.existing(&sandbox).await?;
                 up::copy(sandbox, &from, &path, Arc::clone(&count)).await
             }
+            (Side::Stream, Side::There { sandbox, path }) => {
+                let sandbox = desk.existing(&sandbox).await?;
+                up::copy_input(&*sandbox, &path, &count).await
+            }
             (Side::There { sandbox, path }, Side::Here(to)) => {
                 let sandbox = desk.existing(&sandbox).await?;
                 down::copy(sandbox, &path, &to, Arc::clone(&count)).await
+            }
+            (Side::There { .. }, Side::Stream) if output.json.is_some() => {
+                let text = "standard output can't have a file and JSON";
+                Err(Failure::new(Kind::Usage, text).hint("Name a file, or leave --json away."))
+            }
+            (Side::There { sandbox, path }, Side::Stream) => {
+                let sandbox = desk.existing(&sandbox).await?;
+                down::copy_output(&*sandbox, &path, &count).await
             }
             _ => Err(Failure::new(Kind::Usage, "exactly one side must be in a sandbox").hint(
                 "Write it as NAME:PATH, for example `outrigger sandbox cp notes.txt work:docs/`.",
             )),
         }
     };
-    screen.watching(|| count.words(), copying).await?;
+    let left_out = screen.watching(|| count.words(), copying).await?;
     let (files, bytes) = count.taken();
     if output.json.is_some() {
-        show::line(&json!({ "type": "copied", "files": files, "bytes": bytes }))?;
+        let copied =
+            json!({ "type": "copied", "files": files, "bytes": bytes, "left_out": left_out });
+        show::line(&copied)?;
     } else {
+        show::not_copied(&left_out).into_iter().for_each(|text| screen.note(Tone::Warning, text));
         let text = format!("copied {}, {bytes} bytes", show::count(files, "file"));
         screen.note(Tone::Detail, text);
     }
@@ -113,12 +136,42 @@ pub(super) fn file_failed(error: &FileError) -> Failure {
 }
 
 /// What is at a path in the sandbox, if anything is.
-async fn found(sandbox: &dyn Sandbox, path: &str) -> Outcome<Option<EntryKind>> {
+async fn found(sandbox: &dyn Sandbox, path: &str) -> Outcome<Option<ListEntry>> {
     match sandbox.files(FileOp::Stat { path: path.to_owned() }).await {
-        Ok(FileReply::Entry(entry)) => Ok(Some(entry.kind)),
+        Ok(FileReply::Entry(entry)) => Ok(Some(entry)),
         Err(Error::File(error)) if error.kind == FileErrorKind::FileNotFound => Ok(None),
         Err(error) => Err(failed(&error)),
         Ok(_) => Err(astray()),
+    }
+}
+
+/// Gives the pieces of a file in the sandbox to somebody, in order.
+async fn each_piece(
+    sandbox: &dyn Sandbox,
+    from: &str,
+    count: &Count,
+    mut put: impl FnMut(&[u8]) -> Outcome,
+) -> Outcome {
+    let mut offset = 0;
+    loop {
+        let (path, bytes_max) = (from.to_owned(), door::FILE_CHUNK_BYTES_MAX);
+        let reply = sandbox.files(FileOp::Read { path, offset, bytes_max }).await;
+        let (bytes, total) = match reply {
+            Ok(FileReply::Bytes { bytes, total_bytes }) => (bytes, total_bytes),
+            Ok(_) => return Err(astray()),
+            Err(Error::File(error)) if error.kind == FileErrorKind::IsDirectory => {
+                let text = format!("{from} is a link to a directory");
+                return Err(Failure::new(Kind::Usage, text).hint("Name the directory itself."));
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        put(&bytes)?;
+        offset += bytes.len() as u64;
+        count.piece(bytes.len());
+        if bytes.is_empty() || offset >= total {
+            count.file();
+            return Ok(());
+        }
     }
 }
 
@@ -141,8 +194,11 @@ mod tests {
             ("./a:b", Side::Here("./a:b".into())),
             ("/tmp/a:b", Side::Here("/tmp/a:b".into())),
             (":b", Side::Here(":b".into())),
+            ("-", Side::Stream),
+            ("./-", Side::Here("./-".into())),
             ("work:docs/", there("work", "docs/")),
             ("work:", there("work", ".")),
+            ("work:-", there("work", "-")),
             ("work:a:b", there("work", "a:b")),
         ] {
             assert_eq!(Side::parse(text), expected, "{text}");

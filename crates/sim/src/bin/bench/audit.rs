@@ -76,10 +76,10 @@ async fn write(store: &Sqlite, session: &SessionId, turn: u64) -> Outcome<()> {
         let pair =
             |effect: u64| [journal::started(session, Seq(effect)), journal::settled(Seq(effect))];
         let count = sizes::AUDIT_APPEND_EVENTS.min(end - after.0);
-        let events = (after.0..).flat_map(pair).take(count as usize).collect();
+        let events: Vec<_> = (after.0..).flat_map(pair).take(count as usize).collect();
         let cover = if after.0 + count == end { Cover::Now } else { Cover::Soon };
         let summary = Summary { cover, ..Summary::default() };
-        let appended = store.append(session, after, 1_700_000_000_000, events, summary);
+        let appended = store.append(session, after, 1_700_000_000_000, &events, summary);
         after = appended.await.doing("appending to the journal")?;
     }
     Ok(())

@@ -45,10 +45,10 @@ async fn write(store: Arc<Sqlite>, writer: u64, batch: u64) -> Outcome<()> {
     let mut after = Seq(batch * sizes::STEPS_PER_BATCH * 2);
     for _ in 0..sizes::STEPS_PER_BATCH {
         let effect = after.next();
-        for event in [started(&session, effect), settled(effect)] {
+        for event in [[started(&session, effect)], [settled(effect)]] {
             let status = Some("running".to_owned());
             let summary = Summary { status, ..Summary::default() };
-            let appended = store.append(&session, after, 1_700_000_000_000, vec![event], summary);
+            let appended = store.append(&session, after, 1_700_000_000_000, &event, summary);
             after = appended.await.doing("appending to the journal")?;
         }
     }
@@ -75,5 +75,6 @@ pub(crate) fn settled(effect: Seq) -> Event {
         labels: BTreeSet::new(),
     };
     let outcome = Effect::Done(Product::Output(output));
-    Event::Settled { effect, outcome, spent: Amounts { steps: 1, ..Amounts::default() } }
+    let spent = Amounts { steps: 1, ..Amounts::default() };
+    Event::Settled { effect, outcome, spent, estimated: false }
 }

@@ -1,11 +1,12 @@
 //! Into a sandbox.
 
+use outrigger_beneath::{Dir, words};
 use outrigger_sandbox::{
     EntryKind, ExecId, FileOp, Precondition, Sandbox, WriteMode, limits as door,
 };
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use rustix::fs::FileType;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -23,13 +24,25 @@ enum Item {
     File { path: String, from: PathBuf, executable: bool },
 }
 
+/// What there is to copy.
+struct Listed {
+    /// Beneath this are the files.
+    dir: Dir,
+    /// Where that is.
+    place: PathBuf,
+    items: Vec<Item>,
+    bytes: u64,
+    left_out: Vec<String>,
+}
+
+/// Copies, and gives what was left out.
 pub(super) async fn copy(
     sandbox: Arc<dyn Sandbox>,
     from: &Path,
     to: &str,
     count: Arc<Count>,
-) -> Outcome {
-    let kind = found(&*sandbox, to).await?;
+) -> Outcome<Vec<String>> {
+    let kind = found(&*sandbox, to).await?.map(|entry| entry.kind);
     let into = to.ends_with('/') || kind == Some(EntryKind::Directory);
     let root = match from.file_name().filter(|_| into) {
         Some(name) => format!("{}/{}", to.trim_end_matches('/'), name.to_string_lossy()),
@@ -37,7 +50,9 @@ pub(super) async fn copy(
     };
     let source = from.to_owned();
     let listed = tokio::task::spawn_blocking(move || list(&source, &root)).await;
-    let (items, bytes) = listed.map_err(|error| Failure::from_error(Kind::Usage, &error))??;
+    let listed = listed.map_err(|error| Failure::from_error(Kind::Usage, &error))??;
+    let Listed { dir, place, items, bytes, left_out } = listed;
+    let dir = Arc::new(dir);
     count.total(bytes);
     let mut sending = JoinSet::new();
     for item in items {
@@ -59,85 +74,170 @@ pub(super) async fn copy(
             }
             Item::File { path, from, executable } => {
                 let (sandbox, count) = (Arc::clone(&sandbox), Arc::clone(&count));
-                sending
-                    .spawn(async move { send(&*sandbox, &path, &from, executable, &count).await });
+                let (dir, place) = (Arc::clone(&dir), place.clone());
+                sending.spawn(async move {
+                    let file = dir.file(&from).map_err(|error| unreadable(&place, &error))?;
+                    let pieces = Pieces::File(file, place.join(from));
+                    send(&*sandbox, &path, pieces, Some(executable), &count).await
+                });
             }
         }
     }
     while let Some(sent) = sending.join_next().await {
         sent.map_err(|error| Failure::from_error(Kind::Usage, &error))??;
     }
-    Ok(())
+    Ok(left_out)
+}
+
+/// Writes standard input to a file.
+pub(super) async fn copy_input(
+    sandbox: &dyn Sandbox,
+    to: &str,
+    count: &Count,
+) -> Outcome<Vec<String>> {
+    let kind = found(sandbox, to).await?.map(|entry| entry.kind);
+    if to.ends_with('/') || kind == Some(EntryKind::Directory) {
+        let what = if kind.is_some() { format!("{to} is a directory") } else { to.to_owned() };
+        let text = format!("{what}: name the file that standard input is to be");
+        return Err(Failure::new(Kind::Usage, text));
+    }
+    send(sandbox, to, Pieces::Input, None, count).await?;
+    Ok(Vec::new())
 }
 
 fn id() -> ExecId {
     ExecId::new(fresh("cp")).expect("letters, a dash and digits are plain")
 }
 
+/// What the host said of something beneath a folder.
+fn unreadable(place: &Path, error: &outrigger_beneath::Error) -> Failure {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => Kind::NotFound,
+        _ => Kind::Usage,
+    };
+    let mut failure = Failure::from_error(kind, error);
+    failure.message = match error {
+        outrigger_beneath::Error::Io { path, source } => {
+            format!("{}: {source}", place.join(path).display())
+        }
+        _ => failure.message,
+    };
+    failure
+}
+
 /// Everything at a path, directories before what is in them, links not followed,
 /// and the bytes of all files.
-fn list(from: &Path, to: &str) -> Outcome<(Vec<Item>, u64)> {
-    let failed = |path: &Path, error: std::io::Error| {
-        let kind = match error.kind() {
-            std::io::ErrorKind::NotFound => Kind::NotFound,
-            _ => Kind::Usage,
-        };
-        Failure::new(kind, format!("{}: {error}", path.display()))
-    };
-    let (mut items, mut bytes) = (Vec::new(), 0);
-    let mut waiting = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, path)) = waiting.pop() {
-        let stat = fs::symlink_metadata(&from).map_err(|error| failed(&from, error))?;
-        if stat.is_dir() {
-            items.push(Item::Dir(path.clone()));
-            for entry in fs::read_dir(&from).map_err(|error| failed(&from, error))? {
-                let entry = entry.map_err(|error| failed(&from, error))?;
-                let name = entry.file_name();
-                let name = name.to_str().ok_or_else(|| {
-                    Failure::new(
-                        Kind::Usage,
-                        format!("{}: its name is no text", entry.path().display()),
-                    )
-                })?;
-                waiting.push((entry.path(), format!("{path}/{name}")));
-            }
-        } else if stat.is_symlink() {
-            let target = fs::read_link(&from).map_err(|error| failed(&from, error))?;
-            items.push(Item::Link { path, target: target.to_string_lossy().into_owned() });
-        } else if stat.is_file() {
-            bytes += stat.len();
-            let executable = stat.permissions().mode() & 0o111 != 0;
-            items.push(Item::File { path, from, executable });
+fn list(from: &Path, to: &str) -> Outcome<Listed> {
+    let nowhere = Path::new("");
+    let around = Dir::around(from).map_err(|error| unreadable(nowhere, &error))?;
+    let (dir, first, place) = match around {
+        Some((dir, name)) => (dir, name, from.parent().unwrap_or(nowhere).to_owned()),
+        // Written so that it is a directory.
+        None => {
+            let dir = Dir::open(from).map_err(|error| unreadable(nowhere, &error))?;
+            (dir, PathBuf::from("."), from.to_owned())
         }
-        if items.len() > limits::COPIED_FILES_MAX {
+    };
+    let mut listed = Listed { dir, place, items: Vec::new(), bytes: 0, left_out: Vec::new() };
+    let mut waiting = vec![(first.clone(), to.to_owned())];
+    while let Some((from, path)) = waiting.pop() {
+        let failed = |error| unreadable(&listed.place, &error);
+        let (kind, stat) = if from == Path::new(".") {
+            (FileType::Directory, None)
+        } else {
+            let stat = listed.dir.stat(&from).map_err(failed)?.ok_or_else(|| {
+                let text = format!("there is nothing at {}", listed.place.join(&from).display());
+                Failure::new(Kind::NotFound, text)
+            })?;
+            (stat.kind, Some(stat))
+        };
+        match kind {
+            FileType::Directory => {
+                listed.items.push(Item::Dir(path.clone()));
+                let names =
+                    listed.dir.dir(&from).and_then(|opened| opened.names()).map_err(failed)?;
+                for name in names {
+                    let name = name.map_err(failed)?;
+                    let below =
+                        if stat.is_some() { from.join(&name) } else { PathBuf::from(&name) };
+                    let name = name.to_str().ok_or_else(|| {
+                        let place = listed.place.join(&below);
+                        Failure::new(
+                            Kind::Usage,
+                            format!("{}: its name is no text", place.display()),
+                        )
+                    })?;
+                    waiting.push((below, format!("{path}/{name}")));
+                }
+            }
+            FileType::Symlink => {
+                let target = listed.dir.read_link(&from).map_err(failed)?;
+                let target = target.to_string_lossy().into_owned();
+                listed.items.push(Item::Link { path, target });
+            }
+            FileType::RegularFile => {
+                listed.bytes += stat.map_or(0, |stat| stat.bytes);
+                let executable = stat.is_some_and(|stat| stat.is_executable());
+                listed.items.push(Item::File { path, from, executable });
+            }
+            kind => {
+                let place = listed.place.join(&from);
+                if from == first {
+                    let text = format!("{} is {}", place.display(), words(kind));
+                    return Err(Failure::new(Kind::Usage, text).hint("Only files are copied."));
+                }
+                listed.left_out.push(format!("{}: {}", place.display(), words(kind)));
+            }
+        }
+        if listed.items.len() > limits::COPIED_FILES_MAX {
             let max = limits::COPIED_FILES_MAX;
             return Err(Failure::new(Kind::Usage, format!("more than {max} files at once"))
                 .hint("Pack them with tar, copy the archive, and unpack it in the sandbox."));
         }
     }
-    Ok((items, bytes))
+    Ok(listed)
+}
+
+/// Where the bytes of a file come from.
+enum Pieces {
+    File(File, PathBuf),
+    Input,
+}
+
+impl Pieces {
+    /// The next piece; a shorter one than can be is the last.
+    async fn next(&mut self) -> Outcome<Vec<u8>> {
+        let read = |from: &mut dyn Read| {
+            let mut piece = Vec::new();
+            from.take(door::FILE_CHUNK_BYTES_MAX).read_to_end(&mut piece).map(|_| piece)
+        };
+        let (name, piece) = match self {
+            Self::File(file, path) => (path.display().to_string(), read(file)),
+            Self::Input => {
+                let reading = tokio::task::spawn_blocking(move || read(&mut io::stdin().lock()));
+                let piece = reading.await.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+                ("standard input".to_owned(), piece)
+            }
+        };
+        piece.map_err(|error| Failure::new(Kind::Usage, format!("{name}: {error}")))
+    }
 }
 
 async fn send(
     sandbox: &dyn Sandbox,
     path: &str,
-    from: &Path,
-    executable: bool,
+    mut pieces: Pieces,
+    executable: Option<bool>,
     count: &Count,
 ) -> Outcome {
-    let unreadable =
-        |error: std::io::Error| Failure::new(Kind::Usage, format!("{}: {error}", from.display()));
-    let mut file = File::open(from).map_err(unreadable)?;
     let mut mode = WriteMode::Replace;
     loop {
-        let mut contents = Vec::new();
-        let piece = (&mut file).take(door::FILE_CHUNK_BYTES_MAX).read_to_end(&mut contents);
-        let length = piece.map_err(unreadable)?;
+        let contents = pieces.next().await?;
+        let length = contents.len();
         if length == 0 && mode == WriteMode::Append {
             break;
         }
         let (path, precondition) = (path.to_owned(), Precondition::None);
-        let executable = Some(executable);
         let op = FileOp::Write { id: id(), path, contents, mode, executable, precondition };
         sandbox.files(op).await.map_err(|error| failed(&error))?;
         count.piece(length);

@@ -1,18 +1,26 @@
 //! Changes as a patch that `git apply` takes.
 
-use outrigger_engine::workspace::{Change, File};
 use outrigger_sandbox::EntryKind;
 use similar::{ChangeTag, DiffOp, TextDiff};
 use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::limits;
+use crate::{Change, File, Grade, Hazard, limits};
 
 /// The patch, in git's extended format. Contents are in it byte for byte, also where
-/// they are no text: what is not in the patch is lost with the sandbox.
-pub(crate) fn patch(changes: &[Change]) -> Vec<u8> {
+/// they are no text: what is not in the patch is lost with the sandbox. It begins with
+/// what does more than lie there, in lines that git passes over.
+#[must_use]
+pub fn patch(changes: &[Change], hazards: &[Hazard]) -> Vec<u8> {
     let mut text = Vec::new();
+    for hazard in hazards {
+        let grade = match hazard.grade {
+            Grade::Refused => ", and is never written back",
+            Grade::Named => "",
+        };
+        text.extend_from_slice(format!("# {hazard}{grade}\n").as_bytes());
+    }
     for Change { path, before, after } in changes {
         match (before, after) {
             // Git changes no file into a link: one goes, the other comes.
@@ -27,7 +35,8 @@ pub(crate) fn patch(changes: &[Change]) -> Vec<u8> {
 }
 
 /// The same of one file as it would be, whose mode stays as it is.
-pub(crate) fn one_file(path: &str, before: Option<&[u8]>, after: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn one_file(path: &str, before: Option<&[u8]>, after: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let file = |contents: &[u8]| File {
         kind: EntryKind::File,
@@ -156,14 +165,16 @@ mod tests {
         let change = |path: &str, before, after| Change { path: path.to_owned(), before, after };
         let link = File { kind: EntryKind::Link, executable: false, contents: b"b.txt".to_vec() };
         let tool = File { executable: true, ..file("#!/bin/sh\n").unwrap() };
-        let text = patch(&[
+        let changes = [
             change("a.txt", file("one\ntwo\nthree"), file("one\n2\nthree")),
             change("gone", file("x\n"), None),
             change("link", None, Some(link)),
             change("odd \"name\"\n", None, file("")),
             change("tool", file("#!/bin/sh\n"), Some(tool)),
-        ]);
+        ];
+        let text = patch(&changes, &crate::hazards(None, &changes));
         expect![[r#"
+            # tool: it may be executed, which it could not before
             diff --git a/a.txt b/a.txt
             --- a/a.txt
             +++ b/a.txt
@@ -200,11 +211,8 @@ mod tests {
         let bytes =
             |contents: &[u8]| Some(File { contents: contents.to_vec(), ..file("").unwrap() });
         let before = bytes(b"a\xff\nlone\rreturn\n\0");
-        let text = patch(&[Change {
-            path: "x".to_owned(),
-            before,
-            after: bytes(b"a\xfe\nlone\rreturn\n\0"),
-        }]);
+        let after = bytes(b"a\xfe\nlone\rreturn\n\0");
+        let text = patch(&[Change { path: "x".to_owned(), before, after }], &[]);
         let expected = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n-a\xff\n+a\xfe\n lone\rreturn\n \0\n\\ No newline at end of file\n";
         assert_eq!(text, expected);
     }
@@ -213,7 +221,7 @@ mod tests {
     fn a_file_that_becomes_a_link_goes_and_comes() {
         let link = File { kind: EntryKind::Link, executable: false, contents: b"b".to_vec() };
         let text =
-            patch(&[Change { path: "x".to_owned(), before: file("x\n"), after: Some(link) }]);
+            patch(&[Change { path: "x".to_owned(), before: file("x\n"), after: Some(link) }], &[]);
         expect![[r#"
             diff --git a/x b/x
             deleted file mode 100644

@@ -1,0 +1,78 @@
+//! Sessions whose driver died.
+//!
+//! Owns that nobody is told that a session runs when nothing drives it, and that what it
+//! reserved does not stand in the way of others for ever. A driver holds a lock that ends
+//! with its process: that is how it is known.
+
+use outrigger_agent::{Amounts, SessionId, State};
+use outrigger_engine::Engine;
+use outrigger_store::{Journal, SessionRow};
+use std::ops::ControlFlow;
+
+use crate::compose::Store;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::session;
+
+/// How a session stands whose turn was cut off: `outrigger sessions resume` goes on with it.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// How a session stands, in a word or two: as its journal says, unless its driver died.
+pub(crate) async fn standing(
+    paths: &Paths,
+    journal: &dyn Journal,
+    row: &SessionRow,
+) -> Outcome<String> {
+    if row.status != "running" {
+        return Ok(row.status.clone());
+    }
+    let root = if session::is_below(&row.session) {
+        match session::root(journal, &row.session).await {
+            Err(failure) if failure.kind == Kind::NotFound => row.session.clone(),
+            root => root?,
+        }
+    } else {
+        row.session.clone()
+    };
+    let driven = session::lock(&paths.lock(root.as_str()))?.is_none();
+    Ok(if driven { row.status.clone() } else { INTERRUPTED.to_owned() })
+}
+
+/// Gives back what sessions keep reserved in accounts whose driver died, as far as it is
+/// certain that nothing of it can be spent any more. Gives those that still keep some: a
+/// command of theirs may run until its deadline.
+pub(crate) async fn release(
+    paths: &Paths,
+    store: &Store,
+    engine: &Engine,
+) -> Outcome<Vec<SessionId>> {
+    let mut keep = Vec::new();
+    for row in in_turn(store).await? {
+        // Held while it is looked at, so that nobody begins to drive it meanwhile.
+        let Some(_lock) = session::lock(&paths.lock(row.session.as_str()))? else { continue };
+        let charged = store.accounts.charged(&row.session).await?;
+        if charged.is_none_or(|charged| charged.reserved == Amounts::default()) {
+            continue;
+        }
+        // What waits for a person goes on with what it has.
+        if row.status == State::WAITS
+            || engine.release(&row.session).await.map_err(Failure::from)?
+        {
+            keep.push(row.session);
+        }
+    }
+    Ok(keep)
+}
+
+/// Sessions in the middle of a turn.
+pub(crate) async fn in_turn(store: &Store) -> Outcome<Vec<SessionRow>> {
+    let mut rows = Vec::new();
+    session::walk(&*store.journal, |row| {
+        if row.status == "running" || row.status == State::WAITS {
+            rows.push(row);
+        }
+        ControlFlow::Continue(())
+    })
+    .await?;
+    Ok(rows)
+}

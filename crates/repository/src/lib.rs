@@ -1,0 +1,29 @@
+//! A directory of a person's: what of it goes into a workspace, and how what a session
+//! changed comes back.
+//!
+//! Owns everything that reads what others wrote into a repository, and that writes what a
+//! sandbox gave into one. Runs nothing: no git, no filter, no hook, no program that a
+//! setting names; reads no setting of a repository at all. Must never open a path of the
+//! directory but beneath its handle.
+
+mod apply;
+mod change;
+mod error;
+mod git;
+mod hazard;
+pub mod limits;
+mod listing;
+mod names;
+mod pack;
+mod patch;
+mod rules;
+
+pub use apply::{Accept, apply};
+pub use change::{Change, File};
+pub use error::{Error, TooLarge};
+pub use git::Problem;
+pub use hazard::{Grade, Hazard, hazards, leads_out};
+pub use names::is_git;
+pub use pack::{Limits, Packed, pack};
+pub use patch::{one_file, patch};
+pub use rules::Rules;
