@@ -13,7 +13,6 @@ use crate::expand;
 use crate::limits::NESTED_SCRIPTS_MAX;
 use crate::paths::{Guards, Places, Reach, plain};
 use crate::programs::{self, Form};
-use crate::reader::Reading;
 use crate::syntax::{Atom, Command, Kind, Redirect, Way, Word, is_pattern, literal};
 use crate::variables::Variables;
 
@@ -48,14 +47,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges all of them. Says whether something was written, and something was run.
-    pub(crate) fn all(mut self, reading: &Reading) -> (bool, bool) {
-        self.variables = Variables::of(&reading.commands);
-        for command in &reading.commands {
+    pub(crate) fn all(mut self, commands: &[Command]) -> (bool, bool) {
+        self.variables = Variables::of(commands);
+        for command in commands {
             if let Kind::Function(name) = &command.kind {
                 self.functions.insert(name.clone());
             }
         }
-        for command in &reading.commands {
+        for command in commands {
             self.command(command);
         }
         if self.wrote && self.ran {

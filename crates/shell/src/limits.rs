@@ -1,14 +1,9 @@
-//! Every limit of the readers, with its unit in its name.
+//! Every limit of the reader, with its unit in its name.
 
 /// A command that is longer is opaque.
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// Groups, substitutions and quotes inside each other.
 pub const DEPTH_MAX: usize = 24;
-/// Nodes of the grammar's tree that are looked at.
-pub const NODES_MAX: usize = 200_000;
-/// How often the grammar's parser reports progress before it is stopped; it does so
-/// once in a hundred operations.
-pub const PROGRESS_MAX: usize = 8_000;
 /// Words of all commands together.
 pub const WORDS_MAX: usize = 20_000;
 /// `sh -c` inside `sh -c`.

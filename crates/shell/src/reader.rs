@@ -1,4 +1,4 @@
-//! Our own reader: the part of the shell's language that a label can be made from.
+//! The reader: the part of the shell's language that a label can be made from.
 //!
 //! It reads from left to right, never goes back, and stops with [`Unread`] at whatever
 //! it does not know, so its time is linear and its depth is counted. It must never
@@ -9,33 +9,23 @@ mod compound;
 mod quote;
 mod word;
 
-use std::collections::BTreeSet;
-
 use crate::limits::{DEPTH_MAX, DOCUMENTS_MAX, WORDS_MAX};
-use crate::syntax::{Assignment, Command, Redirect, Role, Span, Way, Word};
+use crate::syntax::{Assignment, Command, Redirect, Way, Word};
 
 /// The text holds something that this reader does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unread;
 
-/// The commands of a text.
-#[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// In the order in which they stand; those inside a word before the word's own.
-    pub(crate) commands: Vec<Command>,
-    /// Every word with what it is to its command.
-    pub(crate) roles: BTreeSet<(Span, Role)>,
-}
-
-/// Reads a whole text.
-pub(crate) fn read(text: &str) -> Result<Reading, Unread> {
+/// The commands of a whole text, in the order in which they stand; those inside a word
+/// before the word's own.
+pub(crate) fn read(text: &str) -> Result<Vec<Command>, Unread> {
     let mut reader =
-        Reader { text, at: 0, depth: 0, words: 0, due: Vec::new(), out: Reading::default() };
+        Reader { text, at: 0, depth: 0, words: 0, due: Vec::new(), commands: Vec::new() };
     reader.statements(&[])?;
     if reader.at < text.len() || !reader.due.is_empty() {
         return Err(Unread);
     }
-    Ok(reader.out)
+    Ok(reader.commands)
 }
 
 /// A here-document whose text begins after the next line break.
@@ -51,7 +41,7 @@ struct Reader<'a> {
     depth: usize,
     words: usize,
     due: Vec<Due>,
-    out: Reading,
+    commands: Vec<Command>,
 }
 
 /// The programs whose arguments may be assignments.
@@ -90,10 +80,6 @@ impl<'a> Reader<'a> {
         let out = read(self);
         self.depth -= 1;
         out
-    }
-
-    fn note(&mut self, span: Span, role: Role) {
-        self.out.roles.insert((span, role));
     }
 
     /// Blanks, continued lines and comments.
@@ -218,12 +204,12 @@ impl<'a> Reader<'a> {
             if command.words.is_empty()
                 && let Some(name) = self.assigned()
             {
-                let assignment = self.assignment(name, Role::Assignment)?;
+                let assignment = self.assignment(name)?;
                 command.assignments.push(assignment);
                 continue;
             }
             if declares && let Some(name) = self.assigned() {
-                let assignment = self.assignment(name, Role::Argument)?;
+                let assignment = self.assignment(name)?;
                 command.assignments.push(assignment);
                 continue;
             }
@@ -245,20 +231,14 @@ impl<'a> Reader<'a> {
         self.close(command)
     }
 
-    /// Notes the words of a simple command and keeps it.
+    /// Keeps a simple command.
     fn close(&mut self, command: Command) -> Result<(), Unread> {
         let first = command.words.first().map(|word| word.span);
-        let of = |span: Span| &self.text[span.0..span.1];
+        let of = |(from, to): (usize, usize)| &self.text[from..to];
         if first.is_some_and(|span| of(span) == "[") {
             let last = command.words.last().map_or((0, 0), |word| word.span);
             if of(last) != "]" || command.words.len() < 2 {
                 return Err(Unread);
-            }
-            self.note((first.unwrap_or_default().0, last.1), Role::Test);
-        } else {
-            for (index, word) in command.words.iter().enumerate() {
-                let role = if index == 0 { Role::Name } else { Role::Argument };
-                self.out.roles.insert((word.span, role));
             }
         }
         self.keep(command)
@@ -269,7 +249,7 @@ impl<'a> Reader<'a> {
         if self.words > WORDS_MAX {
             return Err(Unread);
         }
-        self.out.commands.push(command);
+        self.commands.push(command);
         Ok(())
     }
 
@@ -282,8 +262,7 @@ impl<'a> Reader<'a> {
         (named && equals).then(|| rest[..end].to_owned())
     }
 
-    fn assignment(&mut self, name: String, role: Role) -> Result<Assignment, Unread> {
-        let start = self.at;
+    fn assignment(&mut self, name: String) -> Result<Assignment, Unread> {
         self.at += name.len();
         let appended = self.eat("+");
         self.need("=")?;
@@ -301,7 +280,6 @@ impl<'a> Reader<'a> {
         } else {
             Some(self.pieces(true)?)
         };
-        self.note((start, self.at), role);
         Ok(Assignment { name, value: value.filter(|_| !appended) })
     }
 
@@ -344,7 +322,6 @@ impl<'a> Reader<'a> {
         }
         self.blanks();
         let word = self.word()?;
-        self.note(word.span, Role::Target);
         command.redirects.push(Redirect { way, word });
         Ok(true)
     }

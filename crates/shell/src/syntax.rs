@@ -1,4 +1,4 @@
-//! What our own reader makes of a command: the simple commands in order, with their
+//! What the reader makes of a command: the simple commands in order, with their
 //! words in pieces.
 //!
 //! Owns the types and nothing else. They are flat on purpose: what runs before what,
@@ -105,23 +105,4 @@ pub(crate) struct Command {
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-}
-
-/// What a word is to its command; both readers must agree on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
-    /// The program.
-    Name,
-    /// An argument, a value of a loop, the subject of a case.
-    Argument,
-    /// `name=value` before a program or instead of one.
-    Assignment,
-    /// Where a redirection leads.
-    Target,
-    /// A whole `[ ... ]` or `[[ ... ]]`.
-    Test,
-    /// Where `((` begins.
-    Arithmetic,
-    /// The name of a function.
-    Function,
 }

@@ -1,7 +1,7 @@
 //! Commands made of commands: groups, conditions, loops, cases, functions.
 
 use super::{Reader, Unread};
-use crate::syntax::{Command, Kind, Role, Word};
+use crate::syntax::{Command, Kind, Word};
 
 impl Reader<'_> {
     /// One command with the redirections behind it.
@@ -11,8 +11,6 @@ impl Reader<'_> {
             "then", "do", "done", "fi", "elif", "else", "esac", "in", "}", "]]",
         ];
         if self.rest().starts_with("((") {
-            let start = self.at;
-            self.note((start, start), Role::Arithmetic);
             self.at += 2;
             let text = self.arithmetic()?;
             self.keep(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
@@ -23,7 +21,6 @@ impl Reader<'_> {
             return self.redirects();
         }
         let Some(word) = self.reserved(&words) else { return self.simple() };
-        let start = self.at;
         self.at += word.len();
         match word {
             "!" => {
@@ -48,9 +45,9 @@ impl Reader<'_> {
                 self.statements(&["do"])?;
                 self.statements(&["done"])?;
             }
-            "for" => self.each(start)?,
+            "for" => self.each()?,
             "case" => self.case()?,
-            "[[" => self.test(start)?,
+            "[[" => self.test()?,
             _ => return Err(Unread),
         }
         self.redirects()
@@ -78,10 +75,9 @@ impl Reader<'_> {
         Ok(rest[..end].to_owned())
     }
 
-    fn each(&mut self, start: usize) -> Result<(), Unread> {
+    fn each(&mut self) -> Result<(), Unread> {
         self.blanks();
         if self.eat("((") {
-            self.note((start, start), Role::Arithmetic);
             let text = self.arithmetic()?;
             self.keep(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
         } else {
@@ -96,7 +92,6 @@ impl Reader<'_> {
                     break;
                 }
                 let word = self.word()?;
-                self.note(word.span, Role::Argument);
                 command.words.push(word);
             }
             self.keep(command)?;
@@ -111,8 +106,7 @@ impl Reader<'_> {
 
     fn case(&mut self) -> Result<(), Unread> {
         self.blanks();
-        let word = self.word()?;
-        self.note(word.span, Role::Argument);
+        self.word()?;
         self.blanks_and_lines()?;
         self.reserved(&["in"]).ok_or(Unread)?;
         self.at += 2;
@@ -146,7 +140,7 @@ impl Reader<'_> {
     }
 
     /// `[[ ... ]]`: its operands and operators as words.
-    fn test(&mut self, start: usize) -> Result<(), Unread> {
+    fn test(&mut self) -> Result<(), Unread> {
         let mut command = Command { kind: Kind::Test, ..Command::default() };
         loop {
             self.blanks_and_lines()?;
@@ -163,7 +157,6 @@ impl Reader<'_> {
             }
             command.words.push(word);
         }
-        self.note((start, self.at), Role::Test);
         self.keep(command)
     }
 
@@ -171,7 +164,6 @@ impl Reader<'_> {
     pub(super) fn function(&mut self, name: Word) -> Result<(), Unread> {
         self.need("()")?;
         let text = name.literal().ok_or(Unread)?;
-        self.note(name.span, Role::Function);
         self.keep(Command { kind: Kind::Function(text), ..Command::default() })?;
         self.blanks_and_lines()?;
         self.reserved(&["{"]).ok_or(Unread)?;

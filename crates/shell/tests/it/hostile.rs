@@ -73,7 +73,6 @@ fn nothing_that_is_nested_or_long_is_too_much() {
     thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
 }
 
-/// The scanner of the grammar asks the C library about characters; it answers for bytes.
 #[test]
 fn characters_of_every_plane_are_no_way_out_of_a_table() {
     let signs = [
