@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crate::child::{self, Child, code};
 use crate::limits::CI_SEEDS_DEFAULT;
+use crate::setup;
 use crate::tally::{Runner, Tally};
 
 /// Why the run broke off.
@@ -71,6 +72,11 @@ fn steps(has_nextest: bool) -> Vec<Step> {
 ///
 /// The last line is the sum of all tests, in the words of cargo's own runner.
 pub(crate) fn run(out: &mut (impl Write + Send)) -> Result<u8, Error> {
+    let missing = setup::missing();
+    if !missing.is_empty() {
+        writeln!(out, "{missing}")?;
+        return Ok(2);
+    }
     let steps = steps(Child::new(["cargo", "nextest", "--version"]).succeeds());
     run_steps(&steps, out)
 }

@@ -15,6 +15,7 @@ mod limits;
 mod mutants;
 mod podman;
 mod qemu;
+mod setup;
 mod source;
 mod tally;
 mod tidy;
@@ -114,6 +115,8 @@ enum Task {
         #[arg(long, default_value_t = 1_000)]
         times: u32,
     },
+    /// Installs what the tests need and this machine lacks (Debian, Ubuntu, Fedora).
+    Setup,
     /// Everything that CI runs, in its order.
     Ci,
 }
@@ -128,6 +131,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Setup(#[from] setup::Error),
     #[error(transparent)]
     Fuzz(#[from] fuzz::Error),
     #[error(transparent)]
@@ -225,6 +230,10 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             let root = Workspace::load()?.root;
             Ok(fuzz::run(&root, target.as_deref(), seconds, &mut std::io::stdout())?)
+        }
+        Task::Setup => {
+            drop(out);
+            Ok(setup::run(&mut std::io::stdout())?)
         }
         Task::Ci => {
             drop(out);
