@@ -14,6 +14,8 @@ const CONSTRAINT: u32 = 19;
 const NOT_A_DATABASE: u32 = 26;
 const GENERIC: u32 = 1;
 const IO_WRITE: u32 = 10 | (3 << 8);
+/// The index of the log could not be given its size: the disk is full.
+const IO_SHM_SIZE: u32 = 10 | (19 << 8);
 
 /// The place that messages name.
 pub(super) const DATABASE: &str = "the journal's database";
@@ -24,7 +26,10 @@ fn code_of(error: &sqlx::Error) -> Option<u32> {
 
 /// Translates an error of a statement.
 pub(super) fn of(doing: &'static str, error: sqlx::Error) -> Error {
-    let code = code_of(&error).map(|code| code & 0xff);
+    let code = match code_of(&error) {
+        Some(IO_SHM_SIZE) => Some(FULL),
+        code => code.map(|code| code & 0xff),
+    };
     match (code, error) {
         (Some(FULL), error) => Error::NoSpace { doing, source: Arc::new(error) },
         (Some(BUSY | LOCKED), error) => Error::Busy { doing, source: Arc::new(error) },
