@@ -4,7 +4,9 @@
 //! a spawner when its first argument is [`NativeWorld::SPAWNER`].
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,6 +21,28 @@ pub struct NativeWorld {
     backend: Arc<Native>,
     // Held for its end: with the directory the spawner goes.
     state: tempfile::TempDir,
+    // Held for its end too.
+    _shown: Option<Shown>,
+}
+
+/// A directory that sandboxes are shown, in which somebody of the host listens.
+#[derive(Debug)]
+struct Shown {
+    dir: tempfile::TempDir,
+    _listener: UnixListener,
+}
+
+impl Shown {
+    /// Beside this program: where temporary files are, sandboxes have their own.
+    fn beside(program: &Path) -> std::io::Result<Self> {
+        let place = program.parent().unwrap_or(Path::new("/"));
+        let dir = tempfile::Builder::new().prefix("outrigger-shown-").tempdir_in(place)?;
+        let socket = dir.path().join("socket");
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755))?;
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o777))?;
+        Ok(Self { dir, _listener: listener })
+    }
 }
 
 /// Its images.
@@ -40,16 +64,18 @@ impl NativeWorld {
     pub async fn open(program: PathBuf, isolation_min: Isolation) -> Result<Self, Error> {
         let state = tempfile::Builder::new().prefix("outrigger-attack-").tempdir();
         let state = state.map_err(|error| Error::Backend(format!("no directory: {error}")))?;
+        // Where this user may not write, there is none to attack.
+        let shown = Shown::beside(&program).ok();
         let config = Config {
             state_dir: state.path().join("state"),
             launch: Launch { program, args: vec![Self::SPAWNER.into()] },
             guest: outrigger_guest::PROGRAM,
-            read_only: Vec::new(),
+            read_only: shown.iter().map(|shown| shown.dir.path().to_owned()).collect(),
             warm: 0,
             isolation_min,
             trees: None,
         };
-        Ok(Self { backend: Arc::new(Native::open(config).await?), state })
+        Ok(Self { backend: Arc::new(Native::open(config).await?), state, _shown: shown })
     }
 
     /// What of it is attacked.

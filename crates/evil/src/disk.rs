@@ -25,6 +25,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
         "fill" => fill(number),
         "churn" => churn(number),
         "sparse" => sparse(),
+        "allocate" => allocate(number),
         "inodes" => inodes(number),
         "deep" => deep(number),
         "strange" => outcome_of(strange()),
@@ -73,8 +74,29 @@ fn sparse() -> String {
             crate::sys::outcome(call(libc::SYS_ftruncate, &[fd, bytes]))
         ));
     }
-    let taken = call(libc::SYS_fallocate, &[fd, 0, 0, 1_usize << 40]);
-    saw.push(format!("taken {}", crate::sys::outcome(taken)));
+    saw.join(", ")
+}
+
+/// Takes room without writing, in all ways that there are. One word if they come to the same.
+fn allocate(bytes: u64) -> String {
+    let Ok(file) = File::create("allocated") else { return "cannot make it".to_owned() };
+    let (fd, bytes) = (file.as_raw_fd() as usize, bytes as usize);
+    let modes = [0, libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_ZERO_RANGE];
+    let by_mode = modes.map(|mode| call(libc::SYS_fallocate, &[fd, mode as usize, 0, bytes]));
+    // `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE`, with their space_resv.
+    let space = [0, 0, bytes, 0, 0, 0];
+    let by_request = [0x4030_5828, 0x4030_582a, 0x4030_5839]
+        .map(|request| call(libc::SYS_ioctl, &[fd, request, space.as_ptr() as usize]));
+    let hint = [0_u32; 7];
+    let hinted = call(libc::SYS_ioctl, &[fd, 0x401c_5820, hint.as_ptr() as usize]);
+    let all = by_mode.into_iter().chain(by_request).chain([hinted]);
+    let mut saw: Vec<String> = all.map(crate::sys::outcome).collect();
+    saw.dedup();
+    // What can be given back may be.
+    let freed = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+    if call(libc::SYS_fallocate, &[fd, freed, 0, 4096]) == Err(libc::EPERM) {
+        saw.push("nothing is given back".to_owned());
+    }
     saw.join(", ")
 }
 

@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, symlink};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use crate::report::Report;
@@ -289,7 +290,16 @@ fn walk_for(top: &Path, each: &mut dyn FnMut(&Path, &fs::Metadata)) {
     }
 }
 
-/// Everything that there is: what can be written, sockets, devices.
+/// Whether somebody is behind a socket, who may speak another way.
+fn answers(path: &Path) -> bool {
+    let silent = [libc::ECONNREFUSED, libc::EACCES, libc::EPERM];
+    match UnixStream::connect(path) {
+        Ok(_) => true,
+        Err(error) => error.raw_os_error().is_some_and(|error| !silent.contains(&error)),
+    }
+}
+
+/// Everything that there is: what can be written, sockets that answer, devices.
 pub(crate) fn walk(report: &Report) {
     let (mut writable, mut sockets, mut devices) = (Vec::new(), Vec::new(), Vec::new());
     walk_for(Path::new("/"), &mut |path, meta| {
@@ -299,7 +309,7 @@ pub(crate) fn walk(report: &Report) {
             .any(|own| path.starts_with(Path::new("/proc").join(own)));
         let kind = meta.file_type();
         let text = || path.display().to_string();
-        if kind.is_socket() {
+        if kind.is_socket() && answers(path) {
             sockets.push(text());
         }
         // A whiteout, which is no device, and 1:3, 1:5, 1:7, 1:8, 1:9, 5:0, 5:1, 5:2 are the harmless ones.
@@ -310,7 +320,7 @@ pub(crate) fn walk(report: &Report) {
         {
             devices.push(text());
         }
-        if !known && !own && !kind.is_symlink() {
+        if !known && !own && !kind.is_symlink() && !kind.is_socket() {
             let c_path = CString::new(path.as_os_str().as_encoded_bytes());
             let may = c_path.is_ok_and(|c_path| {
                 let args = [libc::AT_FDCWD as usize, c_path.as_ptr() as usize, libc::W_OK as usize];

@@ -172,7 +172,7 @@ fn fresh_disk(mark: &str) -> String {
     else {
         return "cannot make it".to_owned();
     };
-    // A file system that can't take them ahead has nothing old to show either.
+    // Where they can't be taken ahead there is nothing old to show either.
     let _ = call(libc::SYS_fallocate, &[file.as_raw_fd() as usize, 0, 0, FRESH]);
     let mut bytes = Vec::new();
     if let Err(error) = file.read_to_end(&mut bytes) {

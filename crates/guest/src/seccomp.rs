@@ -12,6 +12,7 @@
 //! what a sandbox without capabilities has no use for.
 
 mod lists;
+mod space;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
@@ -275,17 +276,20 @@ fn denied_everywhere() -> Rules {
 
 /// The filter of commands alone, which the guest can't have on itself: it starts
 /// them by clone3, whose flags lie in memory where no filter can look, and in no namespaces
-/// it is asked what becomes of some of their calls.
+/// it is asked what becomes of some of their calls. Room on the disk is taken by commands
+/// alone; see [`space`].
 #[derive(Debug)]
 pub(crate) struct CommandFilter(BpfProgram);
 
 impl CommandFilter {
     fn new(ground: Ground) -> Result<Self, Error> {
         let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
-        Ok(Self(match ground {
+        let mut program = space::refuse();
+        program.extend(match ground {
             Ground::Apart => compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?,
             Ground::Shared => asking(),
-        }))
+        });
+        Ok(Self(program))
     }
 
     /// The program, to be installed between fork and exec.

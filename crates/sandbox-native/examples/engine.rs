@@ -32,13 +32,18 @@ async fn main() -> ExitCode {
     if mode == "reduced" {
         (mode, isolation_min) = (next("the mode"), Isolation::Reduced);
     }
+    let mut read_only = Vec::new();
+    if mode == "shown" {
+        read_only.push(PathBuf::from(next("a directory")));
+        mode = next("the mode");
+    }
     let (state, program) = (next("the state directory"), next("the spawner"));
     let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
     let config = Config {
         state_dir: PathBuf::from(state),
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
-        read_only: Vec::new(),
+        read_only,
         warm: 0,
         isolation_min,
         trees: Some(trees.clone()),

@@ -135,6 +135,15 @@ pub(crate) async fn sparse(stage: OnStage) -> Tried {
     Ok(vec![seen("sparse", saw)])
 }
 
+/// Room that is taken without being written, in a moment.
+pub(crate) async fn allocate(stage: OnStage) -> Tried {
+    let room = stage.room("allocate", |_| {}).await?;
+    let bytes = (limits::DISK_BYTES_MAX - 1).to_string();
+    let saw = room.word(&["disk", "allocate", &bytes]).await?;
+    room.end().await?;
+    Ok(vec![seen("allocate", saw)])
+}
+
 /// More files than the disk has.
 pub(crate) async fn inodes(stage: OnStage) -> Tried {
     if stage.backend().capabilities().disk_limit == DiskLimit::None {

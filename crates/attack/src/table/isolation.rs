@@ -244,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         11,
-        "sockets of container engines and clusters",
+        "sockets of container engines and clusters, and in what is shown of the host",
         &[
             on(
                 inside("walk/sockets", &["none"]),

@@ -113,7 +113,8 @@ pub(super) const ROWS: &[Row] = &[
                     "ended: EDQUOT; alive; neighbour served",
                 ],
             ),
-            outside("sparse", act!(bombs::sparse), &["8 EiB EFBIG, 1 TiB EFBIG, taken EFBIG"]),
+            outside("sparse", act!(bombs::sparse), &["8 EiB EFBIG, 1 TiB EFBIG"]),
+            outside("room taken without writing", act!(bombs::allocate), &["EOPNOTSUPP"]),
         ],
     ),
     row(

@@ -18,6 +18,7 @@ mod overlay;
 mod prepared;
 mod served;
 mod shared;
+mod shown;
 #[cfg(test)]
 mod tests;
 

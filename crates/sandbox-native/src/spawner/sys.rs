@@ -184,10 +184,10 @@ pub(super) fn restrict_mount(mount: BorrowedFd<'_>, set: u64) -> io::Result<()> 
 /// `MOUNT_ATTR_IDMAP` of linux/mount.h.
 const IDMAP: u64 = 0x0010_0000;
 
-/// Shows the files of a mount that is not attached yet as owned by others, as a user
-/// namespace maps them.
-pub(super) fn map_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
-    set_attributes(mount, IDMAP, 0, users.as_raw_fd() as u64)
+/// Shows the files of a tree of mounts that is not attached yet as owned by others, as a
+/// user namespace maps them.
+pub(super) fn map_mounts(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(tree, IDMAP, libc::AT_RECURSIVE, users.as_raw_fd() as u64)
 }
 
 fn set_attributes(

@@ -107,3 +107,18 @@ async fn names_beyond_measure_are_no_way_around_the_limit() {
         tokio::join!(run(&*sandbox, argv(&["python3", "-c", link])), run(&*other, shell(many)));
     assert_eq!((linked.end, made.end), (End::DiskFull, End::DiskFull));
 }
+
+#[tokio::test]
+async fn room_is_not_taken_without_being_written() {
+    let world = world().await;
+    let spec = Spec { disk_bytes_max: 8 * MIB, ..Spec::default() };
+    let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
+    // With the size kept, the limit of one file says nothing.
+    let take = ": > f; fallocate --keep-size -l 1G f 2> /dev/null; echo $?; stat -c %b f";
+    assert_eq!(says(&*sandbox, take).await, "1\n0\n");
+    // What the C library does instead is written, and one file is bounded.
+    let ahead = "import os\nf = os.open('g', os.O_RDWR | os.O_CREAT)\n\
+                 os.posix_fallocate(f, 0, 1 << 20)\nprint(os.fstat(f).st_size)";
+    let executed = run(&*sandbox, argv(&["python3", "-c", ahead])).await;
+    assert_eq!(String::from_utf8_lossy(&executed.stdout), "1048576\n");
+}

@@ -1,6 +1,8 @@
 //! Every mount of a sandbox with its options, as the kernel tells them.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use crate::support::*;
@@ -55,6 +57,49 @@ async fn every_mount_is_as_narrow_as_it_can_be() {
         what the configuration adds: ro nosuid nodev
     "#]]
     .assert_eq(&always.into_iter().collect::<String>());
+}
+
+/// What a sandbox hears from who listens in a directory of the host that it is shown.
+const CALLS: &str = "import os, socket, sys\n\
+                     for name in sys.argv[2:]:\n\
+                     \ttry: socket.socket(socket.AF_UNIX).connect(sys.argv[1] + '/' + name)\n\
+                     \texcept (PermissionError, ConnectionRefusedError): print(name, 'refused')\n\
+                     \telse: print(name, 'answers')\n\
+                     print(open(sys.argv[1] + '/file').read())\n";
+
+/// A directory to be shown, in a place that sandboxes have no own of.
+pub(crate) fn to_show(place: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir_in(place).unwrap();
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(dir.path().join("file"), "read").unwrap();
+    dir
+}
+
+/// Listens there for everybody.
+pub(crate) fn listen(dir: &Path, name: &str) -> UnixListener {
+    let listener = UnixListener::bind(dir.join(name)).unwrap();
+    std::fs::set_permissions(dir.join(name), PermissionsExt::from_mode(0o777)).unwrap();
+    listener
+}
+
+/// The words of a program that calls them.
+pub(crate) fn calls(dir: &Path, names: &[&str]) -> Vec<String> {
+    let words = ["python3", "-c", CALLS, dir.to_str().unwrap()];
+    words.iter().chain(names).map(|word| (*word).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn who_listens_on_the_host_in_what_is_shown_does_not_answer() {
+    let shown = to_show(env!("CARGO_TARGET_TMPDIR"));
+    let _before = listen(shown.path(), "before");
+    let world = world_with(|config| config.read_only = vec![shown.path().to_owned()]).await;
+    let sandbox = world.sandbox("one").await;
+    let _after = listen(shown.path(), "after");
+    let words = calls(shown.path(), &["before", "after"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let executed = run(&*sandbox, argv(&words)).await;
+    let said = String::from_utf8_lossy(&executed.stdout).into_owned();
+    assert_eq!(said, "before refused\nafter refused\nread\n", "{executed:?}");
 }
 
 /// Where a mount is, or of which kind, and what protects it; see proc(5).

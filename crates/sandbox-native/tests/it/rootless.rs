@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::images::{gzip, image, layers, layout};
+use crate::mounts;
 use crate::support::*;
 use expect_test::{Expect, expect};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
@@ -219,6 +220,24 @@ fn without_a_device_served_folders_are_empty_and_stay_so() {
             let said = String::from_utf8_lossy(&done.stdout).into_owned();
             assert_eq!(said, "stays empty\nExited(0)\n", "{done:?}");
         }
+    }
+}
+
+#[test]
+fn who_listens_in_what_is_shown_does_not_answer_an_ordinary_user() {
+    let shown = mounts::to_show("/var/lib");
+    let _listener = mounts::listen(shown.path(), "socket");
+    let words = mounts::calls(shown.path(), &["socket"]);
+    let line = words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+    let line = line.collect::<Vec<_>>().join(" ");
+    for ids in [Ids::One, Ids::Subordinate] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut engine = engine(dir.path(), ids);
+        engine.arg("shown").arg(shown.path()).arg("run");
+        engine.arg(dir.path().join("home/state")).arg(dir.path().join("spawner"));
+        let done = engine.args(["one", "e1", &line]).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert_eq!(said, "socket refused\nread\nExited(0)\n", "{done:?}");
     }
 }
 

@@ -26,7 +26,7 @@ impl Maps {
         if let Some(found) = maps.get(&(from, to)) {
             return Ok(Rc::clone(found));
         }
-        let made = Rc::new(make(from, to)?);
+        let made = Rc::new(make(&format!("{from} {to} {}", limits::IDS_PER_SANDBOX))?);
         if maps.len() >= limits::ID_MAPS_MAX {
             maps.clear();
         }
@@ -35,11 +35,15 @@ impl Maps {
     }
 }
 
-fn make(from: u32, to: u32) -> io::Result<OwnedFd> {
+/// The map in which no file belongs to anybody: it has one id, which no file has.
+pub(super) fn nobody() -> io::Result<OwnedFd> {
+    make(&format!("{} {} 1", u32::MAX - 1, limits::ID_FIRST))
+}
+
+fn make(map: &str) -> io::Result<OwnedFd> {
     let asleep = sys::Asleep::in_user_namespace()?;
     let pid = asleep.pid();
     for file in ["uid_map", "gid_map"] {
-        let map = format!("{from} {to} {}", limits::IDS_PER_SANDBOX);
         fs::write(format!("/proc/{pid}/{file}"), map)?;
     }
     let path = format!("/proc/{pid}/ns/user");

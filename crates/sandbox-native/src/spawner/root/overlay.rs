@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{CWD, Mode, mkdirat};
@@ -59,11 +59,17 @@ pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathB
     Ok(staging.join("tree"))
 }
 
+/// A path as it stands in a list of lower trees.
+pub(super) fn quoted(path: &Path) -> io::Result<String> {
+    let path = path.to_str().ok_or_else(|| io::Error::other("a path that is no UTF-8"))?;
+    Ok(path.replace('\\', r"\\").replace(':', r"\:"))
+}
+
 /// A lower tree, its files owned as those of this sandbox.
 fn as_ours(lower: &Lower, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
     let tree = mounts::copy(CWD, &lower.tree)?;
     if let Some(map) = map {
-        doing("map the owners of", &lower.tree, sys::map_mount(tree.as_fd(), map.as_fd()))?;
+        doing("map the owners of", &lower.tree, sys::map_mounts(tree.as_fd(), map.as_fd()))?;
     }
     Ok(tree)
 }

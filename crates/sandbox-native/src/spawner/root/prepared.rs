@@ -23,6 +23,7 @@ use super::host::{ETC, SYNTHETIC, TOOLS};
 use super::idmap::Maps;
 use super::kernel;
 use super::mounts::{self, NODEV, NOSUID, RDONLY, doing};
+use super::shown::Shown;
 use crate::limits;
 use crate::spawner::sys::{self, Fork};
 
@@ -172,6 +173,7 @@ fn namespace(staging: &Path, read_only: &[PathBuf], served: &[String]) -> io::Re
 /// those in a file system that was just made.
 struct Skeleton<'a> {
     root: &'a Path,
+    shown: Shown,
 }
 
 impl Skeleton<'_> {
@@ -184,7 +186,7 @@ impl Skeleton<'_> {
             rustix::fs::open("/dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()),
         )?;
         mounts::make("tmpfs", root, MountFlags::NOSUID | MountFlags::NODEV, &options)?;
-        let skeleton = Skeleton { root };
+        let skeleton = Skeleton { root, shown: Shown::new() };
         TOOLS.iter().try_for_each(|path| skeleton.show(Path::new(path)))?;
         for (name, text) in SYNTHETIC {
             skeleton.file(&format!("etc/{name}"), text.as_bytes())?;
@@ -245,7 +247,7 @@ impl Skeleton<'_> {
             return self.file(&inside, &text).map(drop);
         }
         let target = if found.is_dir() { self.dir(&inside)? } else { self.file(&inside, b"")? };
-        let tree = mounts::copy_all(host, RDONLY | NOSUID | NODEV)?;
+        let tree = self.shown.take(host, &self.dir("run")?)?;
         mounts::attach(&tree, CWD, target)
     }
 
