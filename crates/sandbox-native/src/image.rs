@@ -11,10 +11,12 @@
 mod archive;
 pub(crate) mod ask;
 mod digest;
+mod fetch;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod install;
 mod manifest;
+mod places;
 mod registry;
 pub(crate) mod stream;
 pub(crate) mod tar;

@@ -23,6 +23,9 @@ pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the birth of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 30_000;
+/// Core of the spawner and of all that it makes. Not 0: by exactly 1 the kernel also knows not
+/// to start the program that the host may have cores handed to (`do_coredump`, fs/coredump.c).
+pub const CORE_BYTES_MAX: u64 = 1;
 /// Processes that wait to become a sandbox, whichever is asked for next.
 pub const STOCK_MAX: usize = 4;
 /// Without one being taken for this long, the next one is made.
@@ -218,8 +221,13 @@ pub const IMAGE_ATTEMPTS_MAX: u32 = 3;
 pub const REGISTRY_CONNECT_MS_MAX: u64 = 15_000;
 /// From one piece of a registry's answer to the next.
 pub const REGISTRY_READ_MS_MAX: u64 = 60_000;
-/// From the request for a manifest until it is there.
+/// From the request for a manifest until it is there, and for anything else until its answer
+/// begins.
 pub const REGISTRY_MANIFEST_MS_MAX: u64 = 120_000;
+/// Redirects on the way to one answer.
+pub const REGISTRY_REDIRECTS_MAX: u32 = 5;
+/// What a registry gives as its token, with all that it says beside.
+pub const REGISTRY_TOKEN_BYTES_MAX: u64 = 64 << 10;
 /// Times that a blob is asked for before a lost connection is an error.
 pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
 /// Between two of them.

@@ -84,6 +84,10 @@ pub(crate) enum Sandbox {
         /// Speak to the registry without encryption.
         #[arg(long)]
         http: bool,
+        /// A host to which the registry may lead although it is not public, or without
+        /// encryption: where it keeps blobs, or has tokens given.
+        #[arg(long, value_name = "HOST")]
+        host: Vec<String>,
         #[command(flatten)]
         output: Output,
     },
@@ -188,7 +192,7 @@ pub(crate) struct Exec {
     /// Variables of its environment.
     #[arg(long, short, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Kill it with all its processes after so long.
+    /// Kill it with all its processes after so long. The sandbox has as long to answer at all.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
     /// Give it a file, or standard input for `-`, as its standard input.

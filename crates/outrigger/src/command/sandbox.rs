@@ -13,6 +13,7 @@ use outrigger_engine::Owner;
 use outrigger_sandbox::{
     Backend, Began, Error, Listed, Origin, Sandbox, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
 };
+use outrigger_sandbox_native::{Registry, Transport};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -39,8 +40,10 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Sandboxes) -> Outcome<u8>
         cli::Sandbox::Import { template, file, output } => {
             templates::import(paths, &config, &template, &file, output).await
         }
-        cli::Sandbox::Pull { template, image, http, output } => {
-            templates::pull(paths, &config, &template, image, http, output).await
+        cli::Sandbox::Pull { template, image, http, host, output } => {
+            let transport = if http { Transport::Http } else { Transport::Https };
+            let source = Registry { reference: image, transport, hosts: host };
+            templates::pull(paths, &config, &template, &source, output).await
         }
         cli::Sandbox::Templates(cli::Templates::Ls { output }) => {
             templates::ls(paths, &config, output).await

@@ -11,18 +11,16 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use oci_client::client::{BlobResponse, ClientConfig, ClientProtocol, SizedStream};
-use oci_client::errors::OciDistributionError as Refusal;
-use oci_client::manifest::OciDescriptor;
-use oci_client::secrets::RegistryAuth;
-use oci_client::{Client, Reference};
+use oci_spec::distribution::Reference;
 use outrigger_sandbox::Error;
+use reqwest::StatusCode;
 use sha2::Digest as _;
 
 use super::Digest;
+use super::fetch::{self, Failure, Fetch};
 use super::install::scratch;
 use super::manifest::{self, Document, Image, Layer, invalid};
+use super::places::Places;
 use crate::limits;
 
 /// How a registry is talked to.
@@ -44,26 +42,25 @@ pub struct Registry {
     pub reference: String,
     /// How its registry is talked to.
     pub transport: Transport,
+    /// Hosts to which it may lead although they are not public, or without TLS: where it
+    /// keeps blobs, or has tokens given.
+    pub hosts: Vec<String>,
 }
 
 /// A registry that can be asked for one image.
+#[derive(Debug)]
 pub(super) struct Remote {
-    client: Client,
+    fetch: Fetch,
     reference: Reference,
 }
 
-impl std::fmt::Debug for Remote {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remote").field("reference", &self.reference).finish_non_exhaustive()
-    }
-}
-
-const MANIFESTS: [&str; 4] = [
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-];
+/// Types of manifests and indexes that are understood.
+const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, \
+                         application/vnd.oci.image.index.v1+json, \
+                         application/vnd.docker.distribution.manifest.v2+json, \
+                         application/vnd.docker.distribution.manifest.list.v2+json";
+/// Any type.
+const BLOBS: &str = "*/*";
 
 /// Whether a `host[:port]` is this host's own, by its spelling: names are not resolved.
 fn is_loopback(registry: &str) -> bool {
@@ -77,43 +74,39 @@ fn is_loopback(registry: &str) -> bool {
 
 impl Remote {
     pub(super) fn new(from: &Registry) -> Result<Self, Error> {
-        let reference: Reference = from.reference.parse().map_err(|error| {
+        let unnamed = |error: &dyn std::fmt::Display| {
             Error::Invalid(format!("`{}` does not name an image: {error}", from.reference))
-        })?;
-        let plain = from.transport == Transport::Http || is_loopback(reference.resolve_registry());
-        let protocol = if plain { ClientProtocol::Http } else { ClientProtocol::Https };
-        let config = ClientConfig {
-            protocol,
-            connect_timeout: Some(Duration::from_millis(limits::REGISTRY_CONNECT_MS_MAX)),
-            read_timeout: Some(Duration::from_millis(limits::REGISTRY_READ_MS_MAX)),
-            user_agent: "outrigger",
-            ..ClientConfig::default()
         };
-        Ok(Self { client: Client::new(config), reference })
+        let reference: Reference = from.reference.parse().map_err(|error| unnamed(&error))?;
+        let registry = reference.resolve_registry();
+        let plain = from.transport == Transport::Http || is_loopback(registry);
+        let scheme = if plain { "http" } else { "https" };
+        let registry = format!("{scheme}://{registry}").parse();
+        let places = Places::new(registry.map_err(|error| unnamed(&error))?, &from.hosts);
+        let fetch = Fetch::new(places, reference.repository())?;
+        Ok(Self { fetch, reference })
     }
 
-    fn failed(&self, error: &Refusal) -> Error {
+    fn failed(&self, failure: Failure) -> Error {
         let (registry, name) = (self.reference.resolve_registry(), self.reference.to_string());
-        let absent = || Error::Absent { what: "image".to_owned(), name: name.clone() };
-        match error {
-            Refusal::ImageManifestNotFoundError(_) => absent(),
-            Refusal::ServerError { code: 404, .. } => absent(),
-            Refusal::RegistryError { envelope, .. }
-                if envelope.errors.iter().any(|error| {
-                    let code = format!("{:?}", error.code);
-                    ["ManifestUnknown", "NameUnknown", "BlobUnknown"].contains(&code.as_str())
-                }) =>
-            {
-                absent()
+        match failure {
+            Failure::Final(error) => error,
+            Failure::Status(StatusCode::NOT_FOUND) => {
+                Error::Absent { what: "image".to_owned(), name }
             }
-            Refusal::UnauthorizedError { .. } | Refusal::AuthenticationFailure(_) => {
+            Failure::Status(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 Error::Unavailable {
                     reason: format!("`{registry}` does not give `{name}` to everybody"),
                     advice: "save the image with a program that can log in, and import the archive"
                         .to_owned(),
                 }
             }
-            error => Error::Backend(format!("cannot pull from `{registry}`: {error}")),
+            Failure::Status(status) => {
+                Error::Backend(format!("cannot pull from `{registry}`: it answers {status}"))
+            }
+            Failure::Lost(reason) => {
+                Error::Backend(format!("cannot pull from `{registry}`: {reason}"))
+            }
         }
     }
 
@@ -137,21 +130,23 @@ impl Remote {
     }
 
     async fn manifest(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), Error> {
-        let asked = self.client.pull_manifest_raw(reference, &RegistryAuth::Anonymous, &MANIFESTS);
+        let named = reference.digest().or(reference.tag()).unwrap_or("latest");
+        let part = format!("manifests/{named}");
+        let asked = async {
+            let response = self.fetch.get(&part, MANIFESTS, 0).await?;
+            fetch::whole(response, limits::IMAGE_DOCUMENT_BYTES_MAX).await
+        };
         let limit = Duration::from_millis(limits::REGISTRY_MANIFEST_MS_MAX);
-        let (bytes, _) = tokio::time::timeout(limit, asked)
+        let bytes = tokio::time::timeout(limit, asked)
             .await
             .map_err(|_| Error::Backend("the registry takes too long".to_owned()))?
-            .map_err(|error| self.failed(&error))?;
-        if bytes.len() as u64 > limits::IMAGE_DOCUMENT_BYTES_MAX {
-            return Err(invalid("its manifest is too long"));
-        }
+            .map_err(|failure| self.failed(failure))?;
         let digest = Digest::of(&bytes);
         match reference.digest() {
             Some(wanted) if Digest::parse(wanted) != Some(digest) => {
                 Err(invalid(format_args!("what is named {wanted} has another digest")))
             }
-            _ => Ok((bytes.to_vec(), digest)),
+            _ => Ok((bytes, digest)),
         }
     }
 
@@ -189,21 +184,19 @@ impl Remote {
         blob: &mut Received<W>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), Error> {
-        let size = i64::try_from(blob.wanted).map_err(|_| invalid("a blob is too large"))?;
-        let layer = OciDescriptor { digest: digest.to_string(), size, ..Default::default() };
+        let part = format!("blobs/{digest}");
         let mut attempts = 0;
-        loop {
+        while let Err(failure) = self.some(&part, blob, progress).await {
             attempts += 1;
-            let reason = match self.some(&layer, blob, progress).await {
-                Ok(()) => break,
-                Err(Attempt::Final(error)) => return Err(error),
-                Err(Attempt::Lost(reason)) => reason,
+            let again = match &failure {
+                Failure::Lost(_) => attempts < limits::REGISTRY_ATTEMPTS_MAX,
+                Failure::Status(status) => {
+                    status.is_server_error() && attempts < limits::REGISTRY_ATTEMPTS_MAX
+                }
+                Failure::Final(_) => false,
             };
-            if attempts >= limits::REGISTRY_ATTEMPTS_MAX {
-                return Err(Error::Backend(format!(
-                    "cannot pull from `{}`: {reason}",
-                    self.reference.resolve_registry()
-                )));
+            if !again {
+                return Err(self.failed(failure));
             }
             tokio::time::sleep(Duration::from_millis(limits::REGISTRY_PAUSE_MS)).await;
         }
@@ -217,47 +210,25 @@ impl Remote {
     /// One attempt at the rest of a blob.
     async fn some<W: Sink>(
         &self,
-        layer: &OciDescriptor,
+        part: &str,
         blob: &mut Received<W>,
         progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<(), Attempt> {
-        let asked = if blob.bytes == 0 {
-            self.client.pull_blob_stream(&self.reference, layer).await.map(BlobResponse::Full)
-        } else {
-            self.client.pull_blob_stream_partial(&self.reference, layer, blob.bytes, None).await
-        };
-        let SizedStream { mut stream, .. } = match asked {
-            Ok(BlobResponse::Partial(stream)) => stream,
-            Ok(BlobResponse::Full(stream)) => {
-                blob.restart().map_err(Attempt::Final)?;
-                stream
-            }
-            Err(error @ (Refusal::RequestError(_) | Refusal::IoError(_))) => {
-                return Err(Attempt::Lost(error.to_string()));
-            }
-            Err(Refusal::ServerError { code, message, .. }) if code >= 500 => {
-                return Err(Attempt::Lost(format!("{code} {message:.200}")));
-            }
-            Err(error) => return Err(Attempt::Final(self.failed(&error))),
-        };
-        while let Some(chunk) = stream.next().await {
-            // A wrong digest comes as an error too; it is found out by the caller again.
-            let chunk = chunk.map_err(|error| Attempt::Lost(error.to_string()))?;
-            blob.take(&chunk).map_err(Attempt::Final)?;
-            progress(blob.bytes);
+    ) -> Result<(), Failure> {
+        let response = self.fetch.get(part, BLOBS, blob.bytes).await?;
+        if response.status() != StatusCode::PARTIAL_CONTENT {
+            blob.restart().map_err(Failure::Final)?;
         }
+        let take = |piece: &[u8]| {
+            blob.take(piece)?;
+            progress(blob.bytes);
+            Ok(())
+        };
+        fetch::pieces(response, take).await?;
         if blob.bytes < blob.wanted {
-            return Err(Attempt::Lost("the connection ended early".to_owned()));
+            return Err(Failure::Lost("the connection ended early".to_owned()));
         }
         Ok(())
     }
-}
-
-/// Why an attempt failed.
-enum Attempt {
-    /// Another one may not.
-    Lost(String),
-    Final(Error),
 }
 
 /// Where a blob goes.

@@ -9,6 +9,7 @@ mod commands;
 mod conformance;
 mod descriptors;
 mod disk_limit;
+mod hostile_registry;
 mod images;
 mod isolation;
 mod landlock;

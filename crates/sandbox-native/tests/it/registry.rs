@@ -110,7 +110,7 @@ impl Server {
 
     fn image(&self, rest: &str) -> Registry {
         let reference = format!("127.0.0.1:{}/test/image{rest}", self.port);
-        Registry { reference, transport: Transport::Https }
+        Registry { reference, transport: Transport::Https, hosts: vec![] }
     }
 }
 
@@ -148,10 +148,15 @@ async fn what_is_not_there_or_not_as_named_is_said_so() {
         let error = world.native.pull("x", &server.image(&rest), &|_| ()).await.unwrap_err();
         assert!(matches!(error, Error::Absent { .. }), "{error:?}");
     }
-    let nobody = Registry { reference: "127.0.0.1:1/x".to_owned(), transport: Transport::Https };
+    let nobody = Registry {
+        reference: "127.0.0.1:1/x".to_owned(),
+        transport: Transport::Https,
+        hosts: vec![],
+    };
     let error = world.native.pull("x", &nobody, &|_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Backend(_)), "{error:?}");
-    let malformed = Registry { reference: "UPPER case".to_owned(), transport: Transport::Https };
+    let malformed =
+        Registry { reference: "UPPER case".to_owned(), transport: Transport::Https, hosts: vec![] };
     let error = world.native.pull("x", &malformed, &|_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error:?}");
     assert!(world.native.templates().await.unwrap().is_empty());

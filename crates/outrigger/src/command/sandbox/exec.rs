@@ -4,6 +4,7 @@ use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputS
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Desk, failed, fresh};
 use crate::cli;
@@ -16,7 +17,11 @@ const DEADLINE_CODE: u8 = 124;
 const KILLED_CODE: u8 = 137;
 
 pub(super) async fn execute(desk: &Desk, asked: cli::Exec) -> Outcome<u8> {
-    let sandbox = desk.existing(&asked.name).await?;
+    let (limit, name) = (Duration::from_secs(asked.timeout), &asked.name);
+    let sandbox = tokio::time::timeout(limit, desk.existing(name)).await.map_err(|_| {
+        let text = format!("sandbox `{name}` does not answer within {} s", asked.timeout);
+        Failure::new(Kind::SandboxUnavailable, text)
+    })??;
     let request = request(&asked)?;
     let id = request.id.clone();
     let json = asked.output.json.is_some();

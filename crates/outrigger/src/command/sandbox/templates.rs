@@ -1,6 +1,6 @@
 //! Templates of the native backend: root filesystems out of images.
 
-use outrigger_sandbox_native::{Archive, Progress, Registry, Template, Transport};
+use outrigger_sandbox_native::{Archive, Progress, Registry, Template};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Mutex;
@@ -54,16 +54,13 @@ pub(super) async fn pull(
     paths: &Paths,
     config: &Config,
     name: &str,
-    reference: String,
-    http: bool,
+    source: &Registry,
     output: Output,
 ) -> Outcome<u8> {
     let native = compose::native(paths, config, None).await?;
-    let transport = if http { Transport::Http } else { Transport::Https };
-    let source = Registry { reference, transport };
     let (reached, mut screen) = (Reached::default(), Screen::new(output));
     let note = |progress: Progress| reached.note(&progress);
-    let made = screen.watching(|| reached.words(), native.pull(name, &source, &note)).await;
+    let made = screen.watching(|| reached.words(), native.pull(name, source, &note)).await;
     tell(&made.map_err(|error| failed(&error))?, output)
 }
 
