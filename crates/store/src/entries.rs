@@ -30,7 +30,7 @@ pub use review::{
 };
 pub use search::{Hit, Search};
 pub(crate) use search::{Words, snippet};
-pub use version::{By, Contents, Kept, Listed, Node, Redaction, State, Version, Via};
+pub use version::{By, Contents, Kept, Listed, Node, Redaction, State, Version, Via, labels_for};
 
 /// Entries on shelves.
 ///

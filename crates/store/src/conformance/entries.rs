@@ -13,6 +13,7 @@ use crate::entries::{
 use crate::limits;
 
 mod folders;
+mod labels;
 mod reviews;
 mod versions;
 
@@ -35,6 +36,7 @@ pub async fn entries(entries: &dyn Entries, reviews: &dyn Reviews) {
     home.reverts_and_blames().await;
     home.words().await;
     home.redactions().await;
+    home.labels_are_kept().await;
     home.retention().await;
     home.what_is_stale().await;
     home.audits().await;

@@ -1,8 +1,8 @@
 //! What an entry is made of: versions, each with who wrote it and where from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_agent::{Digest, OTHERS, Seq, SessionId, label_of};
 use outrigger_policy::Principal;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,8 @@ pub struct Listed {
     pub entries: Vec<(EntryPath, Node)>,
     /// Whether more follow.
     pub more: bool,
+    /// Labels of those that have any, for whoever listed them; see [`labels_for`].
+    pub labels: BTreeMap<EntryPath, BTreeSet<String>>,
 }
 
 /// A file at one version.
@@ -73,6 +75,29 @@ pub struct Version {
     pub kept: Kept,
 }
 
+/// What reaches a person's sessions with a text: the labels that it carries, and that
+/// somebody else wrote it.
+#[must_use]
+pub fn labels_for(
+    person: &Principal,
+    author: &Principal,
+    carried: &BTreeSet<String>,
+) -> BTreeSet<String> {
+    let mut labels = carried.clone();
+    if author != person {
+        labels.extend([OTHERS.to_owned(), label_of(&author.to_string())]);
+    }
+    labels
+}
+
+impl Version {
+    /// What it brings into a session of a person's.
+    #[must_use]
+    pub fn labels_for(&self, person: &Principal) -> BTreeSet<String> {
+        labels_for(person, &self.author, &self.by.labels)
+    }
+}
+
 /// What a version put at its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
@@ -104,7 +129,8 @@ pub struct By {
     pub session: Option<SessionId>,
     /// The effect of the session.
     pub seq: Option<Seq>,
-    /// What had reached the conversation, for example `untrusted`.
+    /// Where it came from, for example `untrusted`: what had reached the conversation. A
+    /// version that is written carries also those of what it was made from and replaced.
     pub labels: BTreeSet<String>,
     /// What the author says of it; at most [`crate::limits::MESSAGE_BYTES_MAX`].
     pub message: Option<String>,

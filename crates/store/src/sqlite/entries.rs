@@ -3,6 +3,7 @@
 
 mod ahead;
 mod known;
+mod labels;
 mod look;
 mod moves;
 mod plan;

@@ -11,6 +11,13 @@ use crate::entries::{Contents, EntryPath, Error, Kept, Listed, Node, Place, Stat
 use crate::limits;
 use crate::sqlite::batch::number;
 
+/// Author and labels of what is listed, unless it is the reader's own and carries none.
+macro_rules! origin_columns {
+    () => {
+        ", (SELECT json_array(v.author, json(v.labels)) FROM versions v WHERE v.shelf = e.shelf \
+         AND v.path = e.path AND v.revision = e.revision AND (v.labels <> '[]' OR v.author <> $5))"
+    };
+}
 const STAT: &str = concat!(
     "SELECT ",
     node_columns!(),
@@ -19,24 +26,27 @@ const STAT: &str = concat!(
 const LIST: &str = concat!(
     "SELECT ",
     node_columns!(),
+    origin_columns!(),
     " FROM entries e WHERE e.shelf = $1 AND e.folder = $2 AND e.path > $3 AND e.state < 2 \
      ORDER BY e.path LIMIT $4"
 );
 const LIST_DEEP: &str = concat!(
     "SELECT ",
     node_columns!(),
+    origin_columns!(),
     " FROM entries e WHERE e.shelf = $1 AND e.path < $2 AND e.path > $3 AND e.state < 2 \
      ORDER BY e.path LIMIT $4"
 );
 const LIST_ALL: &str = concat!(
     "SELECT ",
     node_columns!(),
+    origin_columns!(),
     " FROM entries e WHERE e.shelf = $1 AND e.path > $3 AND e.state < 2 ORDER BY e.path LIMIT $4"
 );
 const STALE: &str = concat!(
     "SELECT ",
     node_columns!(),
-    " FROM entries e WHERE e.shelf = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
+    ", NULL FROM entries e WHERE e.shelf = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
      AND e.review_by_ms <= $2 ORDER BY e.review_by_ms, e.path LIMIT $3"
 );
 const NEWEST: &str = concat!(
@@ -116,7 +126,8 @@ pub(super) async fn list(
     let after = after.map_or("", EntryPath::as_str).to_owned().max(begin);
     let query = sqlx::query(text).bind(key(scope, &folder.shelf)).bind(bound).bind(after);
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
-    listed(&query.fetch_all(connection).await.map_err(wrong)?)
+    let query = query.bind(scope.person().to_string());
+    listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
 
 pub(super) async fn stale(
@@ -127,14 +138,21 @@ pub(super) async fn stale(
 ) -> Result<Listed, Error> {
     let query = sqlx::query(STALE).bind(key(scope, shelf)).bind(number(at_ms));
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
-    listed(&query.fetch_all(connection).await.map_err(wrong)?)
+    listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
 
-fn listed(rows: &[SqliteRow]) -> Result<Listed, Error> {
+fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<Listed, Error> {
     let more = rows.len() > limits::PAGE_ENTRIES_MAX;
-    let rows = rows.iter().take(limits::PAGE_ENTRIES_MAX);
-    let entries = rows.map(|row| Columns::of(row).node()).collect::<Result<_, _>>()?;
-    Ok(Listed { entries, more })
+    let mut listed = Listed { more, ..Listed::default() };
+    for row in rows.iter().take(limits::PAGE_ENTRIES_MAX) {
+        let mut columns = Columns::of(row);
+        let (path, node) = columns.node()?;
+        if let Some(labels) = columns.origin_for(&scope.person())? {
+            listed.labels.insert(path.clone(), labels);
+        }
+        listed.entries.push((path, node));
+    }
+    Ok(listed)
 }
 
 pub(super) async fn read(

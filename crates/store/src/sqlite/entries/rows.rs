@@ -1,11 +1,13 @@
 //! Rows of entries, versions and proposals, and what they mean.
 
+use std::collections::BTreeSet;
+
 use outrigger_agent::{Digest, Seq, SessionId};
 use outrigger_policy::{Principal, Scope, Shelf};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use sqlx::{Decode, Row, Type};
 
-use crate::entries::{By, EntryPath, Error, Kept, Node, Place, State, Version, Via};
+use crate::entries::{By, EntryPath, Error, Kept, Node, Place, State, Version, Via, labels_for};
 use crate::sqlite::fault;
 
 /// The key of a shelf that nobody sees and nothing is on.
@@ -94,6 +96,22 @@ impl<'r> Columns<'r> {
         principal(&self.take::<String>()?)
     }
 
+    /// What a version carries.
+    pub(super) fn labels(&mut self) -> Result<BTreeSet<String>, Error> {
+        serde_json::from_str(&self.take::<String>()?).map_err(|_| broken())
+    }
+
+    /// What a listed entry brings to a reader: author and labels as one JSON text, or none.
+    pub(super) fn origin_for(
+        &mut self,
+        reader: &Principal,
+    ) -> Result<Option<BTreeSet<String>>, Error> {
+        let Some(text) = self.take::<Option<String>>()? else { return Ok(None) };
+        let (author, labels): (String, BTreeSet<String>) =
+            serde_json::from_str(&text).map_err(|_| broken())?;
+        Ok(Some(labels_for(reader, &principal(&author)?, &labels)))
+    }
+
     /// Via, time, agent, session, place in it, labels, message.
     pub(super) fn by(&mut self) -> Result<By, Error> {
         let via: String = self.take()?;
@@ -103,7 +121,7 @@ impl<'r> Columns<'r> {
         let session: Option<String> = self.take()?;
         let session = session.map(|name| SessionId::new(name).ok_or_else(broken)).transpose()?;
         let seq = self.maybe_number()?.map(Seq);
-        let labels = serde_json::from_str(&self.take::<String>()?).map_err(|_| broken())?;
+        let labels = self.labels()?;
         let message = self.take()?;
         Ok(By { via: via.ok_or_else(broken)?, at_ms, agent, session, seq, labels, message })
     }

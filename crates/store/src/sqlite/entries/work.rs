@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::plan::Hand;
 use super::put::{Draft, put};
 use super::rows::wrong;
-use super::{look, proposals, redact};
+use super::{labels, look, proposals, redact};
 use crate::entries::{
     By, Change, Changed, Decision, Error, ProposalId, Proposed, Redaction, Settings,
 };
@@ -169,7 +169,11 @@ impl Hand<'_> {
     }
 }
 
-async fn write(connection: &mut SqliteConnection, drafts: Vec<Draft>) -> Result<Changed, Error> {
+async fn write(
+    connection: &mut SqliteConnection,
+    mut drafts: Vec<Draft>,
+) -> Result<Changed, Error> {
+    labels::inherit(connection, &mut drafts).await?;
     let mut changed = Changed::default();
     for draft in drafts {
         changed.versions.push(put(connection, draft).await?);
