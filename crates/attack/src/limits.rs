@@ -24,3 +24,7 @@ pub const LEFT_LOOKS_MAX: u32 = 100;
 pub const LEFT_PAUSE_MS: u64 = 50;
 /// A neighbour's p99 under attack, as hundredths of its idle one.
 pub const NEIGHBOUR_PERCENT: u64 = 200;
+/// Times that is looked whether one has taken all that it gets.
+pub const TAKEN_LOOKS_MAX: u32 = 1_500;
+/// Between two looks.
+pub const TAKEN_PAUSE_MS: u64 = 20;

@@ -8,6 +8,7 @@ pub(crate) mod images;
 pub(crate) mod limits_asked;
 pub(crate) mod lives;
 pub(crate) mod neighbours;
+pub(crate) mod objects;
 pub(crate) mod output;
 pub(crate) mod paths;
 pub(crate) mod pressure;

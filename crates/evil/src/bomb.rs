@@ -55,7 +55,7 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
 }
 
 /// Calls until it is refused or was done often enough; says how often and what for.
-fn until_refused(times: u64, mut one: impl FnMut() -> Result<usize, i32>) -> String {
+pub(crate) fn until_refused(times: u64, mut one: impl FnMut() -> Result<usize, i32>) -> String {
     for count in 0..times {
         if let Err(error) = one() {
             return format!("{} after {count}", name(error));
@@ -252,7 +252,7 @@ fn ports(count: u64) -> String {
     })
 }
 
-fn timer() -> Result<usize, i32> {
+pub(crate) fn timer() -> Result<usize, i32> {
     let mut id = 0_u64;
     call(libc::SYS_timer_create, &[1, 0, std::ptr::from_mut(&mut id) as usize])
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns the attempts that are made from inside and the words for what came of them.
 //! It never decides whether that is good: the table of attacks holds what is
-//! expected. Run outside of a sandbox it does harm.
+//! expected. Run outside of a sandbox it does harm, but for `objects one`.
 
 #![expect(unsafe_code, reason = "raw system calls are what this program is for")]
 
@@ -11,6 +11,7 @@ mod calls;
 mod disk;
 mod gain;
 mod landlock;
+mod objects;
 mod paths;
 mod process;
 mod report;
@@ -66,8 +67,10 @@ fn main() -> ExitCode {
         "bomb" => bomb::run(rest),
         "disk" => disk::run(rest),
         "spy" => spy::run(rest),
+        "objects" => objects::run(rest),
         _ => {
-            let usage = b"try GROUP... | bomb KIND [N] | disk KIND [N] | spy plant|look WORD\n";
+            let usage = b"try GROUP... | bomb KIND [N] | disk KIND [N] | spy plant|look WORD | \
+                          objects take|one KIND\n";
             // There is nowhere to complain to.
             let _ = std::io::stderr().write_all(usage);
             ExitCode::from(2)

@@ -29,6 +29,14 @@ pub(crate) const QUICK_BYTES_MAX: usize = 64 << 10;
 pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
 /// Stack of such a thread.
 pub(crate) const FILE_STACK_BYTES: usize = 512 << 10;
+/// Of what the kernel lets a user have, one part in so many is a sandbox's, where others
+/// have the same user.
+pub(crate) const PARTS_OF_USER: u64 = 4;
+/// First of the ids that stand for who made a user namespace, each for as long as the process
+/// of that number lives. No file belongs to any, and nobody may become one: from here on ids
+/// are negative to who takes them for signed (see "Users, Groups, UIDs and GIDs on systemd
+/// Systems").
+pub(crate) const MAKER_ID_FIRST: u32 = 1 << 31;
 /// Open files of a command.
 pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
 /// Largest file that a command can make (`RLIMIT_FSIZE`), where nothing else is said.

@@ -20,6 +20,7 @@ mod apart;
 mod bridge;
 mod connection;
 mod control;
+mod counts;
 mod devices;
 mod domain;
 mod exec;
@@ -52,6 +53,7 @@ use exec::vfork::Stack;
 use exec::{Cgroups, Commands, Given, Spills};
 use ground::Ground;
 use options::{Options, Role, Way};
+use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
 use seccomp::Filters;
 use serve::{Control, Door, Guest};
@@ -137,6 +139,10 @@ fn begin(ground: Ground) -> Result<Filters, Failure> {
 
 fn serve(options: Options, filters: Filters) -> Result<(), Failure> {
     let ground = options.ground;
+    if !matches!(options.way, Way::Control(_)) {
+        // All containers of an engine have one user.
+        counts::leave_the_rest()?;
+    }
     let guest = set_up(options, filters)?;
     let served = guest.serve();
     if ground == Ground::Shared {
@@ -174,6 +180,10 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
     if let Some(control) = options.awaits_the_rest() {
         let (args, fds) = control::await_the_rest(control.as_fd())?.ok_or(Failure::Options)?;
         options.take_the_rest(&args, fds).ok_or(Failure::Options)?;
+        // No file of the sandbox's grows above its disk, whoever writes it; nor does what
+        // this program hands over.
+        let bytes = options.file_bytes_max.max(HANDED_OVER_BYTES_MAX);
+        sys::limit(libc::RLIMIT_FSIZE, bytes)?;
     }
     if let Some(user) = options.user {
         sys::become_user(user)?;

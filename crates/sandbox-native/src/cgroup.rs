@@ -301,6 +301,9 @@ impl Groups {
                 "memory" => {
                     put(&dir.join("memory.limit_in_bytes"), &memory)?;
                     let _ = put(&dir.join("memory.memsw.limit_in_bytes"), &memory);
+                    // What waits in sockets, which version 2 counts with all else. Without,
+                    // it is taken from what all sockets of the host may have together.
+                    let _ = put(&dir.join("memory.kmem.tcp.limit_in_bytes"), &memory);
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
                 "cpu" => Version::Legacy.limit(dir, Share::of(spec))?,

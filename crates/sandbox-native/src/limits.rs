@@ -66,6 +66,8 @@ pub const ID_MAPS_MAX: usize = 64;
 /// its memory where that is less.
 pub const SHM_BYTES_MAX: u64 = 1 << 30;
 
+/// Terminals of a sandbox, of which the host has some thousands for all (`kernel.pty.max`).
+pub(crate) const TERMINALS_MAX: u32 = 128;
 /// First user id of the ranges that root gives to sandboxes. Above those that
 /// systemd gives to containers (see "Users, Groups, UIDs and GIDs on systemd Systems").
 pub const ID_FIRST: u32 = 1_879_048_192;

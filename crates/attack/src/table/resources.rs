@@ -1,7 +1,7 @@
 //! Attacks 23 to 39: take more than was given.
 
-use super::{Row, act, but, held, known, not_applicable, on, outside, row};
-use crate::outside::{bombs, limits_asked, lives, output, pressure};
+use super::{Expect, Row, act, but, held, known, not_applicable, on, outside, row};
+use crate::outside::{bombs, limits_asked, lives, objects, output, pressure};
 
 /// How a bomb of the kernel's memory ends where the guest is no safer from the kernel's
 /// choice than a command.
@@ -18,6 +18,24 @@ const ENDED: &[&str] = &[
 ];
 /// As SECURITY.md says it.
 const RESTARTS: &str = "a command that takes all its memory through the kernel can end the guest";
+
+/// As SECURITY.md says it, of Docker.
+const BY_USER: &str = "what the kernel counts by user one sandbox can take from all others";
+/// As SECURITY.md says it, of an ordinary user.
+const PIPES: &str = "one sandbox can leave all others of the user small pipes";
+/// Whatever a neighbour gets, root on the host is served.
+const HOST_SERVED: &[&str] = &["host done; neighbour *"];
+/// Where sandboxes have one user.
+const SHARING: &[(&str, &str, Expect)] = &[
+    ("docker", "objects/timers", known(HOST_SERVED, BY_USER)),
+    ("docker", "objects/signals", known(HOST_SERVED, BY_USER)),
+    ("docker", "objects/queues", known(HOST_SERVED, BY_USER)),
+    ("docker", "objects/inotify", known(HOST_SERVED, BY_USER)),
+    ("docker", "objects/terminals", known(HOST_SERVED, BY_USER)),
+    ("docker", "objects/pipes", known(HOST_SERVED, BY_USER)),
+    ("rootless_single", "objects/pipes", known(&["host *"], PIPES)),
+    ("rootless_range", "objects/pipes", known(&["host *"], PIPES)),
+];
 
 pub(super) const ROWS: &[Row] = &[
     row(
@@ -164,28 +182,38 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(
         31,
-        "descriptors, ports, timers, watches, names",
-        &[on(
-            but(
-                outside(
-                    "kernel objects",
-                    act!(bombs::objects),
-                    &[
-                        "ended: EMFILE; alive; neighbour served",
-                        "ended: EAGAIN; alive; neighbour served",
-                        "ended: ENOMEM; alive; neighbour served",
-                    ],
+        "descriptors, ports, timers, watches, names; what all of a user or a host share",
+        &[
+            on(
+                but(
+                    outside("objects", act!(objects::taken), &["host done; neighbour done"]),
+                    // There are none for anybody inside.
+                    &[("objects/aio", held(&["host done; neighbour ENOSYS"]))],
                 ),
-                &[(
-                    "bomb/names",
-                    held(&[
-                        "ended: never refused; alive; neighbour served",
-                        "out of memory; alive; neighbour served",
-                    ]),
-                )],
+                SHARING,
             ),
-            &[("reduced", "ports", held(&["ended: EPERM; alive; neighbour served"]))],
-        )],
+            on(
+                but(
+                    outside(
+                        "kernel objects",
+                        act!(bombs::objects),
+                        &[
+                            "ended: EMFILE; alive; neighbour served",
+                            "ended: EAGAIN; alive; neighbour served",
+                            "ended: ENOMEM; alive; neighbour served",
+                        ],
+                    ),
+                    &[(
+                        "bomb/names",
+                        held(&[
+                            "ended: never refused; alive; neighbour served",
+                            "out of memory; alive; neighbour served",
+                        ]),
+                    )],
+                ),
+                &[("reduced", "ports", held(&["ended: EPERM; alive; neighbour served"]))],
+            ),
+        ],
     ),
     row(
         32,

@@ -1,7 +1,8 @@
 //! Which system calls are allowed and which are denied, as data.
 //!
 //! Owns the lists and no logic. A call on neither list is answered as one that the
-//! kernel does not have. The calls of landlock(7) are allowed: programs put domains of
+//! kernel does not have. The asynchronous I/O of io_setup(2) is on neither: what it takes is
+//! counted for all users of the host together. The calls of landlock(7) are allowed: programs put domains of
 //! their own inside that of the sandbox, which only take away.
 
 /// Allowed on every processor; some of their uses are denied in [`super::denied`].
@@ -83,11 +84,6 @@ pub(super) const ALLOWED: &[libc::c_long] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_inotify_init1,
     libc::SYS_inotify_rm_watch,
-    libc::SYS_io_cancel,
-    libc::SYS_io_destroy,
-    libc::SYS_io_getevents,
-    libc::SYS_io_setup,
-    libc::SYS_io_submit,
     libc::SYS_ioctl,
     libc::SYS_ioprio_get,
     libc::SYS_ioprio_set,

@@ -8,12 +8,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use outrigger_sandbox::{Generation, Spec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::blank::{Blank, Mould};
 use super::ids::Lease;
@@ -68,7 +66,6 @@ pub(super) struct Unborn {
 struct Untold {
     root: Ready,
     map: String,
-    file_bytes_max: u64,
     args: Vec<String>,
     kept: Option<OwnedFd>,
     agent: u32,
@@ -121,7 +118,6 @@ fn prepare(order: &Order<'_>, blank: &mut Blank, mould: &Mould) -> io::Result<Un
     Ok(Untold {
         root: plan.ready(prepared, &mould.home)?,
         map: lease.map(),
-        file_bytes_max: spec.disk_bytes_max,
         args: args.collect(),
         kept: kept.map(OwnedFd::try_clone).transpose()?,
         agent: lease.agent(),
@@ -155,7 +151,7 @@ impl Unborn {
     /// Makes it what it is to be. Gives the file systems that it serves.
     fn tell(&self, untold: Untold) -> io::Result<Vec<u64>> {
         let Blank { pid, control, .. } = &self.blank;
-        let Untold { root, map, file_bytes_max, mut args, kept, agent } = untold;
+        let Untold { root, map, mut args, kept, agent } = untold;
         let settled = match root {
             Ready::Apart(root) => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -173,7 +169,6 @@ impl Unborn {
                 Settled { output: part.output, devices: Vec::new(), disk: Some(part.disk) }
             }
         };
-        limit_files(*pid, file_bytes_max)?;
         let Settled { output, devices, disk } = settled;
         // Descriptors are named by their place.
         let mut fds = vec![output.as_fd()];
@@ -214,15 +209,6 @@ pub(super) fn connect(control: &OwnedFd) -> io::Result<OwnedFd> {
     // A guest that listens no more must not hold the spawner.
     passing::send(control, b"c", &[theirs.as_fd()], SendFlags::DONTWAIT)?;
     Ok(ours)
-}
-
-/// No file of the sandbox's grows above its disk, whoever writes it; nor does what the
-/// guest hands over.
-fn limit_files(pid: i32, disk_bytes_max: u64) -> io::Result<()> {
-    let bytes = Some(disk_bytes_max.max(HANDED_OVER_BYTES_MAX));
-    let limit = Rlimit { current: bytes, maximum: bytes };
-    prlimit(Pid::from_raw(pid), Resource::Fsize, limit)?;
-    Ok(())
 }
 
 /// What a guest has of its root.

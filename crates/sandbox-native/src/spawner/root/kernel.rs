@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountFlags};
 
 use super::mounts::{self, NOEXEC, NOSUID, RDONLY, doing};
+use crate::limits;
 use crate::spawner::sys;
 
 /// Devices, all harmless, by their numbers; see `admin-guide/devices.txt` of the kernel.
@@ -77,7 +78,8 @@ pub(super) fn devices(target: &OwnedFd, host: impl AsFd) -> io::Result<OwnedFd> 
 pub(super) fn shared(dev: &OwnedFd, tty_group: Option<u32>, shm_bytes: u64) -> io::Result<()> {
     doing("enter", "/dev", rustix::process::fchdir(dev))?;
     let group = tty_group.map(|id| format!(",gid={id}")).unwrap_or_default();
-    let options = format!("newinstance,ptmxmode=666,mode=620{group}");
+    let most = limits::TERMINALS_MAX;
+    let options = format!("newinstance,ptmxmode=666,mode=620,max={most}{group}");
     mounts::make("devpts", TERMINALS, MountFlags::NOSUID | MountFlags::NOEXEC, &options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mounts::make("tmpfs", SHM, flags, &format!("size={shm_bytes},mode=1777"))
