@@ -8,11 +8,13 @@
 
 mod bomb;
 mod calls;
+mod cores;
 mod disk;
 mod gain;
 mod landlock;
 mod paths;
 mod process;
+mod rare;
 mod report;
 mod sockets;
 mod spy;
@@ -39,6 +41,8 @@ const GROUPS: &[Group] = &[
     ("walk", paths::walk),
     ("mounts", paths::mounts),
     ("process", process::process),
+    ("core", cores::cores),
+    ("rare", rare::rare),
     ("guest", process::guest),
     ("terminal", process::terminal),
     ("gain", gain::gain),

@@ -29,6 +29,9 @@ pub(crate) const QUICK_BYTES_MAX: usize = 64 << 10;
 pub(crate) const FILE_QUEUE_MAX: usize = 1_024;
 /// Stack of such a thread.
 pub(crate) const FILE_STACK_BYTES: usize = 512 << 10;
+/// Core of the guest and of a command. Not 0: by exactly 1 the kernel also knows not to start
+/// the program that the host may have cores handed to, as root (`do_coredump`, fs/coredump.c).
+pub(crate) const CORE_BYTES_MAX: u64 = 1;
 /// Open files of a command.
 pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
 /// Largest file that a command can make (`RLIMIT_FSIZE`), where nothing else is said.
