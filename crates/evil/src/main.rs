@@ -8,12 +8,14 @@
 
 mod bomb;
 mod calls;
+mod cores;
 mod disk;
 mod gain;
 mod landlock;
 mod objects;
 mod paths;
 mod process;
+mod rare;
 mod report;
 mod sockets;
 mod spy;
@@ -40,6 +42,8 @@ const GROUPS: &[Group] = &[
     ("walk", paths::walk),
     ("mounts", paths::mounts),
     ("process", process::process),
+    ("core", cores::cores),
+    ("rare", rare::rare),
     ("guest", process::guest),
     ("terminal", process::terminal),
     ("gain", gain::gain),

@@ -55,12 +55,6 @@ pub(crate) fn process(report: &Report) {
         found.sort();
         if found.is_empty() { "none".to_owned() } else { found.join(" ") }
     });
-    report.attempt("process/core-limit", || {
-        let mut limit = [0_u64; 2];
-        let args = [0, libc::RLIMIT_CORE as usize, 0, limit.as_mut_ptr() as usize];
-        let asked = call(libc::SYS_prlimit64, &args);
-        asked.map_or_else(|error| outcome(Err(error)), |_| limit[1].to_string())
-    });
 }
 
 /// What can be done to process 1, which serves this sandbox.

@@ -32,6 +32,8 @@ const HIDDEN_DIRS: [&str; 4] = ["acpi", "scsi", "asound", "pressure"];
 const READ_ONLY: [&str; 4] = ["sys", "irq", "bus", "fs"];
 /// What stands for a hidden file, in the `/dev` of the prepared root.
 const NO_FILE: &str = "/dev/null";
+/// What tells hosts and their boots apart, below [`READ_ONLY`], and what stands for it.
+const BOOT: (&str, &str) = ("sys/kernel/random/boot_id", "/dev/.boot-id");
 /// What stands for a hidden directory: an empty one, until something is mounted there.
 const NO_DIR: &str = "/dev/shm";
 
@@ -113,6 +115,11 @@ fn mount_proc(proc: &OwnedFd) -> rustix::io::Result<()> {
     for part in READ_ONLY.into_iter().filter_map(place) {
         mount_bind(&part, &part)?;
         mount_remount(&part, flags, "")?;
+    }
+    let (boot, by) = BOOT;
+    if let Some(boot) = place(boot) {
+        mount_bind(by, &boot)?;
+        mount_remount(&boot, flags, "")?;
     }
     Ok(())
 }

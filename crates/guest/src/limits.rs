@@ -37,6 +37,9 @@ pub(crate) const PARTS_OF_USER: u64 = 4;
 /// are negative to who takes them for signed (see "Users, Groups, UIDs and GIDs on systemd
 /// Systems").
 pub(crate) const MAKER_ID_FIRST: u32 = 1 << 31;
+/// Core of the guest and of a command. Not 0: by exactly 1 the kernel also knows not to start
+/// the program that the host may have cores handed to, as root (`do_coredump`, fs/coredump.c).
+pub(crate) const CORE_BYTES_MAX: u64 = 1;
 /// Open files of a command.
 pub(crate) const OPEN_FILES_MAX: u64 = 16_384;
 /// Largest file that a command can make (`RLIMIT_FSIZE`), where nothing else is said.

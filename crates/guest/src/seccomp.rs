@@ -11,8 +11,10 @@
 //! The list follows the default profile of Docker (moby `profiles/seccomp`), minus
 //! what a sandbox without capabilities has no use for.
 
+mod cores;
 mod lists;
 mod space;
+mod uses;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
@@ -156,11 +158,16 @@ fn decide(
         }
     }
     search(&runs, &mut program);
+    leave_at_end(&mut program);
+    program
+}
+
+/// Lets what a program leaves to others go on behind it.
+fn leave_at_end(program: &mut BpfProgram) {
     let end = program.len();
     for (at, step) in program.iter_mut().enumerate().filter(|(_, step)| step.code == JUMP) {
         step.k = u32::try_from(end - at - 1).expect("the program is short");
     }
-    program
 }
 
 /// Adds the search among runs for the answer of the last one that has begun.
@@ -250,8 +257,13 @@ fn denied_everywhere() -> Rules {
 
     let terminal = TERMINAL_ABUSE.map(|request| rule(vec![when(1, Len::Dword, Op::Eq, request)]));
     rules.insert(libc::SYS_ioctl, terminal.into());
-    // Another process's limits, the guest's among them.
-    rules.insert(libc::SYS_prlimit64, vec![rule(vec![when(0, Len::Dword, Op::Ne, 0)])]);
+    // Another process's limits, the guest's among them, and that of cores; see `cores`.
+    let core = |argument: u8| when(argument, Len::Dword, Op::Eq, libc::RLIMIT_CORE.into());
+    let of_others = rule(vec![when(0, Len::Dword, Op::Ne, 0)]);
+    let of_cores = rule(vec![core(1), when(2, Len::Qword, Op::Ne, 0)]);
+    rules.insert(libc::SYS_prlimit64, vec![of_others, of_cores]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_setrlimit, vec![rule(vec![core(0)])]);
     // Device nodes, of which a whiteout is made by anybody (since Linux 5.8): what is one on a
     // disk hides, once that disk is a layer beneath another.
     let device = |argument: u8| {
@@ -271,6 +283,7 @@ fn denied_everywhere() -> Rules {
     let personality =
         rule(vec![when(0, Len::Dword, Op::Ne, 0), when(0, Len::Dword, Op::Ne, 0xffff_ffff)]);
     rules.insert(libc::SYS_personality, vec![personality]);
+    uses::deny(&mut rules);
     rules
 }
 
@@ -323,6 +336,8 @@ fn whole(ground: Ground) -> Result<BpfProgram, Error> {
     let number = |&call: &i64| u32::try_from(call).expect("numbers of system calls are small");
     let refused = refused(ground);
     let mut program = decide(&allowed(), &refused, &uses.keys().map(number).collect());
+    program.extend(cores::pretend());
+    program.extend(uses::requests());
     program.extend(compile(uses, SeccompAction::Allow, errno(libc::EPERM))?);
     Ok(program)
 }
@@ -380,28 +395,36 @@ mod tests {
         assert!(refused(Ground::Shared).contains(&u32::try_from(libc::SYS_socket).unwrap()));
     }
 
-    /// What a program of loads, jumps and returns answers before it looks at arguments.
-    fn answer(program: &[sock_filter], number: u32, arch: u32) -> u32 {
+    /// What a program of loads, jumps and returns answers, by the words of `struct
+    /// seccomp_data`. `None`: it leaves that to what comes behind it.
+    pub(crate) fn outcome(program: &[sock_filter], word: &dyn Fn(u32) -> u32) -> Option<u32> {
         let (mut at, mut value) = (0, 0);
-        loop {
+        while at < program.len() {
             let step = &program[at];
             at += 1;
             let holds = match step.code {
-                0x20 => {
-                    value = if step.k == 0 { number } else { arch };
+                LOAD => {
+                    value = word(step.k);
                     continue;
                 }
-                0x15 => value == step.k,
-                0x35 => value >= step.k,
-                0x05 => {
+                IF_EQUAL => value == step.k,
+                IF_AT_LEAST => value >= step.k,
+                JUMP => {
                     at += usize::try_from(step.k).unwrap();
-                    assert_eq!(at, program.len());
-                    return ASK_FURTHER;
+                    continue;
                 }
-                _ => return step.k,
+                _ => return Some(step.k),
             };
             at += usize::from(if holds { step.jt } else { step.jf });
         }
+        assert_eq!(at, program.len());
+        None
+    }
+
+    /// The same before it looks at arguments.
+    fn answer(program: &[sock_filter], number: u32, arch: u32) -> u32 {
+        let word = |offset| if offset == 0 { number } else { arch };
+        outcome(program, &word).unwrap_or(ASK_FURTHER)
     }
 
     #[test]
@@ -441,7 +464,7 @@ mod tests {
     fn the_program_stays_short() {
         for ground in GROUNDS {
             let whole = whole(ground).unwrap();
-            assert!(whole.len() < 500, "{}", whole.len());
+            assert!(whole.len() < 900, "{}", whole.len());
         }
     }
 }

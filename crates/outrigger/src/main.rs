@@ -27,6 +27,7 @@ mod skills;
 mod waiting;
 
 use clap::Parser;
+use rustix::process::DumpableBehavior;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
     if args.next().is_some_and(|mode| mode == compose::SPAWNER_MODE) {
         return outrigger_sandbox_native::spawner::main(args);
     }
+    // Before any key is read: no core of this process is written, by the kernel or by the
+    // host's program for cores, and no other process of its user looks into its memory or
+    // environment.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let cli = cli::Cli::parse();
     let json = cli.command.wants_json();
     let runtime =

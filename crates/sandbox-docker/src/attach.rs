@@ -10,7 +10,7 @@ use outrigger_sandbox::{Began, Error, Generation, SandboxId, Trees};
 
 use crate::backend::{Inner, locked};
 use crate::held;
-use crate::live::{self, Doing, Seen};
+use crate::live::{self, Doing, Reach, Seen};
 use crate::sandbox::{Docked, Gate};
 use crate::served;
 
@@ -54,6 +54,7 @@ impl Inner {
         id: &SandboxId,
         seen: &Seen,
         began: Began,
+        reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
         let (link, gate) = match self.link(id, seen) {
             Some(known) => known,
@@ -67,7 +68,7 @@ impl Inner {
                     socket: None,
                 };
                 let serving = self.config.trees.as_ref().map(serving);
-                let link = live::connect(&self.engine, id, seen, serving.as_ref()).await?;
+                let link = live::connect(&self.engine, id, seen, serving.as_ref(), reach).await?;
                 let link = Arc::new(link);
                 (link, Arc::new(Gate::new(self.engine.clone(), id.clone(), seen.container.clone())))
             }
@@ -88,9 +89,10 @@ impl Inner {
         &self,
         id: &SandboxId,
         seen: &Seen,
+        reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
         if self.link(id, seen).is_some() {
-            let docked = self.attach(id, seen, Began::Attached).await?;
+            let docked = self.attach(id, seen, Began::Attached, reach).await?;
             docked.gate.rests(true);
             return Ok(docked);
         }
@@ -98,7 +100,7 @@ impl Inner {
         if !held::unpause(&self.engine, id, &seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
-        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        let docked = self.attach(id, &running(seen), Began::Attached, reach).await?;
         docked.gate.rests(true);
         match docked.gate.rest(&docked.remote).await {
             // Somebody runs something in it.
@@ -109,11 +111,16 @@ impl Inner {
     }
 
     /// Lets a paused sandbox go on, whoever paused it, and gives its handle.
-    pub(crate) async fn thaw(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
+    pub(crate) async fn thaw(
+        &self,
+        id: &SandboxId,
+        seen: &Seen,
+        reach: &Reach,
+    ) -> Result<Arc<Docked>, Error> {
         if !held::unpause(&self.engine, id, &seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
-        let docked = self.attach(id, &running(seen), Began::Attached).await?;
+        let docked = self.attach(id, &running(seen), Began::Attached, reach).await?;
         docked.gate.open().await?;
         docked.remote.thaw().await?;
         Ok(docked)
@@ -121,7 +128,8 @@ impl Inner {
 
     /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
     pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
-        let docked = self.attach(id, seen, Began::Attached).await?;
+        let reach = Reach::default();
+        let docked = self.attach(id, seen, Began::Attached, &reach).await?;
         docked.gate.rest(&docked.remote).await?;
         Ok(docked)
     }

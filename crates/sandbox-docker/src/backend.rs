@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::container::Plan;
 use crate::engine::{Engine, Made};
 use crate::keeper::{self, Dues};
-use crate::live::{self, Doing, Seen};
+use crate::live::{self, Doing, Reach, Seen};
 use crate::names::{self, Store};
 use crate::sandbox::Docked;
 use crate::store::{self, Disk};
@@ -122,18 +122,25 @@ impl Inner {
     }
 
     /// Makes or attaches. `None`: somebody else got in between; it is to be tried again.
-    async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Option<Arc<Docked>>, Error> {
+    async fn try_create(
+        &self,
+        id: &SandboxId,
+        spec: &Spec,
+        reach: &Reach,
+    ) -> Result<Option<Arc<Docked>>, Error> {
         let seen = live::look(&self.engine, id).await?;
         if let Some(seen) = &seen {
             match seen.doing {
-                Doing::Running => return self.attach(id, seen, Began::Attached).await.map(Some),
-                Doing::Paused => return self.thaw(id, seen).await.map(Some),
+                Doing::Running => {
+                    return self.attach(id, seen, Began::Attached, reach).await.map(Some);
+                }
+                Doing::Paused => return self.thaw(id, seen, reach).await.map(Some),
                 Doing::Waiting => {
                     held::released(&self.engine, id).await?;
                     if !self.engine.start(&seen.container).await? {
                         return Ok(None);
                     }
-                    return self.attach(id, seen, seen.began).await.map(Some);
+                    return self.attach(id, seen, seen.began, reach).await.map(Some);
                 }
                 // By the daemon's id, so that nothing newer is meant.
                 Doing::Ended => self.engine.remove(&seen.container).await?,
@@ -178,7 +185,7 @@ impl Inner {
             served: if plan.serves() { spec.served.clone() } else { Vec::new() },
             code: None,
         };
-        self.attach(id, &seen, began).await.map(Some)
+        self.attach(id, &seen, began, reach).await.map(Some)
     }
 
     /// Ends a sandbox and deletes its disk.
@@ -222,11 +229,13 @@ impl Inner {
         self.enough(spec)?;
         let turn = self.turn(id);
         let _turn = turn.lock().await;
+        let reach = Reach::default();
         let mut last = live::lost("others make and end it at the same time");
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
-            match Box::pin(self.try_create(id, spec)).await {
+            match Box::pin(self.try_create(id, spec, &reach)).await {
                 Ok(Some(docked)) => return Ok(docked),
                 Ok(None) => {}
+                Err(error @ Error::Lost { .. }) if reach.is_over() => return Err(error),
                 Err(error @ Error::Lost { .. }) => last = error,
                 Err(error) => return Err(error),
             }
@@ -238,16 +247,18 @@ impl Inner {
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
         let turn = self.turn(id);
         let _turn = turn.lock().await;
+        let reach = Reach::default();
         let mut last = live::lost("its container comes and goes");
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
             let Some(seen) = live::look(&self.engine, id).await? else { return Ok(None) };
             let found = match seen.doing {
-                Doing::Running => self.attach(id, &seen, Began::Attached).await,
-                Doing::Paused => self.attach_resting(id, &seen).await,
+                Doing::Running => self.attach(id, &seen, Began::Attached, &reach).await,
+                Doing::Paused => self.attach_resting(id, &seen, &reach).await,
                 Doing::Waiting | Doing::Ended => return Ok(None),
             };
             match found {
                 Ok(docked) => return Ok(Some(docked)),
+                Err(error @ Error::Lost { .. }) if reach.is_over() => return Err(error),
                 Err(error @ Error::Lost { .. }) => last = error,
                 Err(error) => return Err(error),
             }

@@ -3,7 +3,7 @@
 //! Owns the question what a crash left behind: containers that make or read volumes
 //! for a process that is gone, volumes that no record names, guest programs of another
 //! version, and sandboxes that are too old or whose end was interrupted. Asks the
-//! daemon only for what carries the owner's label, so nothing else is seen. Must never
+//! daemon only for what carries the owner's labels and names, so nothing else is seen. Must never
 //! take away what is being made: all of that says of which process it is, and whether
 //! that may still finish it is asked before the records are.
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    ResourcesUlimits,
 };
 use outrigger_sandbox::cpu::Share;
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
@@ -59,6 +60,13 @@ const MASKED: [&str; 14] = [
 ];
 /// What can't be written whoever asks, as daemons have it by default.
 const READ_ONLY: [&str; 4] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
+
+/// No core of anything in it, the ends of streams among that. Not 0: by exactly 1 the kernel
+/// also knows not to start the program that the host may have cores handed to, as root.
+fn cores() -> ResourcesUlimits {
+    let most = Some(limits::CORE_BYTES_MAX);
+    ResourcesUlimits { name: Some("core".to_owned()), soft: most, hard: most }
+}
 
 /// How an empty folder is mounted.
 const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,mode=555";
@@ -197,9 +205,9 @@ impl Plan<'_> {
             cpu_period: Some(signed(share.period_us)),
             cpu_quota: Some(signed(share.quota_us)),
             oom_score_adj: Some(limits::OOM_SCORE),
-            // Neither the size of cores nor the number of open files: the guest lowers those
-            // of its own, and a daemon told of one raises what it was not told of, which
-            // fails where it has no right to.
+            // Nor the number of open files, which the guest lowers of its own. Podman told of
+            // one raises what it was not told of, which fails where it has no right to.
+            ulimits: (!engine.is_podman()).then(|| vec![cores()]),
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(options),
             masked_paths: Some(MASKED.map(str::to_owned).into()),

@@ -2,7 +2,8 @@
 //!
 //! Owns the connection and the meaning of answers: what is not there is `None`, a
 //! name that is taken is said so, and what is to be gone and is gone already is
-//! fine. Every list is narrowed to what carries the owner's label. Decides nothing.
+//! fine. Every list is narrowed to what carries the owner's label and a name that the owner
+//! gives. Decides nothing.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -259,7 +260,12 @@ impl Engine {
         let options = ListContainersOptions { all: true, filters, ..Default::default() };
         let listed = settled(|| self.client.list_containers(Some(options.clone()))).await;
         let mut listed = listed.map_err(|failure| self.failed("listing containers", &failure))?;
-        listed.retain(|container| self.is_meant(container.labels.as_ref(), labels));
+        listed.retain(|container| {
+            let (named, labelled) = (container.names.as_deref(), container.labels.as_ref());
+            let ours =
+                |labelled| names::is_container(&self.owner, named.unwrap_or_default(), labelled);
+            self.is_meant(labelled, labels) && labelled.is_some_and(ours)
+        });
         Ok(listed)
     }
 
@@ -269,7 +275,10 @@ impl Engine {
         let listed = self.client.list_volumes(Some(options)).await;
         let listed = listed.map_err(|failure| self.failed("listing volumes", &failure))?;
         let mut listed = listed.volumes.unwrap_or_default();
-        listed.retain(|volume| self.is_meant(Some(&volume.labels), labels));
+        listed.retain(|volume| {
+            let ours = names::is_volume(&self.owner, &volume.name);
+            ours && self.is_meant(Some(&volume.labels), labels)
+        });
         Ok(listed)
     }
 

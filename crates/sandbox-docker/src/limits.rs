@@ -7,7 +7,7 @@ pub(crate) const OWNER_BYTES_MAX: usize = 32;
 pub(crate) const ANSWER_MS_MAX: u64 = 120_000;
 /// The same for one that copies a whole disk.
 pub(crate) const COPY_MS_MAX: u64 = 3_600_000;
-/// From the start of a container until its guest must have greeted.
+/// From the first attempt to reach a guest until one must have greeted, over all attempts.
 pub(crate) const GREET_MS_MAX: u64 = 30_000;
 /// From one attempt to reach a guest that is not up yet to the next.
 pub(crate) const GREET_PAUSE_MS: u64 = 20;
@@ -34,6 +34,8 @@ pub(crate) const MAKER_MS_MAX: u64 = 2 * COPY_MS_MAX;
 /// Processes of a container beside those of its commands: the guest with its threads,
 /// and the programs at the inner end of the streams.
 pub(crate) const OWN_PIDS: i64 = 16;
+/// Core of what runs in a container.
+pub(crate) const CORE_BYTES_MAX: i64 = 1;
 /// `/dev/shm`.
 pub(crate) const SHM_BYTES: i64 = 64 << 20;
 /// Where the guest listens.

@@ -3,12 +3,14 @@
 //! Owns what the daemon's words for states mean here, and how a link comes to be: by
 //! a program inside that carries bytes, tried again while the guest comes up.
 
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
 use outrigger_sandbox::client::{Link, Serving};
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
 
 use crate::engine::{Engine, Labels};
 use crate::store::Disk;
@@ -118,6 +120,24 @@ pub(crate) async fn look(engine: &Engine, id: &SandboxId) -> Result<Option<Seen>
     }
 }
 
+/// The one time that there is to reach a guest, over all containers and attempts. What stands
+/// in a guest's place can begin to greet again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Reach(OnceLock<Instant>);
+
+impl Reach {
+    /// When it ends. It begins now, unless it has begun.
+    fn until(&self) -> Instant {
+        let limit = Duration::from_millis(limits::GREET_MS_MAX);
+        *self.0.get_or_init(|| Instant::now() + limit)
+    }
+
+    /// Whether it ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.get().is_some_and(|until| *until <= Instant::now())
+    }
+}
+
 /// A link to the guest of a container that runs.
 ///
 /// # Errors
@@ -128,13 +148,11 @@ pub(crate) async fn connect(
     id: &SandboxId,
     expected: &Seen,
     serving: Option<&Serving>,
+    reach: &Reach,
 ) -> Result<Link, Error> {
-    let begun = Instant::now();
     loop {
-        let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
-            return Err(lost("its container does not run"));
-        };
-        let error = match Link::open_serving(reads, writes, serving.cloned()).await {
+        let attempt = timeout_at(reach.until(), greeted(engine, expected, serving)).await;
+        let error = match attempt.unwrap_or_else(|_| Err(lost("its guest does not answer"))) {
             Ok(link) if *link.generation() == expected.generation => return Ok(link),
             Ok(_) => return Err(lost("its guest is another life")),
             Err(error) => error,
@@ -150,9 +168,21 @@ pub(crate) async fn connect(
             }
             Some(_) | None => return Err(lost("its container does not run")),
         }
-        if begun.elapsed() > Duration::from_millis(limits::GREET_MS_MAX) {
+        if reach.is_over() || !matches!(error, Error::Lost { .. }) {
             return Err(error);
         }
         tokio::time::sleep(Duration::from_millis(limits::GREET_PAUSE_MS)).await;
     }
+}
+
+/// The link to whatever greets.
+async fn greeted(
+    engine: &Engine,
+    expected: &Seen,
+    serving: Option<&Serving>,
+) -> Result<Link, Error> {
+    let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
+        return Err(lost("its container does not run"));
+    };
+    Link::open_serving(reads, writes, serving.cloned()).await
 }

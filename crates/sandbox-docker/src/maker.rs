@@ -107,7 +107,7 @@ impl Maker {
             }),
             ..Default::default()
         };
-        let name = format!("outrigger.{}.maker.{making}", engine.owner);
+        let name = names::maker(&engine.owner, making);
         match engine.make(&name, body).await? {
             Made::Made(container) => Ok(Self { container, _alive: alive }),
             Made::Taken => Err(Error::Backend(format!("the name `{name}` is taken"))),

@@ -130,8 +130,48 @@ impl Store {
 /// Which making a volume of a store belongs to, by its name: labels are lost if the
 /// daemon has to make a volume again, names are not. `None`: it is none of ours.
 pub(crate) fn making<'a>(owner: &str, volume: &'a str) -> Option<&'a str> {
-    let (_, making) = volume.strip_prefix("outrigger.")?.strip_prefix(owner)?.rsplit_once('.')?;
+    let (_, making) = volume.strip_prefix(&ours(owner))?.rsplit_once('.')?;
     Some(making)
+}
+
+/// What the names of all that is an owner's begin with.
+fn ours(owner: &str) -> String {
+    format!("outrigger.{owner}.")
+}
+
+/// Whether a volume has a name of ours. Its labels may be anybody's word.
+pub(crate) fn is_volume(owner: &str, name: &str) -> bool {
+    name.starts_with(&ours(owner))
+}
+
+/// Whether a container is called as what its labels say that it is. Labels alone are no sign:
+/// those of an image become those of whatever container is made of it, and a sandbox can
+/// read in its mounts what its owner is called. Names are given by who makes a container.
+pub(crate) fn is_container(
+    owner: &str,
+    names: &[String],
+    labels: &HashMap<String, String>,
+) -> bool {
+    let label = |name: &str| labels.get(name).map(String::as_str);
+    let expected = match label(PART) {
+        Some(part) if part == Part::Container.as_str() => {
+            let id = label(ID).and_then(|id| SandboxId::new(id.to_owned()).ok());
+            id.map(|id| container(owner, &id))
+        }
+        Some(part) if [Part::Maker, Part::Reader].iter().any(|ours| ours.as_str() == part) => {
+            label(MAKING).map(|making| maker(owner, making))
+        }
+        Some(_) | None => None,
+    };
+    // The daemon puts what a name is within before it.
+    expected.is_some_and(|expected| {
+        names.iter().any(|name| name.strip_prefix('/').unwrap_or(name) == expected)
+    })
+}
+
+/// The name of a container that makes or reads volumes, by its making.
+pub(crate) fn maker(owner: &str, making: &str) -> String {
+    format!("outrigger.{owner}.maker.{making}")
 }
 
 /// The name of a sandbox's container.
@@ -142,6 +182,27 @@ pub(crate) fn container(owner: &str, id: &SandboxId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_without_the_name_that_belongs_to_them_are_no_sign() {
+        let id = SandboxId::new("one").unwrap();
+        let mut labels = Store::Disk(id.clone()).labels("me", Part::Container);
+        labels.insert(MAKING.to_owned(), "12".to_owned());
+        let ours = |names: &[&str], labels: &HashMap<String, String>| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            is_container("me", &names, labels)
+        };
+        let name = "/outrigger.me.sandbox.one";
+        assert!(ours(&[name], &labels) && ours(&["/their/x", &name[1..]], &labels));
+        for other in ["/theirs", "/x/outrigger.me.sandbox.one", "/outrigger.me.maker.12"] {
+            assert!(!ours(&[other], &labels), "{other}");
+        }
+        labels.insert(PART.to_owned(), Part::Reader.as_str().to_owned());
+        assert!(ours(&["/outrigger.me.maker.12"], &labels) && !ours(&[name], &labels));
+        labels.insert(PART.to_owned(), Part::Volume.as_str().to_owned());
+        assert!(!ours(&["/outrigger.me.maker.12"], &labels));
+        assert_eq!(making("me", "outrigger.mermaid.disk-tmp.12"), None);
+    }
 
     #[test]
     fn names_are_file_names_and_differ() {

@@ -46,6 +46,7 @@ pub(super) const ROWS: &[Row] = &[
         "rare and dangerous system calls, also by the kernel's other ways in",
         &[
             inside("kernel/", REFUSED),
+            inside("rare/", &["EPERM", "ENOSYS", "ENOTTY", "EACCES"]),
             on(
                 but(
                     inside("alien/", REFUSED),
@@ -75,10 +76,13 @@ pub(super) const ROWS: &[Row] = &[
                             held(&["EPERM", "ENOSYS", "ENOTTY", "EINVAL", "ENODEV", "ENOPKG"]),
                         ),
                         ("iptables", held(&["EPERM", "ENOPROTOOPT"])),
+                        // Requests that no list has.
+                        ("interface-address", held(&["EPERM", "ENOTTY"])),
+                        ("interface-down", held(&["EPERM", "ENOTTY"])),
                     ],
                 ),
                 // There is none to set anything of.
-                &[("reduced", "", held(&["EPERM", "EBADF"]))],
+                &[("reduced", "", held(&["EPERM", "EBADF", "ENOTTY"]))],
             ),
             on(
                 but(
@@ -308,7 +312,8 @@ pub(super) const ROWS: &[Row] = &[
             on(inside("process/Cap", &["0000000000000000"]), &[("reduced", "", held(UNTOLD))]),
             on(inside("process/NoNewPrivs", &["1"]), &[("reduced", "", held(UNTOLD))]),
             on(inside("process/Seccomp", &["2"]), &[("reduced", "", held(UNTOLD))]),
-            inside("process/core-limit", &["0"]),
+            // By no other the kernel leaves the host's program for cores alone.
+            inside("core/", &["1 1"]),
             inside("process/secrets-in-environment", &["none"]),
         ],
     ),

@@ -427,8 +427,8 @@ unsafe fn fail(report: &Report, step: u8) -> ! {
     }
 }
 
-/// The cap of open files is set once, for all.
+/// The caps of cores and open files are set once, for all.
 pub(crate) fn set_limits() -> io::Result<()> {
-    sys::limit(libc::RLIMIT_CORE, 0)?;
+    sys::limit(libc::RLIMIT_CORE, limits::CORE_BYTES_MAX)?;
     sys::limit(libc::RLIMIT_NOFILE, limits::OPEN_FILES_MAX)
 }

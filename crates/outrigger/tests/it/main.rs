@@ -16,6 +16,7 @@ mod daemon;
 mod demo;
 mod docker;
 mod faults;
+mod hardened;
 mod hostile;
 #[path = "../../../mcp/tests/it/installed.rs"]
 mod installed;

@@ -2,7 +2,7 @@
 
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, Origin, Spec};
+use outrigger_sandbox::{Backend, Began, Origin, Spec, State, Suspend};
 
 /// What there is of volumes when nothing was made but the program: it and its record.
 const PROGRAM: usize = 2;
@@ -148,4 +148,45 @@ async fn what_belongs_to_others_is_never_touched() {
     assert!(refused.to_string().contains("was not made by this backend"), "{refused}");
     assert!(mine.docker.destroy(&sandbox_id("one")).await.is_err());
     mine.daemon.docker(&["rm", &name]);
+}
+
+/// An image's labels are those of every container that is made of it, whoever makes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn containers_that_carry_our_labels_under_other_names_are_none_of_ours() {
+    let world = world().await;
+    world.sandbox("kept").await;
+    let origin = serde_json::to_string(&Origin::Template("t".to_owned())).unwrap();
+    let old = format!(r#"{{"origin":{origin},"template":"t","made_at_ms":1,"age_ms_max":1}}"#);
+    let owner = world.config.owner.clone();
+    for (part, id) in
+        [("maker", "x"), ("reader", "kept"), ("container", "kept"), ("container", "x")]
+    {
+        let name = format!("theirs-{owner}-{part}-{id}");
+        let labels = [
+            ("owner", owner.as_str()),
+            ("kind", "disk"),
+            ("part", part),
+            ("id", id),
+            ("making", "12"),
+            ("generation", "other"),
+            ("began", "\"made\""),
+            ("record", &old),
+        ];
+        let labels = labels.map(|(name, value)| format!("--label=outrigger.{name}={value}"));
+        let words = ["create", "--name", &name, "--network", "none"].into_iter();
+        let words = words.chain(labels.iter().map(String::as_str)).chain([IMAGE, "/bin/true"]);
+        world.daemon.docker(&words.collect::<Vec<_>>());
+    }
+    // Another process learns from them neither an age nor a state nor that a disk is read.
+    let again = world.again().await;
+    assert_eq!(again.sweep().await.unwrap(), 0);
+    let listed = again.list().await.unwrap();
+    let listed: Vec<_> = listed.iter().map(|one| (one.id.as_str(), one.state)).collect();
+    assert_eq!(listed, [("kept", State::Running)]);
+    if again.capabilities().suspend.contains(&Suspend::Frozen) {
+        again.suspend(&sandbox_id("kept"), Suspend::Frozen).await.unwrap();
+    }
+    let kept = again.create(&sandbox_id("kept"), &Spec::default()).await.unwrap();
+    assert_eq!((kept.began(), says(&*kept, "echo fine").await), (Began::Attached, "fine\n".into()));
+    assert_eq!(world.owned("container").len(), 1 + 4, "what is theirs is there");
 }

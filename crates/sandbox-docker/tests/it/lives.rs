@@ -248,3 +248,20 @@ async fn who_wants_more_than_it_may_have_gives_way_until_it_does_not() {
     };
     assert!(cores.is_empty() || cores != others, "{cores}, and {others} before");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_in_a_guests_place_and_says_nothing_is_waited_for_once() {
+    let world = world().await;
+    let sandbox = world.sandbox("one").await;
+    let line = "rm /run/outrigger/guest; \
+                setsid /var/outrigger/guest/outrigger-guest --listen /run/outrigger/guest \
+                  --generation other </dev/null >/dev/null 2>&1 & \
+                while ! [ -S /run/outrigger/guest ]; do sleep 0.05; done; kill -STOP $!; echo there";
+    assert_eq!(says(&*sandbox, line).await, "there\n");
+    let again = world.again().await;
+    let id = sandbox_id("one");
+    let found = tokio::time::timeout(std::time::Duration::from_secs(200), again.find(&id)).await;
+    let found = found.expect("one deadline for all attempts").unwrap_err();
+    assert!(matches!(found, Error::Lost { .. }), "{found}");
+    world.docker.destroy(&id).await.unwrap();
+}

@@ -16,6 +16,7 @@ use std::time::UNIX_EPOCH;
 use outrigger_sandbox::Isolation;
 use rustix::fs::{FlockOperation, Mode, OFlags, SealFlags, fcntl_get_seals, flock};
 use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CapabilitySet;
 
 use super::blank::Mould;
@@ -25,7 +26,7 @@ use super::serve::Spawner;
 use super::sys::{self, Fork};
 use super::tier::{self, Floor, Tier};
 use super::{BUSY, READY, strays};
-use crate::cgroup;
+use crate::{cgroup, limits};
 
 /// Numbers that what is kept is moved above while the rest is closed.
 const KEPT: i32 = 10;
@@ -92,7 +93,15 @@ fn leave_starter() -> io::Result<(OwnedFd, OwnedFd)> {
     sealed(program.as_fd())?;
     rustix::process::chdir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
+    leave_no_core();
     Ok((program, status))
+}
+
+/// What handles hostile input below this process, guests among it, leaves no core: see
+/// [`limits::CORE_BYTES_MAX`]. Who may not raise a limit of 0 has none.
+fn leave_no_core() {
+    let most = Some(limits::CORE_BYTES_MAX);
+    let _ = setrlimit(Resource::Core, Rlimit { current: most, maximum: most });
 }
 
 /// The guest program must be one that nobody can change any more.

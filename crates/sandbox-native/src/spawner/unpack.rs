@@ -202,7 +202,6 @@ fn give_up() -> io::Result<()> {
         |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     limit(Resource::As, limits::LAYER_MEMORY_BYTES_MAX)?;
     limit(Resource::Fsize, limits::LAYER_FILE_BYTES_MAX)?;
-    limit(Resource::Core, 0)?;
     limit(Resource::Nofile, 256)?;
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE

@@ -357,3 +357,13 @@ async fn sandboxes_do_not_share_user_ids() {
     }
     assert_ne!(maps[0], maps[1]);
 }
+
+#[tokio::test]
+async fn the_boot_of_the_host_is_not_told() {
+    let sandbox = single().await;
+    let file = "/proc/sys/kernel/random/boot_id";
+    let told =
+        says(&*sandbox, &format!("cat {file}; (echo x > {file}) 2>/dev/null || echo no")).await;
+    assert_eq!(told, "00000000-0000-4000-8000-000000000000\nno\n");
+    assert_ne!(std::fs::read_to_string(file).unwrap(), "00000000-0000-4000-8000-000000000000\n");
+}

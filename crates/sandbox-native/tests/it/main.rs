@@ -7,6 +7,7 @@
 
 mod commands;
 mod conformance;
+mod cores;
 mod descriptors;
 mod disk_limit;
 mod hostile_registry;

@@ -32,6 +32,9 @@ const LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd/2", "stderr"),
     ("pts/ptmx", "ptmx"),
 ];
+/// What stands for the number of the host's boot (`apart.rs` of the guest has the same name):
+/// one for all sandboxes, in the form that programs expect.
+const BOOT: (&str, &[u8]) = (".boot-id", b"00000000-0000-4000-8000-000000000000\n");
 /// Where shared memory is mounted.
 const SHM: &str = "shm";
 /// An empty directory in `/dev`, which that is until something is mounted there.
@@ -69,6 +72,10 @@ pub(super) fn devices(target: &OwnedFd, host: impl AsFd) -> io::Result<OwnedFd> 
         }
     }
     rustix::process::umask(umask);
+    let (name, text) = BOOT;
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let boot = doing("make", name, openat(&dev, name, flags, Mode::from_raw_mode(0o444)))?;
+    doing("write", name, rustix::io::write(boot, text))?;
     doing("protect", "/dev", sys::restrict_mount(dev.as_fd(), RDONLY | NOSUID | NOEXEC))?;
     Ok(dev)
 }
