@@ -150,8 +150,8 @@ pub enum Event {
         /// The cut of its own.
         cut: Arc<Cut>,
     },
-    /// Files of memory or of skills were changed, or reached for in vain, by a tool or by a
-    /// program in a sandbox.
+    /// Files of memory or of skills were changed, read where that labels the session, or
+    /// reached for in vain, by a tool or by a program in a sandbox.
     Touched(Arc<Touched>),
 }
 

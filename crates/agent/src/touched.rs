@@ -3,8 +3,10 @@
 //! Owns that a change of them stands in the journal whatever made it: a file tool, or a
 //! program in a sandbox that never named the path. The files themselves are versions in
 //! the store, which name the session; this is the record that can't be changed after.
+//! What labels the files bring into the session stands there before their text is used.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 use crate::{Digest, State};
 
@@ -20,6 +22,10 @@ pub struct Touched {
     /// How many more were refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_more: u64,
+    /// What was read labels the session: appended before anybody has the text, so that no
+    /// crash parts the two.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
@@ -31,7 +37,8 @@ impl Touched {
     /// Whether there is nothing to record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.refused.is_empty() && self.refused_more == 0
+        let told = self.changes.is_empty() && self.refused.is_empty() && self.refused_more == 0;
+        told && self.labels.is_empty()
     }
 }
 
@@ -54,7 +61,7 @@ pub struct EntryChange {
     pub via: String,
 }
 
-/// A change that was tried and not made.
+/// What was tried and not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryRefused {
     /// Where.
@@ -75,5 +82,6 @@ impl State {
     pub(crate) fn note(&mut self, touched: &Touched) {
         let last = touched.changes.iter().map(|change| change.number).max();
         self.noted = self.noted.max(last.unwrap_or_default());
+        self.labels.extend(touched.labels.iter().cloned());
     }
 }

@@ -7,11 +7,9 @@ use outrigger_agent::{Answer, Asked, Digest, Phase, Seq, SessionId, State, Unans
 use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
-use std::sync::Arc;
 
 use crate::facts::with_facts;
 use crate::reach::{Missing, reach};
-use crate::shelves::Shelved;
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.
@@ -115,8 +113,7 @@ impl Engine {
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let arguments = call.arguments.as_str();
         let invocation = Invocation { tool: tool.built_in(), arguments, exec, seen: None };
-        let tree = self.session_tree(session, state).map(Arc::new);
-        let shelved = tree.as_ref().map(|tree| Shelved::new(tree, effect));
+        let shelved = self.shown(session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
             let Some(shelved) = shelved else { return Ok(None) };
             let preview = outrigger_tools::preview(&invocation, &shelved.alone()).await;

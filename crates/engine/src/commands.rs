@@ -1,7 +1,10 @@
 //! What people do to sessions: each a fenced append, and a poke by who called.
 
-use outrigger_agent::{Event, Limit, Message, Record, Seq, SessionId, Spec, State, TurnLimits};
+use outrigger_agent::{
+    Event, Limit, Message, Record, Seq, SessionId, Spec, State, Touched, TurnLimits,
+};
 use outrigger_store::Error as StoreError;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{Engine, Error, limits};
@@ -17,7 +20,25 @@ impl Engine {
         spec: Spec,
         messages: Vec<Message>,
     ) -> Result<(), Error> {
+        self.open_labelled(session, spec, BTreeSet::new(), messages).await
+    }
+
+    /// The same, where its instructions hold what came from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub async fn open_labelled(
+        &self,
+        session: &SessionId,
+        spec: Spec,
+        labels: BTreeSet<String>,
+        messages: Vec<Message>,
+    ) -> Result<(), Error> {
         let mut events = vec![Event::Opened(Arc::new(spec))];
+        if !labels.is_empty() {
+            let touched = Touched { labels, ..Touched::default() };
+            events.push(Event::Touched(Arc::new(touched)));
+        }
         for message in messages {
             events.push(said(message)?);
         }

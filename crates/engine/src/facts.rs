@@ -11,7 +11,7 @@ const WORKSPACE: &str = "/workspace";
 #[must_use]
 pub fn situation(state: &State, effect: Seq, at_ms: u64) -> Option<Situation> {
     let effect = state.effect(effect)?;
-    let all = Looks { shell: true, time: true };
+    let all = Looks { shell: true, time: true, left: true };
     Some(with_facts(state, &effect.work, at_ms, all, |facts| Situation::from(facts)))
 }
 

@@ -53,7 +53,13 @@ pub const TITLE_CHARS_MAX: usize = 120;
 pub const RIGHTS_MS_MAX: u64 = 1_000;
 /// Entries of which it is kept at once, for one session.
 pub const RIGHTS_MAX: usize = 20_000;
-/// Refused changes of entries that one event of the journal names.
+/// Effects of one session of which it is kept: most have the same facts.
+pub const JUDGEMENTS_MAX: usize = 8;
+/// Changes of entries that one event of the journal names.
+pub const TOUCHED_CHANGES_PER_EVENT: usize = 1_000;
+/// That are told at once; what is beyond is told with the next effect.
+pub const TOUCHED_CHANGES_MAX: usize = 256_000;
+/// Refused changes of entries that one event of the journal names, and as many unseen ones.
 pub const REFUSED_ENTRIES_MAX: usize = 100;
 /// The reason of each.
 pub const REFUSAL_CHARS_MAX: usize = 300;

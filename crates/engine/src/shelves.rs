@@ -5,7 +5,9 @@
 //! reached, and that every change is told to the journal of its session. Knows no file
 //! system and no tool: both come as operations on a [`Tree`](outrigger_sandbox::Tree).
 
+mod labels;
 mod layout;
+mod moves;
 mod refusal;
 mod rights;
 mod served;
@@ -14,7 +16,7 @@ mod told;
 mod tree;
 
 use outrigger_agent::{Role, SessionId};
-use outrigger_policy::{Directory, RuleSet};
+use outrigger_policy::{Action, Directory, RuleSet, Situation};
 use outrigger_sandbox::Tree;
 use outrigger_store::entries::{Entries, Reviews};
 use std::sync::Arc;
@@ -24,7 +26,8 @@ use crate::Clock;
 pub use layout::{path_of, place_of};
 pub use served::Served;
 
-use rights::Who;
+use labels::SessionLabels;
+use rights::Judgement;
 pub(crate) use session::Shelved;
 pub(crate) use tree::{Hand, Handled, SessionTree};
 
@@ -53,9 +56,11 @@ impl Shelves {
         session: &SessionId,
         principal: &str,
     ) -> Option<Arc<dyn Tree>> {
-        let tree = SessionTree::new(self, rules, clock, session, principal, "")?;
-        let (principal, agent) = (principal.to_owned(), Role::default().acting());
-        tree.set(Who { principal, agent, ..Who::default() });
-        Some(Arc::new(Handled { tree: Arc::new(tree), hand: Hand::Sandbox }))
+        let labels = SessionLabels::new(clock, session, None);
+        let tree = Arc::new(SessionTree::new(self, clock, session, principal, labels)?);
+        let (person, agent) = (principal.to_owned(), Role::default().acting());
+        let facts = Situation { person, agent, ..Situation::new(Action::ReadFiles, "") };
+        let judgement = Judgement::new((**rules).clone(), facts, Vec::new());
+        Some(Arc::new(tree.handled(Hand::Sandbox, judgement)))
     }
 }

@@ -3,14 +3,15 @@
 //! Owns which skills a session is told of when it is opened: those that can be read as the
 //! format demands, that are what is pinned where something is, and that the person wrote,
 //! took in, or that somebody accepted. What others wrote and nobody reviewed is never put
-//! into a prompt; it can be read, and labels the session then.
+//! into a prompt, nor what a session wrote after untrusted content; both can be read, and
+//! label the session then. What is put there labels it from its start.
 
 use outrigger_agent::Digest;
 use outrigger_engine::path_of;
-use outrigger_policy::{Scope, Shelf, ShelfKind};
+use outrigger_policy::{Scope, Shelf, ShelfKind, UNTRUSTED};
 use outrigger_skills::{File, Files, Problem, Skill};
 use outrigger_store::entries::{Entries, EntryPath, Error, Place, State, Version, list_all};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Skills;
 use crate::limits;
@@ -35,7 +36,8 @@ pub(crate) enum Standing {
     Offered,
     /// Its content is not what is pinned.
     NotPinned,
-    /// Somebody else wrote it, and nobody accepted it.
+    /// Somebody else wrote it, or a session that had read what nobody vouches for, and
+    /// nobody accepted it.
     NotReviewed,
     /// It is not as the format demands.
     Invalid,
@@ -61,13 +63,23 @@ impl Found {
         if config.pins.get(&self.path).is_some_and(|pin| pin.0 != self.digest) {
             return Standing::NotPinned;
         }
-        let vouched = |it: &Version| it.author == scope.person() || it.accepted_by.is_some();
+        let vouched = |it: &Version| {
+            let own = it.author == scope.person() && !it.by.labels.contains(UNTRUSTED);
+            own || it.accepted_by.is_some()
+        };
         let pinned = config.pins.contains_key(&self.path);
         if pinned || self.versions.values().all(vouched) {
             Standing::Offered
         } else {
             Standing::NotReviewed
         }
+    }
+
+    /// What its description brings into a session. Who pinned it has read it.
+    fn labels(&self, config: &Skills) -> BTreeSet<String> {
+        let described = self.versions.get(outrigger_skills::SKILL_FILE);
+        let described = described.filter(|_| !config.pins.contains_key(&self.path));
+        described.map(|it| it.by.labels.clone()).unwrap_or_default()
     }
 
     pub(crate) fn digest(&self) -> Digest {
@@ -119,14 +131,15 @@ pub(crate) async fn read(
     Ok(Found { path: path_of(&place), place, files, versions, skill, digest })
 }
 
-/// What a session is told of the skills that there are; nothing if there are none.
+/// What a session is told of the skills that there are, and what that labels it; nothing if
+/// there are none.
 pub(crate) async fn prompt(
     entries: &dyn Entries,
     scope: &Scope,
     config: &Skills,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<(String, BTreeSet<String>)>, Error> {
     let found = find(entries, scope).await?;
-    let mut offered = Vec::new();
+    let (mut offered, mut labels) = (Vec::new(), BTreeSet::new());
     let mut bytes = 0;
     for it in &found {
         let (Ok(skill), Standing::Offered) = (&it.skill, it.standing(scope, config)) else {
@@ -136,11 +149,12 @@ pub(crate) async fn prompt(
         if bytes > limits::SKILLS_PROMPT_BYTES_MAX {
             break;
         }
+        labels.extend(it.labels(config));
         offered.push((format!("{}/SKILL.md", it.path), skill));
     }
     if offered.is_empty() {
         return Ok(None);
     }
     let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), *skill)).collect();
-    Ok(Some(outrigger_skills::prompt(&offered)))
+    Ok(Some((outrigger_skills::prompt(&offered), labels)))
 }

@@ -47,13 +47,16 @@ pub struct Looks {
     pub shell: bool,
     /// `context.at_ms`, `context.hour_utc` and `context.weekday_utc`.
     pub time: bool,
+    /// `context.left`.
+    pub left: bool,
 }
 
 impl Looks {
     /// By the words of the texts, so that it errs only towards more.
     fn of(sources: &[Source]) -> Self {
         let says = |word: &str| sources.iter().any(|source| source.text.contains(word));
-        Self { shell: says("shell"), time: ["at_ms", "_utc"].into_iter().any(says) }
+        let time = ["at_ms", "_utc"].into_iter().any(says);
+        Self { shell: says("shell"), time, left: says("left") }
     }
 }
 

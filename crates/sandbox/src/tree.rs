@@ -222,6 +222,13 @@ pub enum TreeReply {
 pub trait Tree: Send + Sync + Debug {
     /// Performs one operation. Called at once from many tasks.
     async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError>;
+
+    /// A tool that looked through the tree is about to show these files, or their names, to
+    /// whoever called it, and nothing else of what it read. What a program reads it has at
+    /// once. An error has the tool show nothing.
+    async fn show(&self, _paths: &[&str]) -> Result<(), FileError> {
+        Ok(())
+    }
 }
 
 /// Which tree is whose. A backend is opened with one and asks it for each operation, so

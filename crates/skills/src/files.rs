@@ -13,7 +13,7 @@ use crate::rules;
 use crate::skill::{self, Skill, parse};
 
 /// The file that makes a folder a skill.
-pub(crate) const SKILL_FILE: &str = "SKILL.md";
+pub const SKILL_FILE: &str = "SKILL.md";
 /// Taken where the first one is not there.
 const SMALL_SKILL_FILE: &str = "skill.md";
 

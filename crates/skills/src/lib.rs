@@ -15,7 +15,7 @@ mod rules;
 mod signature;
 mod skill;
 
-pub use files::{File, Files, digest, skill_of, validate};
+pub use files::{File, Files, SKILL_FILE, digest, skill_of, validate};
 pub use problem::{Problem, Reason};
 pub use prompt::prompt;
 pub use signature::{SIGNATURE_FILE, SignatureError, sign, verify};

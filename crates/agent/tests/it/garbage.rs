@@ -164,7 +164,8 @@ fn touched(tape: &mut Tape) -> Touched {
         removed: true,
         via: text(tape),
     };
-    Touched { changes: vec![change.clone(), change], ..Touched::default() }
+    let labels = [text(tape)].into();
+    Touched { changes: vec![change.clone(), change], labels, ..Touched::default() }
 }
 
 fn verdict(tape: &mut Tape) -> Verdict {

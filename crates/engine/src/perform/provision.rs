@@ -22,7 +22,7 @@ impl Engine {
         sandbox: String,
     ) -> impl Future<Output = Completed> + Send + use<> {
         let berth = self.berth(&live.session, &live.state, &sandbox);
-        self.serve(live, berth.as_ref().ok());
+        self.serve(live, berth.as_ref().ok(), effect);
         let provision = berth.map(|berth| Provision {
             blobs: Arc::clone(&self.parts.blobs),
             feed: self.feed().clone(),

@@ -30,7 +30,7 @@ impl Engine {
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
         let house = place.as_ref().map(|place| {
             let berth = self.berth(&live.session, &live.state, &place.sandbox);
-            self.serve(live, berth.as_ref().ok());
+            self.serve(live, berth.as_ref().ok(), effect);
             let known = live.sandboxes.get(&place.sandbox).cloned();
             House { berth, known, place: place.clone(), found }
         });

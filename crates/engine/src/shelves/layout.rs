@@ -50,6 +50,14 @@ pub(super) fn spot(path: &str, scope: &Scope) -> Spot {
     }
 }
 
+/// Whether a canonical path is on the shelf of a group, whether there is one or not.
+pub(super) fn is_of_group(path: &str) -> bool {
+    let mut parts = path.trim_start_matches('/').splitn(3, '/');
+    let kind = parts.next();
+    let known = ShelfKind::ALL.into_iter().any(|known| kind == Some(known.as_str()));
+    known && parts.next() == Some(GROUP) && parts.next().is_some()
+}
+
 /// Where a path leads that a person names, if there is such a shelf for them.
 #[must_use]
 pub fn place_of(path: &str, scope: &Scope) -> Option<Place> {

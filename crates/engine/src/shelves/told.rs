@@ -1,7 +1,6 @@
 //! What a session did to entries since its journal was told last.
 
-use outrigger_agent::{EntryChange, EntryRefused, OTHERS, Touched, label_of};
-use outrigger_policy::Scope;
+use outrigger_agent::{EntryChange, EntryRefused};
 use outrigger_sandbox::{FileError, FileErrorKind};
 use outrigger_store::entries::{State as EntryState, Version as EntryVersion};
 use std::collections::BTreeSet;
@@ -12,50 +11,53 @@ use crate::limits;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    touched: Touched,
-    changed: bool,
-    /// Where what was read came from.
-    labels: BTreeSet<String>,
+    /// Changes that were tried and not made; whoever tried is told why.
+    pub(super) refused: Vec<EntryRefused>,
+    /// What may not be seen and was reached for. Whoever reached for it is told that nothing
+    /// is there.
+    pub(super) unseen: Vec<EntryRefused>,
+    /// How many more there were of either.
+    pub(super) more: u64,
+    /// Whether a version was made; which one the store knows.
+    pub(super) changed: bool,
+    /// Where what was used came from.
+    pub(super) labels: BTreeSet<String>,
 }
 
 impl Told {
-    /// A version was made; which one the store knows.
-    pub(super) fn changed(&mut self) {
-        self.changed = true;
-    }
-
     /// A change was tried and not made. What is only not as somebody believed is no refusal.
     pub(super) fn refused(&mut self, refused: &FileError) {
         use FileErrorKind::{Conflict, PermissionDenied, ReadOnly};
-        if !matches!(refused.kind, Conflict | PermissionDenied | ReadOnly) {
-            return;
-        }
-        if self.touched.refused.len() >= limits::REFUSED_ENTRIES_MAX {
-            self.touched.refused_more += 1;
-            return;
-        }
-        // The first line: what a file holds is not for the journal.
-        let reason = refused.detail.lines().next().unwrap_or_default();
-        self.touched.refused.push(EntryRefused {
-            path: refused.path.clone(),
-            kind: refused.kind.to_string(),
-            reason: reason.chars().take(limits::REFUSAL_CHARS_MAX).collect(),
-        });
-    }
-
-    /// A version was read: what it carries reaches the conversation.
-    pub(super) fn read(&mut self, version: &EntryVersion, reader: &Scope) {
-        self.labels.extend(version.by.labels.iter().cloned());
-        if version.author != reader.person() {
-            self.labels.extend([OTHERS.to_owned()]);
-            self.labels.extend([label_of(&version.author.to_string())]);
+        if matches!(refused.kind, Conflict | PermissionDenied | ReadOnly) {
+            self.more += keep(&mut self.refused, entry(refused, &refused.detail));
         }
     }
 
-    /// Everything, to be journalled.
-    pub(super) fn take(&mut self) -> (Touched, BTreeSet<String>, bool) {
-        let Self { touched, changed, labels } = std::mem::take(self);
-        (touched, labels, changed)
+    /// A path was reached for that may not be seen; `said` is what was answered.
+    pub(super) fn unseen(&mut self, said: &FileError, why: &str) {
+        self.more += keep(&mut self.unseen, entry(said, why));
+    }
+}
+
+/// Keeps what is not there yet: programs try again and again. Gives 1 if there is no room.
+fn keep(kept: &mut Vec<EntryRefused>, new: EntryRefused) -> u64 {
+    if kept.contains(&new) {
+        return 0;
+    }
+    if kept.len() >= limits::REFUSED_ENTRIES_MAX {
+        return 1;
+    }
+    kept.push(new);
+    0
+}
+
+fn entry(refused: &FileError, why: &str) -> EntryRefused {
+    // The first line: what a file holds is not for the journal.
+    let reason = why.lines().next().unwrap_or_default();
+    EntryRefused {
+        path: refused.path.clone(),
+        kind: refused.kind.to_string(),
+        reason: reason.chars().take(limits::REFUSAL_CHARS_MAX).collect(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The entries that a session sees, as a tree.
 
 use async_trait::async_trait;
-use outrigger_agent::{EntryChange, Seq, SessionId, Touched};
-use outrigger_policy::{RuleSet, Scope, ShelfKind};
+use outrigger_agent::{EntryChange, Seq, SessionId};
+use outrigger_policy::{Scope, ShelfKind};
 use outrigger_sandbox::{
     Expected, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
@@ -11,30 +11,34 @@ use outrigger_store::entries::{
     Place, Proposed, State as EntryState, Via,
 };
 use outrigger_tools::namespace::{SeenRevisions, canonical};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Shelves;
+use super::labels::SessionLabels;
 use super::layout::{self, Spot};
 use super::refusal::{absent, error, refusal};
-use super::rights::{Act, Right, Rights};
+use super::rights::{Act, Judgement, Right};
 use super::told::{self, Told};
-use super::{Shelves, rights::Who};
-use crate::Clock;
+use crate::{Clock, limits};
 
 /// What a program is told that reaches for what a person has to be asked about.
 const ASKS: &str = "a person has to be asked: write it with a file tool, which asks";
+/// What a tool is told where the rules began to ask after it was begun.
+const ASKS_NOW: &str = "a person has to be asked by now: call again, which asks";
 /// What a program is told that writes to a shelf that needs reviews.
 const REVIEWED: &str = "changes of it are reviewed: write it with a file tool, which proposes it";
 
 /// The entries that a session sees. One for all its sandboxes and tools.
 #[derive(Debug)]
 pub(crate) struct SessionTree {
-    shelves: Shelves,
-    rules: Arc<RuleSet>,
+    pub(super) shelves: Shelves,
     clock: Arc<dyn Clock>,
-    scope: Scope,
+    pub(super) scope: Scope,
     session: SessionId,
-    rights: Mutex<Rights>,
+    pub(super) labels: SessionLabels,
+    /// Those of the last effects: the next one mostly knows nothing else.
+    judgements: Mutex<Vec<Arc<Judgement>>>,
     told: Mutex<Told>,
     /// What its tools have read.
     pub(crate) seen: Arc<SeenRevisions>,
@@ -47,13 +51,18 @@ pub(crate) enum Hand {
     Sandbox,
     /// A file tool, by the effect that was granted.
     Tool(Seq),
+    /// Nobody's of the session: a person looks at what an effect would change.
+    Preview,
 }
 
 /// The tree in one hand.
 #[derive(Debug)]
 pub(crate) struct Handled {
     pub(crate) tree: Arc<SessionTree>,
-    pub(crate) hand: Hand,
+    hand: Hand,
+    judgement: Arc<Judgement>,
+    /// The labels of what a tool looked through and showed nobody yet, by path.
+    looked: Mutex<BTreeMap<String, BTreeSet<String>>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -62,42 +71,71 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl SessionTree {
     /// The tree of a session, unless its principal is no person.
-    pub(crate) fn new(
+    pub(super) fn new(
         shelves: &Shelves,
-        rules: &Arc<RuleSet>,
         clock: &Arc<dyn Clock>,
         session: &SessionId,
         principal: &str,
-        sandbox: &str,
+        labels: SessionLabels,
     ) -> Option<Self> {
         let scope = shelves.people.authenticate(&principal.parse().ok()?)?;
         Some(Self {
             shelves: shelves.clone(),
-            rules: Arc::clone(rules),
             clock: Arc::clone(clock),
             scope,
             session: session.clone(),
-            rights: Mutex::new(Rights::new(sandbox.to_owned())),
+            labels,
+            judgements: Mutex::default(),
             told: Mutex::default(),
             seen: Arc::default(),
         })
     }
 
-    /// Who acts from now on.
-    pub(crate) fn set(&self, who: Who) {
-        locked(&self.rights).set(who);
+    /// The tree in a hand, whose paths are judged like that.
+    pub(super) fn handled(self: &Arc<Self>, hand: Hand, judgement: Judgement) -> Handled {
+        let tree = Arc::clone(self);
+        let mut kept = locked(&self.judgements);
+        let known = kept.iter().find(|known| known.is_same(&judgement)).map(Arc::clone);
+        let judgement = known.unwrap_or_else(|| {
+            let new = Arc::new(judgement);
+            kept.truncate(limits::JUDGEMENTS_MAX - 1);
+            kept.insert(0, Arc::clone(&new));
+            new
+        });
+        Handled { tree, hand, judgement, looked: Mutex::default() }
     }
 
-    /// What was refused since this was asked last, the labels of what was read, and whether
-    /// anything was changed.
-    pub(crate) fn take(&self) -> (Touched, BTreeSet<String>, bool) {
-        locked(&self.told).take()
+    /// What happened since this was asked last.
+    pub(super) fn take(&self) -> Told {
+        std::mem::take(&mut *locked(&self.told))
     }
 
-    /// What the session wrote behind a version of the store.
-    pub(crate) async fn untold(&self, after: u64) -> Result<Vec<EntryChange>, EntryError> {
-        let versions = self.shelves.entries.changes_of(&self.session, after).await?;
-        Ok(versions.iter().map(told::change).collect())
+    /// What programs did under an earlier driver, after it had looked last, is this one's to
+    /// tell. The labels of what they read are in the journal.
+    pub(super) fn take_over(&self, before: &Self) {
+        let Told { refused, unseen, more, changed, labels: _ } = before.take();
+        let mut told = locked(&self.told);
+        told.refused.extend(refused);
+        told.unseen.extend(unseen);
+        told.more += more;
+        told.changed |= changed;
+    }
+
+    /// What the session wrote behind a version of the store, and whether that is all.
+    pub(super) async fn untold(&self, after: u64) -> Result<(Vec<EntryChange>, bool), EntryError> {
+        let (mut changes, mut after): (Vec<EntryChange>, _) = (Vec::new(), after);
+        while changes.len() < limits::TOUCHED_CHANGES_MAX {
+            let versions = self.shelves.entries.changes_of(&self.session, after).await?;
+            let Some(last) = versions.last() else { return Ok((changes, true)) };
+            after = last.number;
+            changes.extend(versions.iter().map(told::change));
+        }
+        Ok((changes, false))
+    }
+
+    /// There is more to be told.
+    pub(super) fn changed(&self) {
+        locked(&self.told).changed = true;
     }
 
     /// Whether an effect of the session wrote at a path, and a crash hid it.
@@ -110,49 +148,87 @@ impl SessionTree {
         let ours = |by: &By| by.session.as_ref() == Some(&self.session) && by.seq == Some(effect);
         history.is_ok_and(|versions| versions.iter().any(|version| ours(&version.by)))
     }
+}
 
+impl Handled {
     fn right(&self, act: Act, path: &str) -> Right {
-        locked(&self.rights).of(act, path, &self.rules, self.clock.now_ms())
+        let SessionTree { labels, clock, .. } = &*self.tree;
+        self.judgement.of(act, path, &labels.all(), clock.now_ms())
     }
 
-    fn sees(&self, path: &str) -> bool {
-        self.right(Act::Read, path) == Right::Permitted
+    /// Why a path is not seen, if it is not.
+    pub(super) fn unseen(&self, path: &str) -> Option<String> {
+        match self.right(Act::Read, path) {
+            Right::Permitted => None,
+            Right::Asked => Some("a person has to be asked before it is read".to_owned()),
+            Right::Forbidden(why) => Some(format!("the rules forbid to read it. {why}")),
+        }
     }
 
-    fn node(&self, path: &str, node: &EntryNode, hand: Hand) -> Node {
+    fn node(&self, path: &str, node: &EntryNode) -> Node {
         Node {
             folder: node.folder,
             bytes: node.bytes,
-            revision: node.revision,
+            // Trees have none for folders.
+            revision: if node.folder { 0 } else { node.revision },
             modified_ms: node.modified_ms,
-            writable: self.may_write(path, hand).is_ok(),
+            writable: self.may_write(path).is_ok(),
             executable: node.executable,
         }
     }
 
-    /// What the rules say of a change. What they ask was asked about the effect of a tool.
-    fn may_write(&self, path: &str, hand: Hand) -> Result<(), FileError> {
+    /// What the rules say of a change. What was asked about the effect of a tool counts for
+    /// all that it does; a program can't be waited for.
+    pub(super) fn may_write(&self, path: &str) -> Result<(), FileError> {
         let denied = |detail: &str| error(FileErrorKind::PermissionDenied, path, detail);
-        match (self.right(Act::Write, path), hand) {
-            (Right::Permitted, _) | (Right::Asked, Hand::Tool(_)) => Ok(()),
-            (Right::Asked, Hand::Sandbox) => Err(denied(ASKS)),
+        match (self.right(Act::Write, path), self.hand) {
+            (Right::Permitted, _) => Ok(()),
+            (Right::Asked, Hand::Tool(_)) => Err(denied(ASKS_NOW)),
+            (Right::Asked, Hand::Sandbox | Hand::Preview) => Err(denied(ASKS)),
             (Right::Forbidden(why), _) => Err(denied(&format!("the rules forbid it. {why}"))),
         }
     }
 
-    fn by(&self, hand: Hand) -> By {
-        let who = locked(&self.rights).who().clone();
-        let (via, seq) = match hand {
-            Hand::Sandbox => (Via::Sandbox, None),
+    /// What these labels are on is about to be used.
+    pub(super) async fn learn(
+        &self,
+        path: &str,
+        labels: &BTreeSet<String>,
+    ) -> Result<(), FileError> {
+        if labels.is_empty() {
+            return Ok(());
+        }
+        let learnt = self.tree.labels.learn(labels).await;
+        learnt.map_err(|failed| refusal(path, EntryError::Store(failed)))?;
+        locked(&self.tree.told).labels.extend(labels.iter().cloned());
+        Ok(())
+    }
+
+    /// Something was read, or its name: a program has it at once, a tool shows it or not.
+    async fn came_upon(&self, path: &str, labels: BTreeSet<String>) -> Result<(), FileError> {
+        match self.hand {
+            Hand::Sandbox => self.learn(path, &labels).await,
+            Hand::Tool(_) if labels.is_empty() => Ok(()),
+            Hand::Tool(_) => {
+                locked(&self.looked).entry(path.to_owned()).or_default().extend(labels);
+                Ok(())
+            }
+            Hand::Preview => Ok(()),
+        }
+    }
+
+    fn by(&self) -> By {
+        let (via, seq) = match self.hand {
+            Hand::Sandbox | Hand::Preview => (Via::Sandbox, None),
             Hand::Tool(seq) => (Via::Tool, Some(seq)),
         };
         By {
             via,
-            at_ms: self.clock.now_ms(),
-            agent: Some(who.agent),
-            session: Some(self.session.clone()),
+            at_ms: self.tree.clock.now_ms(),
+            agent: Some(self.judgement.agent().to_owned()),
+            session: Some(self.tree.session.clone()),
             seq,
-            labels: who.labels,
+            labels: self.tree.labels.all().clone(),
             message: None,
         }
     }
@@ -172,8 +248,18 @@ impl Handled {
     async fn act(&self, path: &str, op: TreeOp) -> Result<TreeReply, FileError> {
         let SessionTree { scope, .. } = &*self.tree;
         let spot = layout::spot(path, scope);
-        if !self.tree.sees(path) {
-            return Err(absent(path));
+        let why = match spot {
+            Spot::Nowhere if layout::is_of_group(path) => {
+                Some("it is on no shelf of this person's".to_owned())
+            }
+            Spot::Nowhere | Spot::Mount(_) | Spot::Groups(_) | Spot::At(_) => self.unseen(path),
+        };
+        if let Some(why) = why {
+            let said = absent(path);
+            if self.hand != Hand::Preview {
+                locked(&self.tree.told).unseen(&said, &why);
+            }
+            return Err(said);
         }
         match (op, spot) {
             (_, Spot::Nowhere) => Err(absent(path)),
@@ -191,7 +277,7 @@ impl Handled {
                 Err(error(FileErrorKind::IsDirectory, path, "it is a folder"))
             }
             (TreeOp::MayChange { .. }, Spot::At(_)) => {
-                self.tree.may_write(path, self.hand).map(|()| TreeReply::Done)
+                self.may_write(path).map(|()| TreeReply::Done)
             }
             (op, Spot::At(place)) => self.change(path, place, op).await,
             (TreeOp::MakeFolder { .. }, Spot::Mount(_) | Spot::Groups(_)) => {
@@ -207,7 +293,7 @@ impl Handled {
     async fn stat(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
         let node = self.tree.shelves.entries.stat(&self.tree.scope, place).await;
         let node = node.map_err(|failed| refusal(path, failed))?;
-        Ok(TreeReply::Node(self.tree.node(path, &node, self.hand)))
+        Ok(TreeReply::Node(self.node(path, &node)))
     }
 
     /// A page with something in it, unless nothing is left.
@@ -230,18 +316,20 @@ impl Handled {
         };
         loop {
             let page = shelves.entries.list(scope, place, false, after.as_ref()).await;
-            let page = page.map_err(|failed| refusal(path, failed))?;
+            let mut page = page.map_err(|failed| refusal(path, failed))?;
             after = page.entries.last().map(|(path, _)| path.clone());
-            let entries: Vec<TreeEntry> = page
-                .entries
-                .into_iter()
-                .map(|(entry, node)| (format!("{path}/{}", entry.name()), entry, node))
-                .filter(|(path, _, _)| self.tree.sees(path))
-                .map(|(path, entry, node)| TreeEntry {
-                    name: entry.name().to_owned(),
-                    node: self.tree.node(&path, &node, self.hand),
-                })
-                .collect();
+            let mut entries = Vec::with_capacity(page.entries.len());
+            for (entry, node) in page.entries {
+                let path = format!("{path}/{}", entry.name());
+                if self.unseen(&path).is_some() {
+                    continue;
+                }
+                if let Some(labels) = page.labels.remove(&entry) {
+                    self.came_upon(&path, labels).await?;
+                }
+                let node = self.node(&path, &node);
+                entries.push(TreeEntry { name: entry.name().to_owned(), node });
+            }
             if !entries.is_empty() || !page.more || after.is_none() {
                 return Ok(TreeReply::Listed { entries, more: page.more });
             }
@@ -249,25 +337,25 @@ impl Handled {
     }
 
     async fn read(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
-        let SessionTree { shelves, scope, told, .. } = &*self.tree;
+        let SessionTree { shelves, scope, .. } = &*self.tree;
         let read = shelves.entries.read(scope, place, None).await;
         let read = read.map_err(|failed| refusal(path, failed))?;
         let version = &read.version;
-        locked(told).read(version, scope);
+        self.came_upon(path, version.labels_for(&scope.person())).await?;
         let executable = matches!(version.state, EntryState::File { executable: true, .. });
         let node = Node {
             folder: false,
             bytes: read.bytes.len() as u64,
             revision: version.revision,
             modified_ms: version.by.at_ms,
-            writable: self.tree.may_write(path, self.hand).is_ok(),
+            writable: self.may_write(path).is_ok(),
             executable,
         };
         Ok(TreeReply::Contents { node, contents: read.bytes })
     }
 
     async fn change(&self, path: &str, at: Place, op: TreeOp) -> Result<TreeReply, FileError> {
-        self.tree.may_write(path, self.hand)?;
+        self.may_write(path)?;
         let (target, change) = match op {
             TreeOp::Write { expected, contents, .. } => {
                 let executable = self.is_executable(&at, expected).await;
@@ -282,10 +370,11 @@ impl Handled {
             TreeOp::RemoveFolder { .. } => (None, Change::RemoveFolder { at: at.clone() }),
             TreeOp::Rename { revision, to, expected, .. } => {
                 let to = canonical(&to)?;
-                self.tree.may_write(&to, self.hand)?;
+                self.may_write(&to)?;
                 let Spot::At(target) = layout::spot(&to, &self.tree.scope) else {
                     return Err(absent(&to));
                 };
+                self.carry(path, &at, &to).await?;
                 let change = Change::Move {
                     from: at.clone(),
                     revision: (revision > 0).then_some(revision),
@@ -302,14 +391,14 @@ impl Handled {
             }
         };
         let gone = matches!(change, Change::Remove { .. } | Change::RemoveFolder { .. });
-        let SessionTree { shelves, scope, told, .. } = &*self.tree;
-        let made = shelves.entries.change(scope, change.clone(), self.tree.by(self.hand)).await;
+        let SessionTree { shelves, scope, .. } = &*self.tree;
+        let made = shelves.entries.change(scope, change.clone(), self.by()).await;
         match made {
             Ok(_) => {}
             Err(EntryError::NeedsReview) => return Err(self.reviewed(path, change).await),
             Err(failed) => return Err(refusal(path, failed)),
         }
-        locked(told).changed();
+        self.tree.changed();
         if gone {
             return Ok(TreeReply::Done);
         }
@@ -338,7 +427,7 @@ impl Handled {
             }
             Err(failed) => return refusal(path, failed),
         };
-        match shelves.reviews.propose(scope, proposed, self.tree.by(self.hand)).await {
+        match shelves.reviews.propose(scope, proposed, self.by()).await {
             Ok(id) => denied(format!(
                 "nothing is changed yet: changes of it are reviewed, and this one waits as \
                  proposal {id} for somebody to accept it (`outrigger memory proposals`)"
@@ -375,5 +464,18 @@ impl Tree for Handled {
             locked(&self.tree.told).refused(refused);
         }
         done
+    }
+
+    async fn show(&self, paths: &[&str]) -> Result<(), FileError> {
+        let labels: BTreeSet<String> = {
+            let looked = locked(&self.looked);
+            let above = |path: &str| {
+                let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+                ends.filter_map(|end| looked.get(&path[..end])).flatten().cloned().collect()
+            };
+            // A path also shows the names of the folders above.
+            paths.iter().flat_map(|path| -> Vec<String> { above(path) }).collect()
+        };
+        self.learn(paths.first().copied().unwrap_or_default(), &labels).await
     }
 }

@@ -7,6 +7,7 @@ mod budgets;
 mod collect;
 mod cuts;
 mod escalate;
+mod labels;
 mod model;
 mod refused;
 mod replace;

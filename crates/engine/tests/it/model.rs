@@ -49,6 +49,7 @@ impl Step {
 #[derive(Debug)]
 pub(crate) struct Told {
     steps: Vec<Step>,
+    next: Option<Step>,
     /// What it says in conversations that begin with this.
     elsewhere: Vec<(String, Vec<Step>)>,
     description: Description,
@@ -64,7 +65,12 @@ impl Told {
             context_tokens: 200_000,
             output_tokens_max: 1_000,
         };
-        Self { steps: steps.to_vec(), elsewhere: Vec::new(), description }
+        Self { steps: steps.to_vec(), next: None, elsewhere: Vec::new(), description }
+    }
+
+    /// Whatever was said before, it does this next and is done then.
+    pub(crate) fn next(step: Step) -> Self {
+        Self { next: Some(step), ..Self::new(&[]) }
     }
 
     /// The same, but something else in conversations that begin with one of these texts.
@@ -90,7 +96,11 @@ impl Model for Told {
 
     async fn reply(&self, request: &Request<'_>, _: &dyn Frames) -> Result<Reply, Error> {
         let spoken = request.items.iter().filter(|item| matches!(item, Item::Reply(_))).count();
-        let step = self.steps(request.items).get(spoken).cloned().unwrap_or_else(done);
+        let step = match (&self.next, request.items.last()) {
+            (Some(next), Some(Item::Message(_))) => next.clone(),
+            (Some(_), _) => done(),
+            (None, _) => self.steps(request.items).get(spoken).cloned().unwrap_or_else(done),
+        };
         tokio::time::sleep(Duration::from_millis(step.think_ms)).await; // poll: none; the clock is paused, this is the model thinking
         let mut parts = vec![Part::Text(format!("reply {spoken}"))];
         parts.extend(step.calls.into_iter().enumerate().map(|(index, (name, arguments))| {

@@ -21,8 +21,8 @@ use crate::world::{World, drive, results};
 
 /// Entries whose next change is made and never answered, as if its caller had died.
 #[derive(Debug)]
-struct Dying {
-    inner: Arc<Sqlite>,
+pub(crate) struct Dying {
+    pub(crate) inner: Arc<Sqlite>,
     armed: AtomicBool,
     made: Notify,
 }
@@ -84,9 +84,9 @@ impl Entries for Dying {
 }
 
 /// A world whose sessions have memory.
-struct Shelved {
-    world: World,
-    store: Arc<Dying>,
+pub(crate) struct Shelved {
+    pub(crate) world: World,
+    pub(crate) store: Arc<Dying>,
     _place: tempfile::TempDir,
 }
 
@@ -97,16 +97,16 @@ fn people() -> Directory {
     serde_json::from_str(PEOPLE).unwrap()
 }
 
-fn scope(person: &str) -> Scope {
+pub(crate) fn scope(person: &str) -> Scope {
     people().authenticate(&person.parse().unwrap()).unwrap()
 }
 
-fn at(path: &str, person: &str) -> Place {
+pub(crate) fn at(path: &str, person: &str) -> Place {
     outrigger_engine::place_of(path, &scope(person)).unwrap()
 }
 
 impl Shelved {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let inner = Arc::new(
             Sqlite::open(place.path(), outrigger_store::Settings::default()).await.unwrap(),
@@ -123,7 +123,7 @@ impl Shelved {
         Self { world, store, _place: place }
     }
 
-    async fn put(&self, path: &str, text: &str, person: &str, by: By) {
+    pub(crate) async fn put(&self, path: &str, text: &str, person: &str, by: By) {
         let change = Change::Write {
             at: at(path, person),
             expected: Expected::Absent,
@@ -132,12 +132,12 @@ impl Shelved {
         self.store.inner.change(&scope(person), change, by).await.unwrap();
     }
 
-    async fn history(&self, path: &str) -> Vec<Version> {
+    pub(crate) async fn history(&self, path: &str) -> Vec<Version> {
         let place = at(path, "person:test");
         self.store.inner.history(&scope("person:test"), &place, None).await.unwrap()
     }
 
-    async fn touched(&self, session: &SessionId) -> Vec<Touched> {
+    pub(crate) async fn touched(&self, session: &SessionId) -> Vec<Touched> {
         let mut touched = Vec::new();
         let journal: &dyn Journal = &self.world.journal;
         load_all(journal, session, outrigger_agent::Seq(0), |record| {
@@ -151,11 +151,11 @@ impl Shelved {
     }
 }
 
-fn write(path: &str, content: &str) -> Step {
+pub(crate) fn write(path: &str, content: &str) -> Step {
     call("write_file", json!({ "file_path": path, "content": content }))
 }
 
-fn edit(path: &str, old: &str, new: &str) -> Step {
+pub(crate) fn edit(path: &str, old: &str, new: &str) -> Step {
     let arguments = json!({ "file_path": path, "old_string": old, "new_string": new });
     call("edit_file", arguments)
 }

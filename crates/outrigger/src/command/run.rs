@@ -6,6 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_engine::Engine;
 use outrigger_repository::{Accept, Limits, Rules};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -100,10 +101,9 @@ pub(crate) async fn start(
     let (outside, notes) = outside::offered(&surveys);
     notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
     let mut spec = spec(config, &opened, workspace, outside)?;
-    if let Some(skills) = told_of_skills(config, &store).await? {
-        spec.system.push_str(&skills);
-    }
-    engine.open(&session, spec, task.messages).await?;
+    let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
+    spec.system.push_str(&skills);
+    engine.open_labelled(&session, spec, labels, task.messages).await?;
     screen.note(Tone::Detail, format!("session {session}"));
     if backends.values().any(|backend| !backend.capabilities().resource_limits) {
         let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
@@ -135,8 +135,11 @@ async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
     Ok(())
 }
 
-/// What the session is told of skills.
-async fn told_of_skills(config: &Config, store: &Store) -> Outcome<Option<String>> {
+/// What the session is told of skills, and what that labels it.
+async fn told_of_skills(
+    config: &Config,
+    store: &Store,
+) -> Outcome<Option<(String, BTreeSet<String>)>> {
     let Some(scope) = compose::scope(config)? else { return Ok(None) };
     let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
     prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))

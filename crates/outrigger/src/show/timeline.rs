@@ -279,7 +279,7 @@ fn why(failure: &Failure) -> String {
 }
 
 /// How a turn ended, as a line.
-/// Files of memory or of skills that were changed or reached for.
+/// Files of memory or of skills that were changed or reached for, and what labels they brought.
 fn touched(touched: &Touched) -> Vec<Line> {
     let changes = touched.changes.iter().map(|change| {
         let did = if change.removed { "removed" } else { "wrote" };
@@ -287,14 +287,22 @@ fn touched(touched: &Touched) -> Vec<Line> {
         Line::new(Tone::Detail, format!("  {did} {path} (revision {revision})"))
     });
     let refused = touched.refused.iter().map(|refused| {
-        let text = format!("  ! not changed: {}: {}", refused.path, refused.reason);
+        let not = if refused.kind == "file_not_found" { "not seen" } else { "not changed" };
+        let text = format!("  ! {not}: {}: {}", refused.path, refused.reason);
         Line::new(Tone::Warning, inert(&text))
     });
     let more = (touched.refused_more > 0).then(|| {
-        let text = format!("  ! and {} more were not changed", touched.refused_more);
+        let text = format!("  ! and {} more were not seen or not changed", touched.refused_more);
         Line::new(Tone::Warning, text)
     });
-    changes.chain(refused).chain(more).collect()
+    let labels = (!touched.labels.is_empty()).then(|| {
+        let labels: Vec<_> = touched.labels.iter().map(|label| inert(label)).collect();
+        Line::new(
+            Tone::Detail,
+            format!("  what was read labels the session: {}", labels.join(", ")),
+        )
+    });
+    changes.chain(refused).chain(more).chain(labels).collect()
 }
 
 fn ended(end: &TurnEnd) -> Line {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use std::fs;
 
-use crate::support::{Turn, World};
+use crate::support::{Turn, World, shell};
 
 fn read(path: &str) -> (&'static str, Value) {
     ("read_file", json!({ "file_path": path }))
@@ -250,4 +250,30 @@ fn rules_may_look_at_what_a_command_says_of_itself() {
     assert!(results.contains("plain\\n"), "{results}");
     assert!(results.contains("Use the file tools for memory."), "{results}");
     assert!(results.contains("Say it plainly."), "{results}");
+}
+
+#[test]
+fn a_shell_renames_a_folder_and_leaves_a_trace_of_what_it_may_not_read() {
+    let world = World::new();
+    let rules = world.path("hidden.cedar");
+    let text = "@id(\"hidden\") forbid (principal is Agent, action == Action::\"read_files\", \
+                resource in Path::\"/memory/user/hidden\");\n";
+    fs::write(&rules, text).unwrap();
+    world.configure(&format!("[policy]\nfiles = [{:?}]\n", rules.display().to_string()));
+    world.put("hidden/x.md", "SECRET\n");
+    world.put("a/b/c.md", "text\n");
+    world.put("mixed/hidden.md", "text\n");
+    world.play(
+        0,
+        &[
+            Turn(&[shell("mv /memory/user/a /memory/user/z && cat /memory/user/z/b/c.md; ls /memory/user")]),
+            Turn(&[shell("cat /memory/user/hidden/x.md; mkdir /memory/user/z/d && mv /memory/user/z/b /memory/user/z/d && find /memory/user/z")]),
+        ],
+    );
+    let shown = world.shown();
+    assert!(shown[0].contains("text\nmixed\nz\n"), "{shown:?}");
+    assert!(shown[1].contains("/memory/user/z/d/b/c.md"), "{shown:?}");
+    assert!(!shown.concat().contains("SECRET") && !shown[1].contains("rules"), "{shown:?}");
+    assert_eq!(world.touched("refused"), ["/memory/user/hidden file_not_found"]);
+    assert_eq!(world.cat("z/d/b/c.md"), "text\n");
 }

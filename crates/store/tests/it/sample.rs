@@ -454,5 +454,6 @@ fn touched() -> Touched {
         kind: "permission_denied".to_owned(),
         reason: "others will read it".to_owned(),
     };
-    Touched { changes: vec![written, removed], refused: vec![refused], refused_more: 7 }
+    let changes = vec![written, removed];
+    Touched { changes, refused: vec![refused], refused_more: 7, ..Touched::default() }
 }

@@ -40,6 +40,7 @@ impl Served {
             self.walk(folder, matcher.skips_git(folder)).await?;
         paths.retain(|path| matcher.matches(relative(root, path)));
         truncated |= super::cut(&mut paths, paths_max.min(door::ENTRIES_MAX));
+        self.show(paths.iter().map(String::as_str)).await?;
         Ok(Found { found: paths, truncated })
     }
 
@@ -89,6 +90,7 @@ impl Served {
         }
         truncated |= found.len() > most;
         found.truncate(most);
+        self.show(found.iter().map(|found| found.path.as_str())).await?;
         Ok(Found { found, truncated })
     }
 

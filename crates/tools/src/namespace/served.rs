@@ -130,7 +130,7 @@ impl Served {
         }
     }
 
-    /// A file without the session knowing it.
+    /// A file without the session knowing it, or anybody being shown it.
     pub(super) async fn peek(&self, path: &str) -> Result<File, FileError> {
         match self.tree.perform(TreeOp::Read { path: path.to_owned() }).await? {
             TreeReply::Contents { node, contents } => Ok(File { node, contents }),
@@ -140,14 +140,26 @@ impl Served {
 
     async fn read(&self, path: &str) -> Result<File, FileError> {
         let file = self.peek(path).await?;
+        self.tree.show(&[path]).await?;
         self.seen.saw(path, file.node.revision);
         Ok(file)
     }
 
-    /// The file that may be there.
+    /// Says what is about to be shown of what was looked through.
+    pub(super) async fn show<'a>(
+        &self,
+        paths: impl Iterator<Item = &'a str>,
+    ) -> Result<(), FileError> {
+        self.tree.show(&paths.collect::<Vec<_>>()).await
+    }
+
+    /// The file that may be there. A refusal shows what it says.
     async fn before(&self, path: &str) -> Result<Option<File>, FileError> {
         match self.peek(path).await {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => {
+                self.tree.show(&[path]).await?;
+                Ok(Some(file))
+            }
             Err(error) if error.kind == FileErrorKind::FileNotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -173,8 +185,9 @@ impl Served {
     async fn told(&self, path: &str, done: Result<(), FileError>) -> Result<(), FileError> {
         match done {
             Err(refused) if refused.kind == FileErrorKind::Conflict => {
-                match self.peek(path).await {
-                    Ok(file) => Err(with_text(refused, &file)),
+                match self.before(path).await {
+                    Ok(Some(file)) => Err(with_text(refused, &file)),
+                    Ok(None) => Err(refused),
                     Err(_) => Err(refused),
                 }
             }
@@ -194,6 +207,8 @@ impl Served {
             }
         };
         found.truncate(most);
+        let names: Vec<_> = found.iter().map(|entry| format!("{path}/{}", entry.name)).collect();
+        self.show(names.iter().map(String::as_str)).await?;
         Ok(FileReply::Entries { entries: found, truncated })
     }
 
@@ -250,6 +265,7 @@ impl Served {
         loop {
             attempts += 1;
             let file = self.peek(path).await?;
+            self.tree.show(&[path]).await?;
             demand(path, precondition, Some(&file))?;
             let edited = text::edit(path, &file.contents, old, new, occurrences);
             let (contents, edited) = edited.map_err(|refused| with_text(refused, &file))?;
