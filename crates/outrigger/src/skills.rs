@@ -5,7 +5,7 @@
 //! took in, or that somebody accepted. What others wrote and nobody reviewed is never put
 //! into a prompt; it can be read, and labels the session then.
 
-use outrigger_agent::Digest;
+use outrigger_agent::{Digest, Hidden, visible};
 use outrigger_engine::path_of;
 use outrigger_policy::{Scope, Shelf, ShelfKind};
 use outrigger_skills::{File, Files, Problem, Skill};
@@ -136,11 +136,15 @@ pub(crate) async fn prompt(
         if bytes > limits::SKILLS_PROMPT_BYTES_MAX {
             break;
         }
-        offered.push((format!("{}/SKILL.md", it.path), skill));
+        // Its words become ours: nothing in them that a person who reads them does not see.
+        let clean = |text: &str| visible(text, Hidden::Removed);
+        let (name, description) = (clean(&skill.name), clean(&skill.description));
+        let skill = Skill { name, description, ..skill.clone() };
+        offered.push((clean(&format!("{}/SKILL.md", it.path)), skill));
     }
     if offered.is_empty() {
         return Ok(None);
     }
-    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), *skill)).collect();
+    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), skill)).collect();
     Ok(Some(outrigger_skills::prompt(&offered)))
 }

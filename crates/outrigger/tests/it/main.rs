@@ -40,3 +40,4 @@ mod support;
 mod terminal;
 mod toolserver;
 mod tricks;
+mod words;
