@@ -8,14 +8,16 @@ use crate::sandboxes::Known;
 use crate::spending::fixed_bytes;
 use crate::state::{Context, Effect, Phase, Turn};
 use crate::{
-    Event, Failure, Item, Limit, Loss, ModelFault, Outcome, Place, Product, Record, Reply,
+    Event, Failure, Item, Limit, Loss, ModelFault, Outcome, Place, Product, Raw, Record, Reply,
     SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
-    TurnLimits, Work, compaction, limits,
+    TurnLimits, Work, compaction, json, limits,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
 /// What the model is told of a call that was not begun when a person stopped the turn.
 const STOPPED: &str = "Not performed: a person stopped the turn.";
+/// What the model is told that said nothing and called no tool.
+const SAID_NOTHING: &str = "Your last reply was empty. Say what you found or did, or call a tool.";
 /// What the model is told of calls in a reply that was refused.
 const REFUSED: &str = "Not performed: the reply that asked for it was refused.";
 
@@ -342,7 +344,9 @@ impl State {
 
     fn replied(&mut self, id: Seq, reply: &Arc<Reply>) {
         let mut reply = Arc::clone(reply);
-        if !reply.native_is_current() {
+        // What its provider, or who reads the journal, may fail on is not handed on.
+        let sound = |raw: &Raw| json::is_sound(raw.as_str());
+        if !reply.native_is_current() || !reply.native.iter().all(sound) {
             Arc::make_mut(&mut reply).native.clear();
         }
         let usage = &reply.usage;
@@ -360,12 +364,25 @@ impl State {
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
         }
+        if reply.is_empty() {
+            self.said_nothing();
+        }
         self.conversation.push(Item::Reply(Arc::clone(&reply)));
         if let (Stop::Refused(reason), Some(round)) = (&reply.stop, &mut self.round) {
             // What a refused reply had asked for before it was refused is not done.
             self.context.add(round.abandon(Status::Denied, REFUSED));
             self.close_round();
             self.stick(TurnEnd::Refused { reason: reason.clone() });
+        }
+    }
+
+    /// Nothing is no answer. The model is asked once more, and then the turn ends.
+    fn said_nothing(&mut self) {
+        let asked = |item: &Item| matches!(item, Item::Notice(text) if **text == *SAID_NOTHING);
+        if !self.conversation.last().is_some_and(asked) {
+            self.enqueue(Item::Notice(SAID_NOTHING.into()), SAID_NOTHING.len());
+        } else if self.queued.is_empty() {
+            self.stick(TurnEnd::Empty);
         }
     }
 
@@ -452,6 +469,11 @@ impl State {
         let followed = self.turn.take().is_some_and(|turn| turn.followed);
         self.stuck = None;
         self.ended = Some(end.clone());
+        if *end == TurnEnd::Answered {
+            // In older journals nothing was an answer.
+            let asks = |item: &Item| matches!(item, Item::Notice(text) if **text == *SAID_NOTHING);
+            self.queued.retain(|item| !asks(item));
+        }
         if matches!(end, TurnEnd::Interrupted | TurnEnd::Cancelled) {
             if let Some(round) = &mut self.round {
                 self.context.add(round.abandon(Status::Denied, STOPPED));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use outrigger_policy::{Approved, RuleSetHash, Verdict};
 
 use crate::state::{Effect, Phase};
-use crate::{Answer, Digest, Seq, Shortfall, State, ToolCall, Work};
+use crate::{Answer, Digest, Seq, Shortfall, State, ToolCall, Work, json};
 
 /// How people are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -165,9 +165,8 @@ impl State {
             return Err(Unanswerable::Expired);
         }
         if let Answer::Amended { arguments, .. } = answer {
-            let object =
-                serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments);
-            object.map_err(|error| Unanswerable::Malformed(error.to_string()))?;
+            let fault = json::arguments_fault(arguments).map(Unanswerable::Malformed);
+            fault.map_or(Ok(()), Err)?;
             if !matches!(effect.work, Work::CallTool(_)) {
                 return Err(Unanswerable::Malformed("it is no call of a tool".to_owned()));
             }

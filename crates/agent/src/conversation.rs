@@ -206,6 +206,12 @@ impl Reply {
         })
     }
 
+    /// Whether it came to its end and says nothing: no text, and no call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stop == Stop::End && self.calls().next().is_none() && self.text().trim().is_empty()
+    }
+
     /// Bytes of its canonical parts, for where no provider counted tokens.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = |part: &Part| match part {

@@ -339,6 +339,8 @@ pub enum CallFault {
         /// Where and why.
         detail: String,
     },
+    /// The model's output ended within it, at its limit.
+    Cut,
     /// Another call of the reply has the same id.
     Duplicated,
     /// There is no such tool.
@@ -373,6 +375,9 @@ pub enum TurnEnd {
     },
     /// The model's answer was cut at its output limit and asked for no tool.
     OutputLimit,
+    /// The model said nothing and called no tool, also when it was asked once more. It can
+    /// be resumed.
+    Empty,
     /// The turn has no steps left. It can be resumed.
     StepsExhausted,
     /// The turn has no time left. It can be resumed.

@@ -2,6 +2,10 @@
 
 /// Arguments of one tool call, as the model wrote them.
 pub const ARGUMENT_BYTES_MAX: usize = 4 << 20;
+/// How deep the arguments of a call nest.
+pub const ARGUMENT_DEPTH_MAX: usize = 64;
+/// How deep any JSON of a provider nests; readers of JSON give up at 128.
+pub const JSON_DEPTH_MAX: usize = 100;
 /// Tool calls in one model reply; later ones are refused.
 pub const CALLS_PER_REPLY_MAX: usize = 128;
 /// The same call with the same arguments in a row; the next one is refused.

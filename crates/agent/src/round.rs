@@ -1,13 +1,12 @@
 //! The tool calls of one reply: which of them are sound, and their results in call order.
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{
-    Call, CallFault, Digest, Item, Reply, Seq, Spec, Status, ToolCall, ToolKind, ToolResult,
-    limits, subagent,
+    Call, CallFault, Digest, Item, Part, Reply, Seq, Spec, Status, Stop, ToolCall, ToolKind,
+    ToolResult, json, limits, subagent,
 };
 
 /// The tool calls of the last reply.
@@ -50,6 +49,9 @@ impl Round {
             count = index + 1;
             let fault = fault_of(call, index, spec, &mut ids).or_else(|| cycle(call, repeated));
             faults.extend(fault.map(|fault| (index, fault)));
+        }
+        if let Some(index) = cut_call(&source, &faults) {
+            faults.insert(index, CallFault::Cut);
         }
         let (proposed, results, amended) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { reply, source, faults, proposed, results, amended, count }
@@ -191,18 +193,27 @@ fn fault_of(call: &Call, index: u32, spec: &Spec, ids: &mut BTreeSet<String>) ->
     })
 }
 
+/// The call within which a reply was cut: its last part, if its arguments did not come to
+/// their end, or had no beginning.
+fn cut_call(source: &Reply, faults: &BTreeMap<u32, CallFault>) -> Option<u32> {
+    let (Stop::OutputLimit, Some(Part::Call(call))) = (&source.stop, source.parts.last()) else {
+        return None;
+    };
+    let index = u32::try_from(source.calls().count()).ok()?.checked_sub(1)?;
+    let is_cut = match faults.get(&index) {
+        Some(fault) => matches!(fault, CallFault::Malformed { .. }),
+        None => call.given() == "{}",
+    };
+    is_cut.then_some(index)
+}
+
 /// Models write nothing at all for a tool without arguments; that stands for `{}`.
 fn malformed(arguments: &str) -> Option<CallFault> {
     let text = arguments.trim_start();
     if text.is_empty() {
         return None;
     }
-    let fault = |detail: String| Some(CallFault::Malformed { detail });
-    match serde_json::from_str::<IgnoredAny>(text) {
-        Err(error) => fault(error.to_string()),
-        Ok(_) if !text.starts_with('{') => fault("expected a JSON object".to_owned()),
-        Ok(_) => None,
-    }
+    json::arguments_fault(text).map(|detail| CallFault::Malformed { detail })
 }
 
 fn cycle(call: &Call, repeated: &mut Option<(String, u32)>) -> Option<CallFault> {
@@ -221,6 +232,7 @@ pub(crate) fn explain(fault: &CallFault) -> String {
         CallFault::Malformed { detail } => format!(
             "The arguments of this call are not valid: {detail}. Send one JSON object that follows the tool's schema."
         ),
+        CallFault::Cut => "Not performed: your output reached its limit within this call, and its arguments are cut off. Write less in one call: a long file in several smaller pieces.".to_owned(),
         CallFault::Duplicated => {
             "Another call of this reply has the same id; only the first was performed. Give every call its own id.".to_owned()
         }

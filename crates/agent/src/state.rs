@@ -246,6 +246,7 @@ impl State {
             Some(TurnEnd::ModelFailed { .. }) => "model failed",
             Some(TurnEnd::SandboxFailed { .. }) => "no sandbox",
             Some(TurnEnd::Interrupted) => "interrupted",
+            Some(TurnEnd::Empty) => "said nothing",
             Some(TurnEnd::Cancelled) => "cancelled",
         }
     }

@@ -3,17 +3,22 @@
 //! Owns every timeout and size limit of an answer, the same for all wires. Must
 //! never retry, and never takes a stream for whole that its wire does not.
 
+use flate2::read::GzDecoder;
 use futures_util::stream::{self, Stream, TryStreamExt as _};
-use reqwest::header::CONTENT_TYPE;
+use outrigger_agent::json::depth;
+use outrigger_agent::limits::JSON_DEPTH_MAX;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Response, StatusCode};
 use std::error::Error as _;
+use std::io::Read as _;
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, JSON};
+use crate::halves::Halves;
 use crate::patience::retry_after;
-use crate::wire::{Answer, Api, Decoder, Delta, Flow};
+use crate::wire::{Answer, Api, CallIds, Decoder, Delta, Flow};
 use crate::{Frame, Frames, Patience, limits, sse};
 
 /// What stays the same over the attempts of a call.
@@ -21,6 +26,7 @@ use crate::{Frame, Frames, Patience, limits, sse};
 pub(crate) struct Call<'a> {
     pub(crate) http: &'a reqwest::Client,
     pub(crate) api: Api,
+    pub(crate) ids: CallIds,
     pub(crate) patience: &'a Patience,
     pub(crate) frames: &'a dyn Frames,
 }
@@ -51,7 +57,7 @@ async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Res
     }
     if let Some(kind) = not_a_stream(&response) {
         let body = error_body(call.patience, response).await;
-        return Err(Fault::garbled(format!("the answer is {kind} and no stream: {body}")));
+        return Err(Fault::of_no_stream(kind, &body));
     }
     call.frames.frame(Frame::Answered { attempt: number });
     read(call, number, response).await
@@ -63,7 +69,7 @@ async fn read(call: Call<'_>, number: u32, response: Response) -> Result<Answer,
         Ok(next(call.patience, &mut response).await?.map(|piece| (piece, response)))
     }));
     let mut events = pin!(sse::events(pieces, call.patience));
-    let mut decoder = call.api.decoder();
+    let mut decoder = call.api.decoder(call.ids);
     let show = &mut |delta: Delta<'_>| call.frames.frame(frame(number, delta));
     if decode(events.as_mut(), &mut *decoder, show).await? == Flow::Done {
         drain(events).await;
@@ -71,18 +77,31 @@ async fn read(call: Call<'_>, number: u32, response: Response) -> Result<Answer,
     decoder.finish()
 }
 
-/// Hands events to a decoder until it has seen its finish marker, or they end.
+/// Hands events to a decoder until it has seen its finish marker, or they end. Where they
+/// break off behind a whole reply, which is paid for, nothing is missing.
 pub(crate) async fn decode(
     mut events: impl Stream<Item = Result<sse::OwnedEvent, Fault>> + Unpin,
     decoder: &mut dyn Decoder,
     sink: &mut (dyn FnMut(Delta<'_>) + Send),
 ) -> Result<Flow, Fault> {
-    while let Some(event) = events.try_next().await? {
-        if decoder.event(sse::Event::from(&event), sink)? == Flow::Done {
-            return Ok(Flow::Done);
+    let mut halves = Halves::default();
+    loop {
+        let event = match events.try_next().await {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(_) if decoder.is_whole() => break,
+            Err(fault) => return Err(fault),
+        };
+        if depth(&event.data) > JSON_DEPTH_MAX {
+            return Err(Fault::too_deep());
+        }
+        for event in halves.take(event) {
+            if decoder.event(sse::Event::from(&event), sink)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
         }
     }
-    Ok(Flow::More)
+    halves.rest().map_or(Ok(Flow::More), |event| decoder.event(sse::Event::from(&event), sink))
 }
 
 fn frame(attempt: u32, delta: Delta<'_>) -> Frame<'_> {
@@ -128,8 +147,10 @@ async fn refused(patience: &Patience, response: Response) -> Fault {
     Fault::of_answer(status, wait, &error_body(patience, response).await)
 }
 
-/// The beginning of a body that is no stream.
+/// The beginning of a body that is no stream, unpacked: proxies pack theirs unasked.
 async fn error_body(patience: &Patience, mut response: Response) -> String {
+    let packed = response.headers().get(CONTENT_ENCODING);
+    let packed = packed.is_some_and(|how| how == "gzip" || how == "x-gzip");
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = next(patience, &mut response).await {
         let room = limits::ERROR_BODY_BYTES_MAX - body.len();
@@ -138,6 +159,13 @@ async fn error_body(patience: &Patience, mut response: Response) -> String {
             break;
         }
     }
+    if packed {
+        let mut plain = Vec::new();
+        let most = limits::ERROR_BODY_BYTES_MAX as u64;
+        // What comes before it breaks off says enough.
+        drop(GzDecoder::new(&body[..]).take(most).read_to_end(&mut plain));
+        body = plain;
+    }
     String::from_utf8_lossy(&body).into_owned()
 }
 
@@ -145,7 +173,7 @@ async fn error_body(patience: &Patience, mut response: Response) -> String {
 /// that say nothing, or something vague, are believed until their stream fails.
 fn not_a_stream(response: &Response) -> Option<&'static str> {
     let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
-    ["application/json", "text/html"].into_iter().find(|other| kind.starts_with(other))
+    [JSON, "text/html"].into_iter().find(|other| kind.starts_with(other))
 }
 
 /// A transport's error with its causes, on one line, without the URL.

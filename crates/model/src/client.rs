@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::attempt::{Call, attempt};
 use crate::fault::Kind;
-use crate::wire::Answer;
+use crate::wire::{Answer, CallIds};
 use crate::{
     Description, Endpoint, Error, Frame, Frames, Model, Patience, Request, endpoint, limits,
 };
@@ -127,8 +127,8 @@ impl Model for Client {
         let nth = self.calls.fetch_add(1, Ordering::Relaxed);
         let mut rng = fastrand::Rng::with_seed(self.patience.seed ^ nth.rotate_left(32));
         let http = self.request(request);
-        let call =
-            Call { http: &self.http, api: self.endpoint.api, patience: &self.patience, frames };
+        let (api, patience, ids) = (self.endpoint.api, &self.patience, CallIds(rng.u64(..)));
+        let call = Call { http: &self.http, api, ids, patience, frames };
         let mut number = 1;
         loop {
             frames.frame(Frame::AttemptStarted { attempt: number });

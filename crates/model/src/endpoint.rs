@@ -7,6 +7,7 @@ use outrigger_agent::Raw;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
+use std::net::IpAddr;
 
 use crate::limits::HEADER_SECRET_BYTES_MIN;
 use crate::{Api, Key};
@@ -22,6 +23,8 @@ pub struct Endpoint {
     pub base_url: String,
     /// The key; `None` for a server that wants none.
     pub key: Option<Key>,
+    /// Hosts to which keys go over plain http as well; to this machine they always do.
+    pub http_hosts: Vec<String>,
     /// Headers to send besides; one of a name that is sent anyway takes its place.
     pub headers: Vec<(String, String)>,
     /// The model, as the provider names it.
@@ -56,6 +59,14 @@ pub enum Error {
     /// The base URL is none.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
+    /// The key would be there to read for whoever stands between.
+    #[error(
+        "the key would go to {host} over plain http: give a base URL with https, or name that host in `model.http_hosts` of the configuration"
+    )]
+    PlainHttp {
+        /// Where to.
+        host: String,
+    },
     /// A header cannot be sent.
     #[error("the header {name:?} has a name or a value that HTTP does not allow")]
     Header {
@@ -151,6 +162,11 @@ impl Endpoint {
                 "the model's `output_tokens_max` must be above zero and below its `context_tokens`",
             ));
         }
+        let (url, host) = self.url()?;
+        let secret = self.key.is_some() || !self.headers.is_empty();
+        if secret && url.scheme() == "http" && !is_here(&host) && !self.http_hosts.contains(&host) {
+            return Err(Error::PlainHttp { host });
+        }
         for (at, (name, _)) in self.body.iter().enumerate() {
             let twice = self.body[..at].iter().any(|(other, _)| other == name);
             if twice || self.api.own_fields().contains(&name.as_str()) {
@@ -159,6 +175,12 @@ impl Endpoint {
         }
         Ok(())
     }
+}
+
+/// Whether a host of a URL is this machine.
+fn is_here(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -170,6 +192,7 @@ mod tests {
             api,
             base_url: base_url.into(),
             key: Some(Key::new("canary").unwrap()),
+            http_hosts: Vec::new(),
             headers: vec![("x-other".into(), "canary".into())],
             model: "m".into(),
             context_tokens: 1_000,
@@ -200,6 +223,30 @@ mod tests {
             let error = endpoint(OpenAiChat, base).url().unwrap_err();
             assert!(matches!(error, Error::BaseUrl(_)), "{base}");
         }
+    }
+
+    #[test]
+    fn a_key_goes_over_plain_http_only_to_this_machine_or_where_it_may() {
+        let refused = |base: &str| {
+            let checked = endpoint(Api::OpenAiChat, base).check();
+            matches!(checked, Err(Error::PlainHttp { .. }))
+        };
+        for base in
+            ["http://localhost:1/v1", "http://127.8.9.1", "http://[::1]:9", "https://x.test"]
+        {
+            assert!(!refused(base), "{base}");
+        }
+        for base in
+            ["http://x.test", "http://10.0.0.1", "http://localhost.x.test", "http://[fe80::1]"]
+        {
+            assert!(refused(base), "{base}");
+        }
+        let mut endpoint = endpoint(Api::OpenAiChat, "http://x.test:80/v1");
+        endpoint.http_hosts = vec!["x.test".into()];
+        assert_eq!(endpoint.check(), Ok(()));
+        endpoint.http_hosts.clear();
+        (endpoint.key, endpoint.headers) = (None, Vec::new());
+        assert_eq!(endpoint.check(), Ok(()), "there is nothing to read");
     }
 
     #[test]

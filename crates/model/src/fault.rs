@@ -3,12 +3,17 @@
 //! Owns how statuses, codes and messages of all providers are read. Must never
 //! wait or retry itself.
 
+use outrigger_agent::limits::JSON_DEPTH_MAX;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
 use crate::limits::ERROR_MESSAGE_BYTES_MAX;
 use crate::{Cause, Endpoint, Error, json, sse};
+
+/// The type of an answer that is JSON.
+pub(crate) const JSON: &str = "application/json";
 
 /// Why an attempt gave no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +51,24 @@ impl Fault {
     /// A stream that is not what it should be: retried.
     pub(crate) fn garbled(message: impl Into<String>) -> Self {
         Self::new(Kind::Garbled, Retry::Backoff, message.into())
+    }
+
+    /// An answer that nests deeper than readers of JSON go. It would be the same again.
+    pub(crate) fn too_deep() -> Self {
+        let message = format!("the answer nests more than {JSON_DEPTH_MAX} deep");
+        Self::new(Kind::Garbled, Retry::Never, message)
+    }
+
+    /// What an answer with status 200 says that says itself that it is no stream: an error,
+    /// half of something, or what is no model, which it would be again.
+    pub(crate) fn of_no_stream(kind: &str, body: &str) -> Self {
+        if Said::read(body).is_error {
+            return Self::of_event(body);
+        }
+        let message = format!("the answer is {kind} and no stream: {body}");
+        let broken = kind == JSON && serde_json::from_str::<IgnoredAny>(body).is_err();
+        let retry = if broken { Retry::Backoff } else { Retry::Never };
+        Self::new(Kind::Garbled, retry, message)
     }
 
     /// A provider that cannot be reached or does not answer: retried.
@@ -141,6 +164,8 @@ struct Said {
     codes: Vec<String>,
     /// A code that is a number.
     number: Option<u16>,
+    /// Whether it says itself that it is an error.
+    is_error: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -168,6 +193,7 @@ impl Said {
         let text = |raw: Option<&RawValue>| raw.and_then(json::string);
         let codes = [inner.r#type, inner.code, outer.r#type, outer.code];
         Self {
+            is_error: outer.error.is_some_and(|error| error.get() != "null"),
             message: text(inner.message)
                 .or(text(outer.message))
                 .or(text(outer.detail))

@@ -37,7 +37,7 @@ struct Shown {
 
 fn decode<'a>(api: Api, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Answer, Shown), Fault> {
     let pieces = stream::iter(pieces.map(Ok::<_, Fault>));
-    let mut decoder = api.decoder();
+    let mut decoder = api.decoder(crate::wire::CallIds(0));
     let mut shown = Shown::default();
     let events = Box::pin(sse::events(pieces, &Patience::new(0)));
     attempt::decode(events, &mut *decoder, &mut |delta| match delta {
@@ -76,12 +76,12 @@ fn how_the_bytes_are_cut_does_not_matter() {
     }
 }
 
-/// The last byte that matters ends the event with the finish marker.
+/// The last byte that matters ends the event with the reason why the reply ended.
 #[test]
 fn no_truncated_stream_is_a_reply() {
     for (api, stream, _) in STREAMS {
         let marker = match api {
-            Api::AnthropicMessages => "\"type\":\"message_stop\"}\n\n",
+            Api::AnthropicMessages => "\"web_search_requests\":1}}}\n\n",
             Api::OpenAiResponses => "\"total_tokens\":6477}}}\n\n",
             Api::OpenAiChat => "\"finish_reason\":\"tool_calls\"}]}\n\n",
         };

@@ -4,6 +4,7 @@
 //! Owns how raw JSON is spliced: never parsed, never encoded again. Must never
 //! know a provider.
 
+use outrigger_agent::json::arguments_fault;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -150,10 +151,9 @@ pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }
 
-/// Whether a text is one JSON object and nothing else.
+/// Whether a text is one JSON object that can be read in one way, and nothing else.
 pub(crate) fn is_object(text: &str) -> bool {
-    text.trim_start().starts_with('{')
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    arguments_fault(text).is_none()
 }
 
 /// The arguments of a call as an object: as they are, or, where the model wrote
@@ -193,6 +193,7 @@ mod tests {
             (r#"{"a":"#, r#"{"_raw":"{\"a\":"}"#),
             ("[1]", r#"{"_raw":"[1]"}"#),
             ("{} {}", r#"{"_raw":"{} {}"}"#),
+            (r#"{"a":"\ud83d"}"#, r#"{"_raw":"{\"a\":\"\\ud83d\"}"}"#),
         ] {
             assert_eq!(arguments_object(arguments), object);
         }

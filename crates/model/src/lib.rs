@@ -16,6 +16,7 @@ mod client;
 pub mod endpoint;
 mod error;
 mod fault;
+mod halves;
 #[cfg(test)]
 mod hard_turn;
 mod json;

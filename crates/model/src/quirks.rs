@@ -3,11 +3,12 @@
 use expect_test::{Expect, expect};
 use futures_util::{FutureExt as _, stream};
 
+use crate::wire::CallIds;
 use crate::{Api, Patience, attempt, sse};
 
 /// Decodes events, one per line, and shows the reply or the fault.
 fn check(api: Api, events: &[&str], expected: Expect) {
-    let mut decoder = api.decoder();
+    let mut decoder = api.decoder(CallIds(0xab));
     let mut deltas = Vec::new();
     let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
     let events = Box::pin(sse::events(stream::iter([Ok(text)]), &Patience::new(0)));
@@ -50,7 +51,7 @@ fn calls_under_one_index_or_none_are_told_apart_by_their_ids() {
             Arguments { call: 1, name: "ls", delta: "1}" }
             End
             [Call(Call { id: "a", name: "ls", arguments: "{}" }), Call(Call { id: "b", name: "ls", arguments: "{\"x\":1}" })]
-            {"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"},"type":"function"},{"id":"b","function":{"name":"ls","arguments":"{\"x\":1}"},"type":"function"}],"content":null}
+            {"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"},"type":"function"},{"id":"b","function":{"name":"ls","arguments":"{\"x\":1}"},"type":"function"}],"content":""}
         "#]],
     );
     chat(
@@ -62,7 +63,7 @@ fn calls_under_one_index_or_none_are_told_apart_by_their_ids() {
             Arguments { call: 1, name: "ls", delta: "" }
             End
             [Call(Call { id: "a", name: "ls", arguments: "{\"path\":\"/\"}" }), Call(Call { id: "b", name: "ls", arguments: "{}" })]
-            {"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{\"path\":\"/\"}"},"type":"function"},{"id":"b","function":{"name":"ls","arguments":"{}"},"type":"function"}],"content":null}
+            {"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{\"path\":\"/\"}"},"type":"function"},{"id":"b","function":{"name":"ls","arguments":"{}"},"type":"function"}],"content":""}
         "#]],
     );
 }
@@ -74,8 +75,8 @@ fn a_call_without_an_id_gets_one_and_without_a_name_is_a_fault() {
         expect![[r#"
             Arguments { call: 0, name: "ls", delta: "" }
             End
-            [Call(Call { id: "call_0", name: "ls", arguments: "{}" })]
-            {"role":"assistant","tool_calls":[{"function":{"name":"ls","arguments":"{}"},"id":"call_0","type":"function"}],"content":null}
+            [Call(Call { id: "call_ab_0", name: "ls", arguments: "{}" })]
+            {"role":"assistant","tool_calls":[{"function":{"name":"ls","arguments":"{}"},"id":"call_ab_0","type":"function"}],"content":""}
         "#]],
     );
     chat(

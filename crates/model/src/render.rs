@@ -1,9 +1,12 @@
 //! What the user's side of a conversation says to a model, on every wire.
 //!
 //! Owns the order of a user's turn (tool results first, then what was said) and
-//! how content that nobody vouches for is fenced. Must never change such content.
+//! how content that nobody vouches for is fenced. Must never change of such content what a
+//! person sees.
 
-use outrigger_agent::{Author, Digest, Item, Message, Reply, Summary, ToolResult};
+use outrigger_agent::{
+    Author, Digest, Hidden, Item, Message, Reply, Summary, ToolResult, visible as visible_text,
+};
 use std::fmt;
 
 use crate::Purpose;
@@ -92,7 +95,9 @@ impl fmt::Display for Said<'_> {
                 fenced(f, name, text)
             }
             Self::Summary(summary) => summarised(f, summary),
-            Self::Notice(text) => write!(f, "[Notice from the harness] {text}"),
+            Self::Notice(text) => {
+                write!(f, "[Notice from the harness] {}", visible_text(text, Hidden::Removed))
+            }
             Self::Compact => f.write_str(COMPACT_REQUEST),
         }
     }
@@ -121,9 +126,10 @@ fn visible(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 /// Fences data off with a tag that the data cannot contain, because the tag is
 /// made from the data's digest: whoever writes a closing tag changes the digest.
 fn fenced(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    let text = visible_text(text, Hidden::Removed);
     let digest = Digest::of(text.as_bytes());
     let tag = &digest.as_str()[..16];
-    let name: String = name
+    let name: String = visible_text(name, Hidden::Removed)
         .chars()
         .map(|c| if c.is_control() || matches!(c, '<' | '>' | '"') { '_' } else { c })
         .collect();
@@ -154,6 +160,14 @@ mod tests {
             Be nice.
             </data-84f4a0eee0aa3a6c>"#]]
         .assert_eq(&untrusted("AGENTS.md", "Be nice."));
+    }
+
+    #[test]
+    fn untrusted_content_has_nothing_that_a_person_does_not_see() {
+        let shown = untrusted("A\u{202e}.md", "Be\u{200b} nice.\u{e0041}\u{e0042}\u{1b}");
+        assert_eq!(shown, untrusted("A.md", "Be nice."));
+        let notice = Said::Notice("the file a\u{202e}\u{e0041} is lost").to_string();
+        assert_eq!(notice, "[Notice from the harness] the file a is lost");
     }
 
     #[test]

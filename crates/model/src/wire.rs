@@ -7,6 +7,7 @@ use outrigger_agent::{Call, Part, Raw, Stop, Usage};
 use std::fmt;
 
 use crate::fault::Fault;
+use crate::halves::mended;
 use crate::{Endpoint, Request, anthropic, chat, responses, sse};
 
 /// A way to speak to models.
@@ -75,11 +76,11 @@ impl Api {
     }
 
     /// A decoder at the beginning of a stream.
-    pub(crate) fn decoder(self) -> Box<dyn Decoder> {
+    pub(crate) fn decoder(self, ids: CallIds) -> Box<dyn Decoder> {
         match self {
-            Self::AnthropicMessages => Box::new(anthropic::Decoder::default()),
-            Self::OpenAiResponses => Box::new(responses::Decoder::default()),
-            Self::OpenAiChat => Box::new(chat::Decoder::default()),
+            Self::AnthropicMessages => Box::new(anthropic::Decoder::new(ids)),
+            Self::OpenAiResponses => Box::new(responses::Decoder::new(ids)),
+            Self::OpenAiChat => Box::new(chat::Decoder::new(ids)),
         }
     }
 }
@@ -99,7 +100,10 @@ pub(crate) trait Decoder: Send + fmt::Debug {
         sink: &mut dyn FnMut(Delta<'_>),
     ) -> Result<Flow, Fault>;
 
-    /// The reply, once the stream is over; a fault if its finish marker never came.
+    /// Whether all of the reply came, so that it counts also if the stream breaks off now.
+    fn is_whole(&self) -> bool;
+
+    /// The reply, once the stream is over; a fault if it is not whole.
     fn finish(self: Box<Self>) -> Result<Answer, Fault>;
 }
 
@@ -130,12 +134,26 @@ pub(crate) struct Answer {
     pub(crate) usage: Usage,
 }
 
-/// A call with an id, also where the provider gave none, and with arguments,
-/// also where the model left them out.
-pub(crate) fn call(id: Option<String>, index: usize, name: String, arguments: String) -> Call {
-    let id = id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{index}"));
-    let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-    Call { id, name, arguments }
+/// Makes ids for the calls of one reply whose provider gives none. No other reply's are
+/// the same, so that no result of the conversation is taken for another's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallIds(pub(crate) u64);
+
+impl CallIds {
+    /// A call with an id, also where the provider gave none, and with arguments, also where
+    /// the model left them out; without a half of a character in them.
+    pub(crate) fn call(
+        self,
+        id: Option<String>,
+        index: usize,
+        name: String,
+        arguments: &str,
+    ) -> Call {
+        let made = || format!("call_{:x}_{index}", self.0);
+        let id = id.filter(|id| !id.is_empty()).unwrap_or_else(made);
+        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+        Call { id, name, arguments: mended(arguments).into_owned() }
+    }
 }
 
 /// Reads a piece of a stream; what does not parse is a fault of the stream.

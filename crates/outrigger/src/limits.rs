@@ -97,3 +97,5 @@ pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
 pub(crate) const SKILLS_MAX: usize = 500;
 /// What a session is told of skills when it is opened, names and descriptions together.
 pub(crate) const SKILLS_PROMPT_BYTES_MAX: usize = 32 << 10;
+/// Lines of one thing that waits in a list of all; the rest of it is shown by its name.
+pub(crate) const INBOX_LINES_MAX: usize = 16;

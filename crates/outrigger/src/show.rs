@@ -1,6 +1,7 @@
 //! What people and programs see of a session while it runs and afterwards.
 
 pub(crate) mod amounts;
+mod arguments;
 mod inert;
 mod question;
 mod status;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
+pub(crate) use arguments::arguments;
 pub(crate) use inert::{inert, word};
 pub(crate) use status::Status;
 pub(crate) use timeline::{Line, Timeline, Tone};
@@ -76,7 +78,7 @@ impl Screen {
         let lines = self.timeline.lines(record);
         match self.output.json {
             // If it can't be written, the result can't be either, and that is told.
-            Some(Json::Events) => drop(line(&json!({ "type": "event", "record": record }))),
+            Some(Json::Events) => drop(out(&of_record(record))),
             Some(Json::Object) => {}
             None if self.output.quiet => {}
             None => lines.iter().for_each(|line| self.print(line)),
@@ -203,7 +205,7 @@ impl Screen {
                 Some(b'@') => Tone::Detail,
                 _ => Tone::Plain,
             };
-            self.print(&Line::new(tone, inert(text)));
+            self.print(&Line::new(tone, inert::escaped(text)));
         }
         if let Some(more) = lines.len().checked_sub(lines_max).filter(|more| *more > 0) {
             self.print(&Line::new(Tone::Detail, format!("[{more} more lines in the patch]")));
@@ -239,6 +241,19 @@ pub(crate) fn failure(failure: &Failure, json: bool) {
     }
 }
 
+/// An event for programs, on one line. What providers said stands there as it came, also
+/// where a value could not hold it: nested too deep, or with half a character.
+fn of_record(record: &Record) -> String {
+    #[derive(serde::Serialize)]
+    struct Shown<'a> {
+        r#type: &'static str,
+        record: &'a Record,
+    }
+    let shown = serde_json::to_string(&Shown { r#type: "event", record });
+    // Within a string of JSON a line break is escaped.
+    shown.expect("an event is plain data").replace(['\n', '\r'], " ")
+}
+
 /// One JSON value as a line of standard output.
 pub(crate) fn line(value: &serde_json::Value) -> Outcome {
     out(&value.to_string())
@@ -247,13 +262,14 @@ pub(crate) fn line(value: &serde_json::Value) -> Outcome {
 /// The same, cut to the width of a terminal if it is one.
 pub(crate) fn row(text: &str) -> Outcome {
     match columns() {
-        Some(columns) => out(&timeline::cut(text, columns - 1)),
-        None => out(text),
+        Some(columns) => out(&timeline::cut(&inert(text), columns - 1)),
+        None => out(&inert(text)),
     }
 }
 
 /// The same, and where it is cut it says how much is not shown.
 pub(crate) fn counted_row(text: &str) -> Outcome {
+    let text = &inert(text);
     let chars = text.chars().count();
     let Some(columns) = columns().filter(|columns| chars >= *columns) else { return out(text) };
     let room = columns.saturating_sub(limits::MORE_CHARS + 1);
@@ -331,5 +347,30 @@ fn style(tone: Tone) -> Style {
         Tone::Warning => color(AnsiColor::Yellow),
         Tone::Error => color(AnsiColor::Red).bold(),
         Tone::Step => color(AnsiColor::Cyan),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals of before hold what providers said as it came.
+    #[test]
+    fn an_event_is_shown_whatever_a_provider_said() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        for native in [r#"{"text":\n "\ud800"}"#.replace("\\n", "\n"), deep] {
+            let reply = format!(
+                r#"{{"origin":{{"api":"a","provider":"p","model":"m","response_id":null}},"parts":[],"native":[{native}],"fingerprint":"{}","stop":"end","usage":{{"input_tokens":1,"output_tokens":1,"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":0}}}}"#,
+                "0".repeat(64)
+            );
+            let record = format!(
+                r#"{{"seq":3,"at_ms":1,"event":{{"settled":{{"effect":1,"outcome":{{"done":{{"reply":{reply}}}}},"spent":{{"steps":1,"tokens":1}}}}}}}}"#
+            );
+            let record: Record = serde_json::from_str(&record).unwrap();
+            let shown = of_record(&record);
+            assert!(shown.starts_with(r#"{"type":"event","record":{"seq":3,"#), "{shown}");
+            assert!(shown.contains(&native.replace('\n', " ")) && !shown.contains('\n'));
+            drop(Timeline::default().lines(&record));
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! into a prompt, nor what a session wrote after untrusted content; both can be read, and
 //! label the session then. What is put there labels it from its start.
 
-use outrigger_agent::Digest;
+use outrigger_agent::{Digest, Hidden, visible};
 use outrigger_engine::path_of;
 use outrigger_policy::{Scope, Shelf, ShelfKind, UNTRUSTED};
 use outrigger_skills::{File, Files, Problem, Skill};
@@ -150,11 +150,15 @@ pub(crate) async fn prompt(
             break;
         }
         labels.extend(it.labels(config));
-        offered.push((format!("{}/SKILL.md", it.path), skill));
+        // Its words become ours: nothing in them that a person who reads them does not see.
+        let clean = |text: &str| visible(text, Hidden::Removed);
+        let (name, description) = (clean(&skill.name), clean(&skill.description));
+        let skill = Skill { name, description, ..skill.clone() };
+        offered.push((clean(&format!("{}/SKILL.md", it.path)), skill));
     }
     if offered.is_empty() {
         return Ok(None);
     }
-    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), *skill)).collect();
+    let offered: Vec<_> = offered.iter().map(|(path, skill)| (path.as_str(), skill)).collect();
     Ok(Some((outrigger_skills::prompt(&offered), labels)))
 }

@@ -216,7 +216,13 @@ impl Waiting {
             let said: Vec<_> = touches.chain(opaque).collect();
             lines.push(format!("    the command {}", inert(&said.join(", and "))));
         }
-        lines.extend(arguments.lines().map(|line| format!("    {}", inert(line))));
+        if !arguments.is_empty() {
+            let shown = match self.work() {
+                Some(Work::CallTool(_)) => show::arguments(arguments),
+                _ => vec![inert(arguments)],
+            };
+            lines.extend(shown.into_iter().map(|line| format!("    {line}")));
+        }
         lines
     }
 }

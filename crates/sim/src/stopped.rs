@@ -24,6 +24,7 @@ fn is_whole(last: &State) -> bool {
             TurnEnd::Answered
             | TurnEnd::Refused { .. }
             | TurnEnd::OutputLimit
+            | TurnEnd::Empty
             | TurnEnd::Interrupted
             | TurnEnd::Cancelled,
         )

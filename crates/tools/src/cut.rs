@@ -1,6 +1,8 @@
 //! Makes bytes fit for a model: valid UTF-8, no terminal control, and no more
 //! than it should read at once. Pure.
 
+use outrigger_agent::{Hidden, visible};
+
 /// Bytes as a model sees what a terminal would show: invalid UTF-8 is replaced,
 /// escape sequences (CSI, OSC and the like) are left out, a carriage return is a
 /// line break, and any other control character is shown as its picture.
@@ -14,7 +16,7 @@ pub(crate) fn plain(bytes: &[u8]) -> String {
             '\u{9b}' => skip_parameters(&mut chars),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => shown.push('\n'),
-            other => shown.push(visible(other)),
+            other => shown.push(picture(other)),
         }
     }
     shown
@@ -55,7 +57,7 @@ fn skip_parameters(chars: &mut Chars<'_>) {
 }
 
 /// A control character as its picture (U+2400 and on), so that it acts on nothing.
-fn visible(char: char) -> char {
+fn picture(char: char) -> char {
     match char {
         '\n' | '\t' => char,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}'),
@@ -70,7 +72,12 @@ fn visible(char: char) -> char {
 pub(crate) fn line(bytes: &[u8], chars_max: usize) -> (String, usize) {
     let text = String::from_utf8_lossy(bytes);
     let end = text.char_indices().nth(chars_max).map_or(text.len(), |(at, _)| at);
-    (text[..end].chars().map(visible).collect(), text.len() - end)
+    (text[..end].chars().map(picture).collect(), text.len() - end)
+}
+
+/// A name of a file, on one line, with what nobody sees in it written out.
+pub(crate) fn name(bytes: &[u8], chars_max: usize) -> String {
+    visible(&line(bytes, chars_max).0, Hidden::Escaped).replace('\n', "␊")
 }
 
 /// The first and the last of an output that is too long.

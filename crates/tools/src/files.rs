@@ -37,7 +37,7 @@ pub(crate) async fn ls(
 }
 
 fn entry(entry: &ListEntry) -> String {
-    let name = cut::line(entry.name.as_bytes(), limits::LINE_CHARS_MAX).0.replace('\n', "␊");
+    let name = cut::name(entry.name.as_bytes(), limits::LINE_CHARS_MAX);
     let bytes = entry.bytes;
     match (entry.kind, entry.executable) {
         (EntryKind::Directory, _) => format!("{name}/"),

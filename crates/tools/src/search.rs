@@ -26,7 +26,7 @@ pub(crate) async fn glob(
         return Ok(output::ok(format!("No file beneath {root} matches `{pattern}`.")));
     }
     let count = paths.len();
-    let shown = |path: &String| cut::line(path.as_bytes(), usize::MAX).0.replace('\n', "␊");
+    let shown = |path: &String| cut::name(path.as_bytes(), usize::MAX);
     let (mut text, left_out) = output::listing(paths.iter().map(shown));
     if truncated || left_out > 0 {
         let shown = count - left_out;
@@ -92,7 +92,7 @@ pub(crate) async fn grep(
 }
 
 fn found(found: &GrepMatch) -> String {
-    let path = cut::line(found.path.as_bytes(), usize::MAX).0.replace('\n', "␊");
+    let path = cut::name(found.path.as_bytes(), usize::MAX);
     let (text, cut_bytes) = cut::line(found.text.as_bytes(), limits::LINE_CHARS_MAX);
     let note = if cut_bytes > 0 { " [line cut]" } else { "" };
     format!("{path}:{}:{text}{note}", found.line)

@@ -91,6 +91,7 @@ fn why(state: &State) -> Option<String> {
         Some(TurnEnd::Answered) => return None,
         Some(TurnEnd::Refused { reason }) => format!("its model refused: {reason}"),
         Some(TurnEnd::OutputLimit) => "it was cut at the limit of its model's output".to_owned(),
+        Some(TurnEnd::Empty) => "its model said nothing".to_owned(),
         Some(TurnEnd::StepsExhausted) => "it has no steps left".to_owned(),
         Some(TurnEnd::TimeExhausted) => "it has no time left".to_owned(),
         Some(TurnEnd::BudgetExhausted) => {

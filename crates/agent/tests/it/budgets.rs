@@ -68,7 +68,7 @@ fn a_command_reserves_its_deadline_and_its_share_of_processors_for_so_long() {
         (r#"{"timeout":4000}"#, 6_000),
         (r#"{"timeout":99999999}"#, 12_000),
         (r#"{"timeout":null}"#, 3_000),
-        (r#"{"text":"\ud800 \"timeout\": 9","timeout":4000}"#, 6_000),
+        (r#"{"text":"\u00e9 \"timeout\": 9","timeout":4000}"#, 6_000),
         // The tool takes a whole number however it is written, or none at all.
         (r#"{"timeout":9000.0}"#, 12_000),
         (r#"{"timeout":9e3}"#, 12_000),

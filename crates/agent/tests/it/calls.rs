@@ -1,7 +1,9 @@
 //! Unsound calls become results that say what was wrong; sound ones run in order.
 
 use expect_test::{Expect, expect};
-use outrigger_agent::{Answer, Park, Part, Spec, Stop, TurnLimits, Work, limits};
+use outrigger_agent::{
+    Answer, Event, Item, Park, Part, Raw, Spec, Stop, TurnEnd, TurnLimits, Work, limits,
+};
 use outrigger_policy::Verdict;
 
 use crate::bench::Bench;
@@ -43,6 +45,82 @@ fn malformed_arguments() {
             result g Ok "fine"
         "#]],
     );
+}
+
+#[test]
+fn arguments_that_readers_fail_on_or_differ_about() {
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(5_000), "]".repeat(5_000));
+    check(
+        vec![
+            call("a", "recall", r#"{"q":1,"q":2}"#),
+            call("b", "recall", r#"{"q":{"r":1,"r":2}}"#),
+            call("c", "recall", r#"{"q":"\ud800"}"#),
+            call("d", "recall", &deep),
+        ],
+        &expect![[r#"
+            result a Error "The arguments of this call are not valid: the key \"q\" stands there twice at line 1 column 13. Send one JSON object that follows the tool's schema."
+            result b Error "The arguments of this call are not valid: the key \"r\" stands there twice at line 1 column 18. Send one JSON object that follows the tool's schema."
+            result c Error "The arguments of this call are not valid: unexpected end of hex escape at line 1 column 13. Send one JSON object that follows the tool's schema."
+            result d Error "The arguments of this call are not valid: nested more than 64 deep at line 1 column 69. Send one JSON object that follows the tool's schema."
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_that_was_cut_at_the_output_limit() {
+    for (arguments, is_cut) in
+        [(r#"{"q": "x"#, true), ("{}", true), ("", true), (r#"{"q":1}"#, false)]
+    {
+        let mut bench = Bench::with_task(spec());
+        let parts = vec![call("a", "recall", "{"), call("b", "recall", arguments)];
+        bench.reply(outrigger_agent::Reply { stop: Stop::OutputLimit, ..reply(parts) });
+        let flying = bench.flying();
+        if !is_cut {
+            bench.settle_this(flying[0], output("fine"));
+        }
+        let results = bench.results();
+        let last = results.lines().last().unwrap();
+        assert_eq!(last.contains("reached its limit within this call"), is_cut, "{results}");
+        assert!(results.contains("result a Error \"The arguments of this call"), "{results}");
+    }
+}
+
+#[test]
+fn a_reply_that_says_nothing_is_asked_about_once() {
+    let mut bench = Bench::with_task(spec());
+    bench.reply(answer(" \n")).reply(answer(""));
+    assert_eq!((bench.park(), bench.state.ended()), (Park::Message, Some(&TurnEnd::Empty)));
+    bench.append(said("And now?"));
+    bench.reply(answer("")).reply(answer("Here."));
+    assert_eq!((bench.park(), bench.state.ended()), (Park::Message, Some(&TurnEnd::Answered)));
+    assert_eq!(bench.conversation().matches("Your last reply was empty").count(), 2);
+}
+
+/// In journals of before, nothing was an answer: their turns are read as they were.
+#[test]
+fn an_older_reply_that_says_nothing_stays_an_answer() {
+    let mut bench = Bench::with_task(spec());
+    let asked = bench.flying()[0];
+    bench.append(build::settled(asked, build::done(answer("")), 1));
+    bench.append(Event::TurnEnded(TurnEnd::Answered));
+    bench.append(said("And now?"));
+    bench.reply(answer("Here."));
+    assert!(!bench.conversation().contains("was empty"), "{}", bench.conversation());
+}
+
+/// Neither a provider nor whoever reads the journal is given what they may fail on.
+#[test]
+fn items_of_older_journals_that_readers_fail_on_are_not_given_back() {
+    let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
+    for (native, stays) in
+        [(r#"{"x":"\ud83d\ude00"}"#, true), (r#"{"x":"\ud83d"}"#, false), (&*deep, false)]
+    {
+        let mut bench = Bench::with_task(spec());
+        let native = vec![Raw::new(native.to_owned()).unwrap()];
+        bench.reply(outrigger_agent::Reply { native, ..answer("Done.") });
+        let Some(Item::Reply(last)) = bench.state.conversation().last() else { panic!() };
+        assert_eq!(last.native.len(), usize::from(stays), "{:?}", last.native);
+    }
 }
 
 #[test]

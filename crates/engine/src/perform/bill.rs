@@ -3,7 +3,8 @@
 //! Owns the rules of counting, which design document 015 gives reasons for. A provider is
 //! believed within reason, and what it does not say is not zero.
 
-use outrigger_agent::{Amounts, Limit, Measure, Price, State, Usage, limits::BYTES_PER_TOKEN};
+use outrigger_agent::limits::{BYTES_PER_TOKEN, MODEL_MS_MAX};
+use outrigger_agent::{Amounts, Limit, Measure, Price, State, Usage};
 use outrigger_model::Frame;
 
 use crate::limits;
@@ -73,6 +74,11 @@ impl Bill {
             budget: state.budget(),
             reserved,
         }
+    }
+
+    /// Whether the session's budget leaves a call less time than any other may take.
+    pub(super) fn is_short_of_time(&self) -> bool {
+        self.budget.of(Measure::Wall).is_some() && self.reserved.wall_ms < MODEL_MS_MAX
     }
 
     /// What a provider says of its usage, as far as one call can be.

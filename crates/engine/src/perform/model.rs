@@ -45,7 +45,8 @@ impl Engine {
                 Some(Ok(replied)) => replied,
                 Some(Err(_)) => {
                     let spent = bill.given_up(&attempts);
-                    return Completed::new(effect, too_late(), spent).estimated();
+                    let outcome = too_late(bill.is_short_of_time());
+                    return Completed::new(effect, outcome, spent).estimated();
                 }
                 None => {
                     let spent = Amounts { wall_ms, ..bill.stopped(&mut attempts) };
@@ -106,9 +107,13 @@ impl Question {
     }
 }
 
-/// The end of a call that took all the time that was reserved for it.
-fn too_late() -> Outcome {
-    let detail = "The model did not answer in the time that the budget leaves it.".to_owned();
+/// The end of a call that took all the time that was reserved for it: less than a call may
+/// take where the budget leaves no more.
+fn too_late(short_of_time: bool) -> Outcome {
+    if short_of_time {
+        return Outcome::Failed(Failure::Budget);
+    }
+    let detail = "The model did not answer in the longest that a call may take.".to_owned();
     Outcome::Failed(Failure::Model { fault: ModelFault::Unavailable, detail })
 }
 

@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 use crate::fault::Fault;
+use crate::halves::mended;
 use crate::json::{self, Object, arguments_object, assembled, quote};
-use crate::wire::{Delta, call, read};
+use crate::wire::{CallIds, Delta, read};
 
 /// A block that is being streamed.
 #[derive(Debug)]
@@ -174,7 +175,7 @@ impl Block {
     }
 
     /// The block as the API takes it back, and its canonical part.
-    pub(super) fn finish(self) -> (Raw, Part) {
+    pub(super) fn finish(self, ids: CallIds) -> (Raw, Part) {
         let Self { kind, mut start, start_text, changes, call: tool, open: _ } = self;
         let changed = !changes.is_empty();
         let mut arguments = None;
@@ -186,6 +187,7 @@ impl Block {
                 Change::Push(list) => extended(start.get(&field), list),
                 Change::Json(text) if text.trim().is_empty() => continue,
                 Change::Json(text) => {
+                    let text = mended(&text).into_owned();
                     let object = assembled(arguments_object(&text));
                     arguments = Some(text);
                     object
@@ -201,7 +203,7 @@ impl Block {
                 Some((index, name)) => {
                     let input = || start.get("input").map(|input| input.get().to_owned());
                     let arguments = arguments.or_else(input).unwrap_or_default();
-                    Part::Call(call(start.string("id"), index, name, arguments))
+                    Part::Call(ids.call(start.string("id"), index, name, &arguments))
                 }
                 None => Part::Opaque(kind),
             },

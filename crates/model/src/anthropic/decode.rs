@@ -2,7 +2,7 @@
 //!
 //! Owns the order of events; the blocks themselves are `block`'s. Events of
 //! unknown types are passed over, as the API asks of its clients. Must never
-//! accept a stream without `message_stop`.
+//! accept a stream without a stop reason.
 
 use outrigger_agent::{Part, Raw, Stop, Usage};
 use serde::Deserialize;
@@ -14,18 +14,18 @@ use crate::fault::Fault;
 use crate::json::Object;
 use crate::limits::ITEMS_PER_REPLY_MAX;
 use crate::sse;
-use crate::wire::{self, Answer, Delta, Flow, count, read};
+use crate::wire::{self, Answer, CallIds, Delta, Flow, count, read};
 
 /// The reply as far as it has come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decoder {
+    ids: CallIds,
     response_id: Option<String>,
     blocks: Vec<Block>,
     calls: usize,
     usage: Object,
     stop_reason: Option<String>,
     refusal: Option<String>,
-    done: bool,
 }
 
 #[derive(Deserialize)]
@@ -86,25 +86,26 @@ impl wire::Decoder for Decoder {
             }
             "content_block_stop" => self.block(data.index)?.close(),
             "message_delta" => self.message_delta(&data)?,
-            "message_stop" => {
-                self.done = true;
-                return Ok(Flow::Done);
-            }
+            "message_stop" => return Ok(Flow::Done),
             "error" => return Err(Fault::of_event(event.data)),
             _ => {}
         }
         Ok(Flow::More)
     }
 
+    /// The stop reason comes with the usage, behind the last block.
+    fn is_whole(&self) -> bool {
+        self.stop_reason.is_some() && !self.blocks.iter().any(Block::is_open)
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Fault> {
-        if !self.done {
-            return Err(Fault::garbled("the stream ended before its `message_stop`"));
+        if self.stop_reason.is_none() {
+            return Err(Fault::garbled("the stream ended without a stop reason"));
         }
         if self.blocks.iter().any(Block::is_open) {
             return Err(Fault::garbled("a content block of the stream never ended"));
         }
         let stop = match self.stop_reason.as_deref() {
-            None => return Err(Fault::garbled("the stream ended without a stop reason")),
             Some("max_tokens") => Stop::OutputLimit,
             Some("pause_turn") => Stop::Paused,
             Some("refusal") => Stop::Refused(self.refusal.unwrap_or_default()),
@@ -113,12 +114,12 @@ impl wire::Decoder for Decoder {
                     "the reply ran into the end of the model's context",
                 ));
             }
-            Some(_) => Stop::End,
+            Some(_) | None => Stop::End,
         };
         let (native, parts): (Vec<Raw>, Vec<Part>) = self
             .blocks
             .into_iter()
-            .map(Block::finish)
+            .map(|block| block.finish(self.ids))
             // The API itself refuses an empty text that it had sent.
             .filter(|(_, part)| !matches!(part, Part::Text(text) if text.is_empty()))
             .unzip();
@@ -128,6 +129,19 @@ impl wire::Decoder for Decoder {
 }
 
 impl Decoder {
+    /// One at the beginning of a stream.
+    pub(crate) fn new(ids: CallIds) -> Self {
+        Self {
+            ids,
+            response_id: None,
+            blocks: Vec::new(),
+            calls: 0,
+            usage: Object::default(),
+            stop_reason: None,
+            refusal: None,
+        }
+    }
+
     fn block_start(
         &mut self,
         data: &Event<'_>,

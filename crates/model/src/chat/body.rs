@@ -114,12 +114,8 @@ fn assistant(out: &mut Body, endpoint: &Endpoint, provider: &str, reply: &Reply)
         }
         return;
     }
-    out.comma().raw(r#"{"role":"assistant","content":"#);
-    if text.is_empty() {
-        out.raw("null");
-    } else {
-        out.string(&text);
-    }
+    // Also an empty text: some servers refuse null beside calls, some that it is left out.
+    out.comma().raw(r#"{"role":"assistant","content":"#).string(&text);
     if calls > 0 {
         out.raw(r#","tool_calls":["#);
         for part in &reply.parts {

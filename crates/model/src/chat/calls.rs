@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::fault::Fault;
 use crate::json::{self, Object, arguments_object, assembled, quote};
 use crate::limits::ITEMS_PER_REPLY_MAX;
-use crate::wire::{Delta, call, read};
+use crate::wire::{CallIds, Delta, read};
 
 /// The calls as far as they have come.
 #[derive(Debug, Default)]
@@ -75,11 +75,11 @@ impl Calls {
     }
 
     /// The list as the server takes it back, and the canonical calls.
-    pub(super) fn finish(self) -> Result<(Box<RawValue>, Vec<Call>), Fault> {
+    pub(super) fn finish(self, ids: CallIds) -> Result<(Box<RawValue>, Vec<Call>), Fault> {
         let mut texts = Vec::new();
         let mut calls = Vec::new();
         for (index, growing) in self.0.into_iter().enumerate() {
-            let (text, call) = growing.finish(index)?;
+            let (text, call) = growing.finish(ids, index)?;
             texts.push(text);
             calls.push(call);
         }
@@ -133,11 +133,11 @@ impl Growing {
 
     /// Servers render the arguments of earlier calls into their prompts and fail
     /// on what is no object, so malformed ones go back as an object that holds them.
-    fn finish(mut self, index: usize) -> Result<(String, Call), Fault> {
+    fn finish(mut self, ids: CallIds, index: usize) -> Result<(String, Call), Fault> {
         if self.name.is_empty() {
             return Err(Fault::garbled("a tool call of the stream has no name"));
         }
-        let call = call(Some(self.id), index, self.name, self.arguments);
+        let call = ids.call(Some(self.id), index, self.name, &self.arguments);
         let replayed = if json::is_object(&call.arguments) {
             quote(&call.arguments)
         } else {

@@ -11,11 +11,12 @@ use std::borrow::Cow;
 use super::message::Message;
 use crate::fault::Fault;
 use crate::sse;
-use crate::wire::{self, Answer, Delta, Flow, count, read};
+use crate::wire::{self, Answer, CallIds, Delta, Flow, count, read};
 
 /// The reply as far as it has come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decoder {
+    ids: CallIds,
     response_id: Option<String>,
     message: Message,
     finish_reason: Option<String>,
@@ -42,6 +43,19 @@ struct Choice<'a> {
     delta: Option<&'a RawValue>,
     #[serde(default)]
     finish_reason: Option<String>,
+}
+
+impl Decoder {
+    /// One at the beginning of a stream.
+    pub(crate) fn new(ids: CallIds) -> Self {
+        Self {
+            ids,
+            response_id: None,
+            message: Message::default(),
+            finish_reason: None,
+            usage: Usage::default(),
+        }
+    }
 }
 
 impl wire::Decoder for Decoder {
@@ -79,12 +93,17 @@ impl wire::Decoder for Decoder {
         Ok(Flow::More)
     }
 
+    /// Nothing but the usage comes behind the finish reason.
+    fn is_whole(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Fault> {
-        let Self { response_id, message, finish_reason, usage } = *self;
+        let Self { ids, response_id, message, finish_reason, usage } = *self;
         let Some(reason) = finish_reason else {
             return Err(Fault::garbled("the stream ended without a finish reason"));
         };
-        let whole = message.finish()?;
+        let whole = message.finish(ids)?;
         let stop = match (reason.as_str(), whole.refusal) {
             (_, Some(refusal)) => Stop::Refused(refusal),
             ("length", None) => Stop::OutputLimit,

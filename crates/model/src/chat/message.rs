@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::calls::Calls;
 use crate::fault::Fault;
 use crate::json::{self, Object, assembled, quote};
-use crate::wire::{Delta, read};
+use crate::wire::{CallIds, Delta, read};
 
 /// The message as far as it has come.
 #[derive(Debug, Default)]
@@ -121,7 +121,7 @@ impl Message {
     }
 
     /// The message as the server takes it back, and its canonical parts.
-    pub(super) fn finish(self) -> Result<Whole, Fault> {
+    pub(super) fn finish(self, ids: CallIds) -> Result<Whole, Fault> {
         let mut parts = Vec::new();
         if let Some(text) = self.string("reasoning_content").or(self.string("reasoning")) {
             parts.push(Part::Thinking(text.to_owned()));
@@ -131,7 +131,7 @@ impl Message {
         }
         let refusal = self.string("refusal").map(str::to_owned);
         let with_calls = !self.calls.is_empty();
-        let (list, calls) = self.calls.finish()?;
+        let (list, calls) = self.calls.finish(ids)?;
         parts.extend(calls.into_iter().map(Part::Call));
 
         let mut message = Object::default();
@@ -140,10 +140,6 @@ impl Message {
         }
         for (name, field) in self.fields {
             let value = match field {
-                // Beside calls, no text is null; an empty one is refused by some.
-                Field::Text(text) if name == "content" && text.is_empty() && with_calls => {
-                    assembled("null".to_owned())
-                }
                 Field::Text(text) => quote(&text),
                 Field::List(list) => joined(list.into_iter().map(|element| match element {
                     Element::Numbered(_, object) => object.text(),
@@ -155,9 +151,9 @@ impl Message {
             };
             message.set(&name, value);
         }
-        if message.get("content").is_none() {
-            let content = if with_calls { assembled("null".to_owned()) } else { quote("") };
-            message.set("content", content);
+        // Some servers refuse null beside calls, some that it is left out; none an empty text.
+        if message.get("content").is_none_or(|content| content.get() == "null") {
+            message.set("content", quote(""));
         }
         let native = Raw::new(message.text()).expect("put together from parts that are JSON");
         Ok(Whole { native, parts, refusal })

@@ -12,14 +12,16 @@ use std::collections::BTreeMap;
 
 use super::item::{Item, Read};
 use crate::fault::Fault;
-use crate::json::text;
+use crate::halves::mended;
+use crate::json::{Object, assembled, quote, text};
 use crate::limits::ITEMS_PER_REPLY_MAX;
 use crate::sse;
-use crate::wire::{self, Answer, Delta, Flow, count, read};
+use crate::wire::{self, Answer, CallIds, Delta, Flow, count, read};
 
 /// The reply as far as it has come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decoder {
+    ids: CallIds,
     response_id: Option<String>,
     items: BTreeMap<usize, Box<RawValue>>,
     /// Tool calls by the place of their item: which call, and of which tool.
@@ -109,8 +111,12 @@ impl wire::Decoder for Decoder {
         Ok(Flow::More)
     }
 
+    fn is_whole(&self) -> bool {
+        self.end.is_some()
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Fault> {
-        let Self { response_id, items, calls: _, end } = *self;
+        let Self { ids, response_id, items, calls: _, end } = *self;
         let Some(End { mut stop, output, usage: account }) = end else {
             return Err(Fault::garbled("the stream ended before its `response.completed`"));
         };
@@ -122,11 +128,12 @@ impl wire::Decoder for Decoder {
         for raw in items {
             let item: Item = read(raw.get(), "an item")?;
             let calls = parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
-            match item.read(calls)? {
+            let read = item.read(ids, calls)?;
+            native.push(replayed(&raw, &read));
+            match read {
                 Read::Parts(more) => parts.extend(more),
                 Read::Refusal(reason) => stop = Stop::Refused(reason),
             }
-            native.push(raw_of(&raw));
         }
         let usage = account.as_deref().map(usage).unwrap_or_default();
         Ok(Answer { response_id, parts, native, stop, usage })
@@ -134,6 +141,12 @@ impl wire::Decoder for Decoder {
 }
 
 impl Decoder {
+    /// One at the beginning of a stream.
+    pub(crate) fn new(ids: CallIds) -> Self {
+        let (items, calls) = (BTreeMap::new(), BTreeMap::new());
+        Self { ids, response_id: None, items, calls, end: None }
+    }
+
     fn show(&self, data: &Event<'_>, sink: impl FnOnce(&str)) -> Result<(), Fault> {
         let delta = data.delta.and_then(text);
         sink(&delta.ok_or_else(|| Fault::garbled("a delta of the stream is no text"))?);
@@ -196,6 +209,23 @@ fn usage(account: &RawValue) -> Usage {
         reasoning_tokens: count(&value, "/output_tokens_details/reasoning_tokens"),
         native: Some(raw_of(account)),
     }
+}
+
+/// An item as it goes back: as it came, but for a call that got its id here, or whose
+/// arguments were mended.
+fn replayed(raw: &RawValue, read: &Read) -> Raw {
+    let Read::Parts(parts) = read else { return raw_of(raw) };
+    let (Some(Part::Call(call)), Ok(mut item)) = (parts.first(), Object::parse(raw.get())) else {
+        return raw_of(raw);
+    };
+    let (id, written) = (item.string("call_id"), item.string("arguments").unwrap_or_default());
+    let arguments = mended(&written);
+    if id.as_deref() == Some(call.id.as_str()) && *arguments == *written {
+        return raw_of(raw);
+    }
+    item.set("call_id", quote(&call.id));
+    item.set("arguments", quote(&arguments));
+    raw_of(&assembled(item.text()))
 }
 
 fn raw_of(raw: &RawValue) -> Raw {

@@ -5,7 +5,7 @@ use outrigger_agent::Part;
 use serde::Deserialize;
 
 use crate::fault::Fault;
-use crate::wire::call;
+use crate::wire::CallIds;
 
 /// What is read of an item; all of it may be missing.
 #[derive(Debug, Default, Deserialize)]
@@ -41,7 +41,7 @@ impl Item {
     }
 
     /// What it says; `calls` counts the tool calls before it.
-    pub(super) fn read(self, calls: usize) -> Result<Read, Fault> {
+    pub(super) fn read(self, ids: CallIds, calls: usize) -> Result<Read, Fault> {
         let part = match self.r#type.as_str() {
             "message" => return Ok(message(self.content.unwrap_or_default())),
             "reasoning" => {
@@ -53,7 +53,8 @@ impl Item {
                 let name = self.name.filter(|name| !name.is_empty());
                 let name =
                     name.ok_or_else(|| Fault::garbled("a tool call of the stream has no name"))?;
-                Part::Call(call(self.call_id, calls, name, self.arguments.unwrap_or_default()))
+                let arguments = self.arguments.unwrap_or_default();
+                Part::Call(ids.call(self.call_id, calls, name, &arguments))
             }
             _ => Part::Opaque(self.r#type),
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// A whole answer.
-    Whole { status: u16, headers: Vec<(&'static str, String)>, body: String },
+    Whole { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
     /// A stream in pieces of so many bytes, with an end.
     Stream { body: String, piece_bytes: usize, end: End },
     /// Nothing, ever.
@@ -75,6 +75,13 @@ impl Answer {
 
     pub(crate) fn status(status: u16, body: &str) -> Self {
         Self::Whole { status, headers: Vec::new(), body: body.into() }
+    }
+
+    pub(crate) fn packed(status: u16, body: &str) -> Self {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(body.as_bytes()).unwrap();
+        let headers = vec![("content-encoding", "gzip".to_owned())];
+        Self::Whole { status, headers, body: gzip.finish().unwrap() }
     }
 
     pub(crate) fn with(self, name: &'static str, value: &str) -> Self {
@@ -153,7 +160,7 @@ impl State {
                     for (name, value) in headers {
                         head.push_str(&format!("{name}: {value}\r\n"));
                     }
-                    stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
+                    stream.write_all(&[format!("{head}\r\n").as_bytes(), body].concat())?;
                 }
                 Answer::Stream { body, piece_bytes, end } => {
                     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n")?;

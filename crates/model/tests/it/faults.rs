@@ -118,7 +118,6 @@ async fn a_broken_stream_is_never_an_answer() {
             (Answer::stream(&giant), "is larger than 10000 bytes"),
             (Answer::stream(&failed), "Overloaded"),
             (Answer::stream(""), "the stream ended"),
-            (Answer::status(200, "<html>").with("content-type", "text/html"), "no stream: <html>"),
         ] {
             // The next attempt has the same patience.
             let silent = matches!(broken, Answer::Stream { end: End::Silence, .. });
@@ -135,11 +134,186 @@ async fn a_broken_stream_is_never_an_answer() {
             let second = kept.iter().position(|kept| *kept == Kept::Started(2)).unwrap();
             assert_eq!(kept[second + 1], Kept::Answered(2));
             assert!(kept[second + 2..].iter().all(|kept| *kept == Kept::Piece { attempt: 2 }));
-            // What is no stream of a model is not paid for, and every other one is.
-            let paid = kept.contains(&Kept::Answered(1));
-            assert_eq!(paid, !says.contains("no stream"), "{api}: {says}");
+            assert!(kept.contains(&Kept::Answered(1)), "it is paid for: {api}: {says}");
         }
     }
+}
+
+/// What is no stream of a model is none the next time either, and is not paid for.
+#[tokio::test]
+async fn an_answer_that_is_no_stream_is_not_asked_for_again() {
+    for api in Api::ALL {
+        for (kind, body, fault, requests) in [
+            ("text/html", "<html>Log in</html>", ModelFault::Garbled, 1),
+            ("application/json", r#"{"id":"r","output":[]}"#, ModelFault::Garbled, 1),
+            // An error that a proxy gave the wrong status is that error.
+            (
+                "application/json",
+                r#"{"error":{"type":"overloaded_error","message":"busy"}}"#,
+                ModelFault::Unavailable,
+                6,
+            ),
+        ] {
+            let answer = Answer::status(200, body).with("content-type", kind);
+            let ended = call(api, vec![answer], hasty()).await;
+            let error = ended.outcome.unwrap_err();
+            assert_eq!((error.fault(), ended.requests), (fault, requests), "{api}: {body}");
+            assert!(!ended.frames.all().contains(&Kept::Answered(1)), "{api}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_a_proxy_packed_is_read() {
+    for api in Api::ALL {
+        let packed = Answer::packed(400, r#"{"error":{"message":"no such model"}}"#);
+        let error = call(api, vec![packed], hasty()).await.outcome.unwrap_err();
+        assert_eq!(cause(&error).message, "no such model", "{api}");
+        let bomb = Answer::packed(400, &"x".repeat(64 << 20));
+        let error = call(api, vec![bomb], hasty()).await.outcome.unwrap_err();
+        assert!(cause(&error).message.starts_with("xxx"), "{api}");
+    }
+}
+
+/// All that is paid for has come: the finish reason, and the usage with it.
+#[tokio::test]
+async fn a_stream_that_breaks_off_behind_its_reply_is_whole() {
+    for api in [Api::AnthropicMessages, Api::OpenAiChat] {
+        let (stream, _) = hard(api);
+        let end = match api {
+            Api::AnthropicMessages => stream.rfind("event: message_stop").unwrap(),
+            Api::OpenAiResponses | Api::OpenAiChat => stream.rfind("data: [DONE]").unwrap(),
+        };
+        let whole = call(api, vec![Answer::stream(stream)], hasty()).await.outcome.unwrap();
+        for end_of in [End::Clean, End::Cut, End::Reset, End::Silence] {
+            let answer = Answer::ending(&stream[..end], end_of);
+            let patience = Patience { idle_ms: 2_000, ..hasty() };
+            let ended = call(api, vec![answer], patience).await;
+            assert_eq!((ended.outcome.unwrap(), ended.requests), (whole.clone(), 1), "{api}");
+        }
+    }
+}
+
+/// A reply with a text that is torn within a character, and a call with these arguments.
+fn torn(api: Api, arguments: &str) -> String {
+    match api {
+        Api::AnthropicMessages => stream_of(&[
+            ("", r#"{"type":"message_start","message":{"id":"m","usage":{}}}"#),
+            (
+                "",
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+            ),
+            (
+                "",
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+            ),
+            (
+                "",
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ude00b\ud83d"}}"#,
+            ),
+            ("", r#"{"type":"content_block_stop","index":0}"#),
+            (
+                "",
+                r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"execute","input":{}}}"#,
+            ),
+            (
+                "",
+                &format!(
+                    r#"{{"type":"content_block_delta","index":1,"delta":{{"type":"input_json_delta","partial_json":"{arguments}"}}}}"#
+                ),
+            ),
+            ("", r#"{"type":"content_block_stop","index":1}"#),
+            ("", r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#),
+            ("", r#"{"type":"message_stop"}"#),
+        ]),
+        Api::OpenAiResponses => stream_of(&[
+            ("", r#"{"type":"response.output_text.delta","output_index":0,"delta":"a\ud83d"}"#),
+            ("", r#"{"type":"response.output_text.delta","output_index":0,"delta":"\ude00b"}"#),
+            (
+                "",
+                r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"a\ud83d\ude00b\ud83d"}]}}"#,
+            ),
+            (
+                "",
+                &format!(
+                    r#"{{"type":"response.output_item.done","output_index":1,"item":{{"type":"function_call","call_id":"t","name":"execute","arguments":"{arguments}"}}}}"#
+                ),
+            ),
+            ("", r#"{"type":"response.completed","response":{"id":"r"}}"#),
+        ]),
+        Api::OpenAiChat => stream_of(&[
+            ("", r#"{"choices":[{"index":0,"delta":{"content":"a\ud83d"}}]}"#),
+            ("", r#"{"choices":[{"index":0,"delta":{"content":"\ude00b\ud83d"}}]}"#),
+            (
+                "",
+                &format!(
+                    r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{{"index":0,"id":"t","function":{{"name":"execute","arguments":"{arguments}"}}}}]}}}}]}}"#
+                ),
+            ),
+            ("", r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#),
+        ]),
+    }
+}
+
+/// A character of two halves that come apart, halves that stay alone, and arguments that
+/// readers of JSON give up on: none of it stays in a reply, nor in what goes back.
+#[tokio::test]
+async fn a_reply_is_well_formed_whatever_the_model_wrote() {
+    let deep = format!(r#"{{\"a\":{}{}}}"#, "[".repeat(5_000), "]".repeat(5_000));
+    for (arguments, kept) in [
+        (r#"{\"c\":\"\\ud83d\\ude00\"}"#.to_owned(), r#"{"c":"\ud83d\ude00"}"#.to_owned()),
+        (r#"{\"c\":\"\\ud800\"}"#.to_owned(), r#"{"c":"\ufffd"}"#.to_owned()),
+        (deep.clone(), deep.replace("\\\"", "\"")),
+    ] {
+        for api in Api::ALL {
+            let stream = torn(api, &arguments);
+            let ended = call(api, vec![Answer::stream(&stream)], hasty()).await;
+            let reply = ended.outcome.unwrap();
+            assert_eq!(
+                (reply.text().as_str(), ended.requests),
+                ("a\u{1f600}b\u{fffd}", 1),
+                "{api}"
+            );
+            assert_eq!(reply.calls().next().unwrap().arguments, kept, "{api}");
+            for native in &reply.native {
+                let read = serde_json::from_str::<serde_json::Value>(native.as_str());
+                assert!(read.is_ok(), "{api}: {read:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_nests_without_end_is_refused_once() {
+    for api in Api::ALL {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        let stream = stream_of(&[("", &format!(r#"{{"type":"ping","x":{deep}}}"#))]);
+        let ended = call(api, vec![Answer::stream(&stream)], hasty()).await;
+        let error = ended.outcome.unwrap_err();
+        assert_eq!((error.fault(), ended.requests), (ModelFault::Garbled, 1), "{api}");
+        assert!(error.to_string().contains("nests more than 100 deep"), "{error}");
+    }
+}
+
+/// Results name the call that they are of, in the whole conversation.
+#[tokio::test]
+async fn ids_that_a_server_leaves_out_are_made_and_not_twice() {
+    let stream = stream_of(&[(
+        "",
+        r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"execute","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
+    )]);
+    let fake = Fake::start(vec![Answer::stream(&stream)]);
+    let mut ids = std::collections::BTreeSet::new();
+    for seed in [7, 8] {
+        let model = client(Api::OpenAiChat, &fake.url(), Patience { seed, ..hasty() });
+        for _ in 0..20 {
+            let reply = ask(&model, &[says("Go.")], Purpose::Turn, &NoFrames).await.unwrap();
+            let id = reply.calls().next().unwrap().id.clone();
+            assert!(reply.native[0].as_str().contains(&id), "{id}");
+            ids.insert(id);
+        }
+    }
+    assert_eq!(ids.len(), 40);
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ pub(crate) fn endpoint(api: Api, base_url: &str) -> Endpoint {
         api,
         base_url: base_url.into(),
         key: Some(Key::new("sk-canary-0123456789").unwrap()),
+        http_hosts: Vec::new(),
         headers: Vec::new(),
         model: "m-hard".into(),
         context_tokens: 200_000,

@@ -38,7 +38,13 @@ async fn all(store: &Store, output: Output) -> Outcome<u8> {
         show::line(&list(&waiting))?;
         return Ok(0);
     }
-    waiting.iter().flat_map(Waiting::lines).try_for_each(|line| show::counted_row(&line))?;
+    for one in &waiting {
+        let lines = one.lines();
+        lines.iter().take(limits::INBOX_LINES_MAX).try_for_each(|line| show::counted_row(line))?;
+        if let Some(more @ 1..) = lines.len().checked_sub(limits::INBOX_LINES_MAX) {
+            show::row(&format!("    … {more} more lines: outrigger inbox {}", one.id()))?;
+        }
+    }
     let screen = Screen::new(output);
     match waiting.first() {
         None => screen.note(Tone::Detail, "nothing waits for an answer"),
@@ -66,7 +72,7 @@ async fn one(paths: &Paths, store: &Store, id: &str, output: Output) -> Outcome<
         show::line(&object)?;
         return Ok(0);
     }
-    waiting.lines().iter().try_for_each(|line| show::out(line))?;
+    waiting.lines().iter().try_for_each(|line| show::out(&show::inert(line)))?;
     let screen = Screen::new(output);
     let mut answer = format!("outrigger approve {}", waiting.id());
     if let Some(change) = &change {

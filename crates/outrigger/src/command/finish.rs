@@ -347,6 +347,11 @@ fn ending(state: &State, session: &SessionId) -> Outcome {
             "the model's answer was cut at its output limit",
             "Raise model.output_tokens_max in the configuration.",
         ),
+        Some(TurnEnd::Empty) => resumable(
+            Kind::AgentFailed,
+            "the model said nothing and called no tool, also when it was asked once more",
+            "Say more exactly what is wanted, or choose another model.",
+        ),
         Some(TurnEnd::StepsExhausted) => resumable(
             Kind::BudgetExhausted,
             "the turn has no steps left",

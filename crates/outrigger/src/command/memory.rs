@@ -12,7 +12,8 @@ use outrigger_store::entries::{
     Reviews, Search, Version, Via, Which,
 };
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) struct Desk {
     pub(super) screen: Screen,
     output: Output,
     pub(super) json: bool,
+    /// The variables that hold keys, which are nobody's whom we start.
+    pub(super) keys: BTreeSet<String>,
 }
 
 pub(crate) async fn execute(paths: &Paths, asked: cli::Memory) -> Outcome<u8> {
@@ -102,7 +105,8 @@ impl Desk {
         let screen = Screen::new(output);
         let json = output.json.is_some();
         let (entries, reviews) = (store.entries, store.reviews);
-        Ok(Self { entries, reviews, scope, screen, output, json })
+        let keys = config.notify.keys;
+        Ok(Self { entries, reviews, scope, screen, output, json, keys })
     }
 
     /// Where a path leads. One without a slash before it is one of the person's own.
@@ -231,7 +235,12 @@ impl Desk {
             return show::line(&object);
         }
         let mut out = std::io::stdout().lock();
-        out.write_all(&read.bytes)
+        // Whoever reads it on a terminal is not to be written to by whoever wrote it.
+        let bytes = match out.is_terminal() {
+            true => show::inert(&String::from_utf8_lossy(&read.bytes)).into_bytes(),
+            false => read.bytes,
+        };
+        out.write_all(&bytes)
             .and_then(|()| out.flush())
             .map_err(|error| Failure::from_error(Kind::Storage, &error))
     }

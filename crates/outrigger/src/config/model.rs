@@ -45,6 +45,7 @@ pub(crate) struct ModelFile {
     pub(crate) name: Option<String>,
     pub(crate) base_url: Option<String>,
     pub(crate) api_key_env: Option<String>,
+    pub(crate) http_hosts: Option<Vec<String>>,
     pub(crate) context_tokens: Option<Tokens>,
     pub(crate) output_tokens_max: Option<Tokens>,
     pub(crate) attempts_max: Option<Whole<1, 6>>,
@@ -66,6 +67,7 @@ pub(crate) enum ModelChoice {
         name: String,
         base_url: Option<String>,
         api_key_env: Option<String>,
+        http_hosts: Vec<String>,
         context_tokens: Option<u64>,
         output_tokens_max: Option<u64>,
         attempts_max: Option<u32>,
@@ -103,6 +105,7 @@ impl ModelFile {
         self.name = above.name.or_else(|| self.name.take());
         self.base_url = above.base_url.or_else(|| self.base_url.take());
         self.api_key_env = above.api_key_env.or_else(|| self.api_key_env.take());
+        self.http_hosts = above.http_hosts.or_else(|| self.http_hosts.take());
         self.context_tokens = above.context_tokens.or(self.context_tokens);
         self.output_tokens_max = above.output_tokens_max.or(self.output_tokens_max);
         self.attempts_max = above.attempts_max.or(self.attempts_max);
@@ -125,6 +128,7 @@ impl ModelFile {
             name,
             base_url: self.base_url,
             api_key_env: self.api_key_env,
+            http_hosts: self.http_hosts.unwrap_or_default(),
             context_tokens: self.context_tokens.map(Whole::get),
             output_tokens_max: self.output_tokens_max.map(Whole::get),
             attempts_max,
@@ -187,6 +191,7 @@ mod tests {
                 name: name.to_owned(),
                 base_url: base_url.map(str::to_owned),
                 api_key_env: None,
+                http_hosts: Vec::new(),
                 context_tokens,
                 output_tokens_max: None,
                 attempts_max: None,

@@ -266,9 +266,10 @@ fn why(failure: &Failure) -> String {
     match failure {
         Failure::Model { detail, .. } | Failure::Sandbox { detail } => inert(detail),
         Failure::Denied { reason } => inert(reason),
-        Failure::Budget => "doing it again does not fit into the budget".to_owned(),
+        Failure::Budget => "it does not fit into the budget".to_owned(),
         Failure::Call(fault) => match fault {
             CallFault::Malformed { detail } => format!("malformed arguments: {}", inert(detail)),
+            CallFault::Cut => "cut off at the limit of the model's output".to_owned(),
             CallFault::Duplicated => "a second call with the same id".to_owned(),
             CallFault::Unknown { .. } => "there is no such tool".to_owned(),
             CallFault::Oversized { bytes } => format!("{bytes} bytes of arguments"),
@@ -314,6 +315,7 @@ fn ended(end: &TurnEnd) -> Line {
         TurnEnd::OutputLimit => {
             Line::new(Tone::Warning, "● the answer was cut at the output limit")
         }
+        TurnEnd::Empty => Line::new(Tone::Error, "● the model said nothing"),
         TurnEnd::StepsExhausted => Line::new(Tone::Warning, "● out of steps"),
         TurnEnd::TimeExhausted => Line::new(Tone::Warning, "● out of time"),
         TurnEnd::BudgetExhausted => Line::new(Tone::Warning, "● out of budget"),

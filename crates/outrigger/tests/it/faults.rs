@@ -42,18 +42,21 @@ fn fails(ran: &Ran, world: &World, code: i32, parts: &[&str]) {
 fn a_model_that_answers_garbage_is_told_after_its_attempts() {
     let text = "200 OK\r\ncontent-type: text/plain";
     let stream = "200 OK\r\ncontent-type: text/event-stream";
-    for (head, body) in [
-        (text, "I am a teapot"),
-        ("200 OK\r\ncontent-type: application/json", "{\"half\": "),
-        ("200 OK\r\ncontent-type: text/html", "<html><h1>Log in to the hotel's network</h1>"),
-        (stream, "data: {\"broken\n\n"),
-        (stream, ""),
+    for (head, body, asked) in [
+        (text, "I am a teapot", 2),
+        ("200 OK\r\ncontent-type: application/json", "{\"half\": ", 2),
+        // What is no model is none the next time either.
+        ("200 OK\r\ncontent-type: application/json", "{\"model\": \"m\"}", 1),
+        ("200 OK\r\ncontent-type: text/html", "<html><h1>Log in to the hotel's network</h1>", 1),
+        (stream, "data: {\"broken\n\n", 2),
+        (stream, "", 2),
     ] {
         for provider in ["anthropic", "openai", "openai-chat"] {
             let (world, fake) = (World::new(), Provider::new(head, body));
             let ran = ask(&world, &fake.url, provider, Some(KEY));
-            fails(&ran, &world, 14, &["127.0.0.1", "2 attempts", "check that the base URL speaks"]);
-            assert_eq!(fake.asked(), 2, "{provider}: {head}: {body}");
+            fails(&ran, &world, 14, &["127.0.0.1", "check that the base URL speaks"]);
+            assert_eq!(ran.stderr.contains("2 attempts"), asked == 2, "{}", ran.stderr);
+            assert_eq!(fake.asked(), asked, "{provider}: {head}: {body}");
         }
     }
 }

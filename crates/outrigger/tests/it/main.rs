@@ -41,3 +41,4 @@ mod support;
 mod terminal;
 mod toolserver;
 mod tricks;
+mod words;

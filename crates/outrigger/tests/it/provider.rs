@@ -1,48 +1,63 @@
-//! A provider on loopback that always answers the same.
+//! A provider on loopback that answers what it is told.
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The provider. Its thread ends with the test's process.
 pub(crate) struct Provider {
     pub(crate) url: String,
-    asked: Arc<AtomicUsize>,
+    heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Provider {
-    /// One that answers with this head (status line and headers) and body.
+    /// One that answers always with this head (status line and headers) and body.
     pub(crate) fn new(head: &'static str, body: &'static str) -> Self {
-        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, body)
+        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, vec![body.to_owned()])
     }
 
-    fn listening(listener: TcpListener, head: &'static str, body: &'static str) -> Self {
+    /// One that answers with these streams, and then with the last one again and again.
+    pub(crate) fn streaming(bodies: Vec<String>) -> Self {
+        let head = "200 OK\r\ncontent-type: text/event-stream";
+        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), head, bodies)
+    }
+
+    fn listening(listener: TcpListener, head: &'static str, bodies: Vec<String>) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&asked);
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&heard);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 // A client that has gone is its own affair.
-                if read(&stream).is_some() {
-                    counted.fetch_add(1, Ordering::SeqCst);
+                if let Some(request) = read(&stream) {
+                    let at = {
+                        let mut kept = kept.lock().unwrap();
+                        kept.push(request);
+                        kept.len() - 1
+                    };
+                    let body = bodies.get(at).or(bodies.last()).unwrap();
                     drop(answer(&stream, head, body));
                 }
             }
         });
-        Self { url, asked }
+        Self { url, heard }
     }
 
     /// How often it was asked.
     pub(crate) fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+        self.heard.lock().unwrap().len()
+    }
+
+    /// The bodies of what it was asked.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
     }
 }
 
-/// Reads a request to its end.
-fn read(stream: &TcpStream) -> Option<()> {
+/// Reads a request to its end; gives its body.
+fn read(stream: &TcpStream) -> Option<String> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -56,7 +71,8 @@ fn read(stream: &TcpStream) -> Option<()> {
             length = bytes.trim().parse().ok()?;
         }
     }
-    reader.take(length).read_to_end(&mut Vec::new()).ok().map(drop)
+    let mut body = String::new();
+    reader.take(length).read_to_string(&mut body).ok().map(|_| body)
 }
 
 fn answer(mut stream: &TcpStream, head: &str, body: &str) -> std::io::Result<()> {
@@ -81,6 +97,6 @@ impl Nobody {
     /// From now on a provider does, as [`Provider::new`] makes one.
     pub(crate) fn becomes(self, head: &'static str, body: &'static str) -> Provider {
         listen(&self.socket, 128).unwrap();
-        Provider::listening(TcpListener::from(self.socket), head, body)
+        Provider::listening(TcpListener::from(self.socket), head, vec![body.to_owned()])
     }
 }

@@ -294,6 +294,7 @@ fn failures() -> Vec<Failure> {
         Failure::Call(CallFault::Oversized { bytes: 5 << 20 }),
         Failure::Call(CallFault::Cyclic { times: 5 }),
         Failure::Call(CallFault::TooMany),
+        Failure::Call(CallFault::Cut),
         Failure::Denied { reason: text() },
         Failure::Sandbox { detail: text() },
         Failure::Budget,
@@ -305,6 +306,7 @@ fn turn_ends() -> Vec<TurnEnd> {
     vec![
         TurnEnd::Refused { reason: text() },
         TurnEnd::OutputLimit,
+        TurnEnd::Empty,
         TurnEnd::StepsExhausted,
         TurnEnd::TimeExhausted,
         TurnEnd::BudgetExhausted,

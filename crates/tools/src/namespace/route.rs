@@ -1,5 +1,6 @@
 //! The one spelling of a path.
 
+use outrigger_agent::{Hidden, visible};
 use outrigger_sandbox::{FileError, FileErrorKind, limits, text};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -54,7 +55,7 @@ pub fn is_within(path: &str, root: &str) -> bool {
 
 /// A path in an error: its controls would act on who reads it.
 fn shown(path: &str) -> String {
-    path.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+    visible(path, Hidden::Marked)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! server's words made harmless.
 
 use outrigger_agent::{
-    Concurrency, Deadline, Digest, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of,
+    Concurrency, Deadline, Digest, Hidden, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of,
+    visible,
 };
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,24 +172,13 @@ pub(crate) fn clean_all(value: Value) -> Value {
 /// cut after `chars_max` characters.
 #[must_use]
 pub fn clean(text: &str, chars_max: usize) -> String {
-    let seen = cut::plain(text.as_bytes());
-    let mut chars = seen.chars().filter(|char| !is_hidden(*char));
+    let seen = visible(&cut::plain(text.as_bytes()), Hidden::Removed);
+    let mut chars = seen.chars();
     let mut kept: String = chars.by_ref().take(chars_max).collect();
     if chars.next().is_some() {
         kept.push_str(" [cut]");
     }
     kept
-}
-
-/// Zero width, blank letters, direction overrides, and the tags of Unicode, which spell
-/// hidden text.
-pub(super) fn is_hidden(char: char) -> bool {
-    matches!(
-        char,
-        '\u{ad}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 #[cfg(test)]

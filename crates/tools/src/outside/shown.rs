@@ -1,9 +1,8 @@
 //! What a model sees of an answer from outside: text, cut in its middle, and names of the
 //! rest. Must never give a model what a person who reads the answer does not see.
 
-use outrigger_agent::{Status, ToolOutput};
+use outrigger_agent::{Hidden, Status, ToolOutput, visible};
 
-use super::offer::is_hidden;
 use super::{Answered, Block, label};
 use crate::{cut, output};
 
@@ -23,7 +22,7 @@ pub fn shown(server: &str, answered: &Answered, bytes_max: usize) -> ToolOutput 
             }
         }
     }
-    whole.retain(|char| !is_hidden(char));
+    let whole = visible(&cut::plain(whole.as_bytes()), Hidden::Removed);
     let (text, hidden_bytes) = cut::middle(&whole, bytes_max, "; ask for less at once");
     let text = if text.is_empty() { "[an answer without content]".to_owned() } else { text };
     let status = if answered.failed { Status::Error } else { Status::Ok };

@@ -2,6 +2,7 @@
 
 use outrigger_engine::path_of;
 use outrigger_store::entries::{By, Change, Error, Expected, File, Place};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(super) async fn edit(desk: &Desk, path: &str, message: Option<String>) -> Ou
     let file = folder.path().join(name);
     loop {
         write(&file, &text)?;
-        open(&file)?;
+        open(&file, &desk.keys)?;
         let edited = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         if edited == text {
             desk.screen.note(Tone::Detail, "nothing was changed");
@@ -105,12 +106,16 @@ fn keep(file: &Path, at: &Place) -> Outcome<String> {
     Ok(path.display().to_string())
 }
 
-/// Opens the editor and waits for it.
-fn open(file: &Path) -> Outcome {
+/// Opens the editor, which gets no key of ours, and waits for it.
+fn open(file: &Path, keys: &BTreeSet<String>) -> Outcome {
     let named = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
     let editor = named.filter(|editor| !editor.is_empty()).unwrap_or_else(|| "vi".into());
     // It may come with arguments: a shell takes them apart, as git(1) has it done.
-    let status = Command::new("/bin/sh")
+    let mut shell = Command::new("/bin/sh");
+    for variable in keys {
+        shell.env_remove(variable);
+    }
+    let status = shell
         .arg("-c")
         .arg("exec $OUTRIGGER_EDITOR \"$1\"")
         .arg("sh")

@@ -46,6 +46,14 @@ pub(super) const MODEL: Table = Table {
             example: "\"MY_SERVER_KEY\"",
         },
         Key {
+            name: "http_hosts",
+            kind: "list of strings",
+            default: || "`[]`".to_owned(),
+            about: "Hosts to which the key is sent over plain http, where whoever stands between reads it. To this machine it always is; to any other host only over https.",
+            instead: "",
+            example: "[\"10.0.0.7\"]",
+        },
+        Key {
             name: "context_tokens",
             kind: "whole number, 1 to 1000000000",
             default: || value(limits::CONTEXT_TOKENS_DEFAULT),

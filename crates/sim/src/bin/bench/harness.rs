@@ -131,6 +131,7 @@ fn client(port: u16, turns: u64) -> Outcome<Client> {
         api: Api::AnthropicMessages,
         base_url: provider::base_url(port, turns),
         key: None,
+        http_hosts: Vec::new(),
         headers: Vec::new(),
         model: "fake".to_owned(),
         context_tokens: 200_000,
