@@ -37,6 +37,17 @@ fn tree(shelved: &Shelved, session: &SessionId) -> Option<Arc<dyn Tree>> {
     shelved.world.shelves.as_ref().unwrap().served.of(&work(session))
 }
 
+/// The same, from the moment in which a command of the session begins.
+async fn serving(shelved: &Shelved, session: &SessionId) -> Arc<dyn Tree> {
+    for _ in 0..30_000 {
+        if let Some(tree) = tree(shelved, session) {
+            return tree;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await; // poll: nothing tells that a command began
+    }
+    panic!("no command ran within 30 s")
+}
+
 /// A session of which a command has run: programs that it left behind go on.
 async fn left_behind(shelved: &Shelved, name: &str) -> (Engine, SessionId, Arc<dyn Tree>) {
     let (engine, session) = told(shelved, name, &[run("true"), done()]).await;
@@ -96,13 +107,7 @@ async fn what_a_program_read_is_in_the_journal_before_it_has_the_text() {
     let session = shelved.world.open(&engine, "s1").await;
     let poke = Notify::new();
     let program = async {
-        // poll: until the command runs.
-        let tree = loop {
-            match tree(&shelved, &session) {
-                Some(tree) => break tree,
-                None => tokio::time::sleep(Duration::from_millis(1)).await,
-            }
-        };
+        let tree = serving(&shelved, &session).await;
         look(&*tree, WEB).await.unwrap();
         // In the same command, and before anything is settled.
         put(&*tree, "/memory/user/copy.md", "a copy").await.unwrap();
@@ -123,13 +128,7 @@ async fn a_driver_goes_on_over_a_label_that_came_meanwhile() {
     let engine = shelved.world.engine(&[run("sleep 1"), done()]);
     let session = shelved.world.open(&engine, "s1").await;
     let program = async {
-        // poll: until the command runs.
-        let tree = loop {
-            match tree(&shelved, &session) {
-                Some(tree) => break tree,
-                None => tokio::time::sleep(Duration::from_millis(1)).await,
-            }
-        };
+        let tree = serving(&shelved, &session).await;
         look(&*tree, WEB).await.unwrap();
     };
     let ((), ()) = tokio::join!(drive(&engine, &session), program);
