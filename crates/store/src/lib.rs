@@ -38,4 +38,4 @@ pub use journal::{
 };
 pub use memory::Memory;
 pub use period::Period;
-pub use sqlite::{FORMAT, Settings, Sqlite};
+pub use sqlite::{FORMAT, Settings, Space, Sqlite, Unnamed};

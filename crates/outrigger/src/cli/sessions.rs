@@ -88,6 +88,16 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         output: Output,
     },
+    /// Remove sessions that are over, with their subagents, patches and what is kept of
+    /// their disks. The audit log says that they were removed; what they wrote to memory
+    /// and what they spent stays.
+    Rm {
+        /// The sessions, or the beginnings of their names.
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
     /// End a session for good: running commands are killed, its sandbox is deleted.
     Cancel {
         /// The session, or the beginning of its name.
@@ -108,6 +118,7 @@ impl Sessions {
             | Self::Moments { output, .. }
             | Self::Fork { output, .. }
             | Self::Rewind { output, .. }
+            | Self::Rm { output, .. }
             | Self::Cancel { output, .. } => *output,
         }
     }

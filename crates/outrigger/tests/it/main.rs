@@ -35,6 +35,7 @@ mod run;
 mod sandboxes;
 mod sessions;
 mod skills;
+mod space;
 mod subagents;
 mod support;
 mod terminal;

@@ -5,6 +5,7 @@
 //! runtime that asked for it. If it ends, every caller is told.
 
 mod orders;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ enum Message {
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
+    Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
+    Compact(oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -208,6 +211,14 @@ impl Thread {
                     self.disconnect().await;
                 }
                 let _ = answer.send(counted);
+            }
+            Some(Message::Remove(session, head, answer)) => {
+                let removed = self.remove(&session, head).await;
+                let _ = answer.send(removed);
+            }
+            Some(Message::Compact(answer)) => {
+                let done = self.compact().await;
+                let _ = answer.send(done);
             }
             Some(Message::Close(closed)) => {
                 waiting.close();
@@ -406,7 +417,9 @@ fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> Collected {
             other @ (Message::Close(_)
             | Message::Checkpoint(_)
             | Message::Terms(..)
-            | Message::Recount(_)) => {
+            | Message::Recount(_)
+            | Message::Remove(..)
+            | Message::Compact(_)) => {
                 collected.other = Some(other);
                 break;
             }

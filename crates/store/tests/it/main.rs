@@ -13,4 +13,5 @@ mod full;
 mod golden;
 mod proofs;
 mod sample;
+mod space;
 mod support;
