@@ -22,7 +22,7 @@ pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates}
 pub(crate) use sessions::Sessions;
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
-pub(crate) use upkeep::{Age, Gc};
+pub(crate) use upkeep::{Age, Backup, Gc, Restore};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -106,6 +106,10 @@ pub(crate) enum Command {
     /// Let go of what nothing needs any more: contents that no session names, what is kept
     /// of disks for too long, patches of sessions that are gone, and old sessions if asked.
     Gc(Gc),
+    /// Copy all sessions, memory, patches and the audit log into one file, while others work.
+    Backup(Backup),
+    /// Put what a backup has into an empty data directory, after all of it was verified.
+    Restore(Restore),
 }
 
 /// What a program can be told in JSON.
@@ -311,6 +315,8 @@ impl Command {
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
             Self::Gc(gc) => gc.output,
+            Self::Backup(asked) => asked.output,
+            Self::Restore(asked) => asked.output,
             Self::Inbox(inbox) => inbox.output,
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,

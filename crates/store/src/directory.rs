@@ -117,6 +117,35 @@ impl Directory {
         Ok(listed)
     }
 
+    /// A reader of a blob, for a caller that may block; as [`Blobs::open`].
+    pub(crate) fn open_blob(&self, digest: &Digest) -> Result<impl Read + use<>, Error> {
+        self.open_file(digest)
+    }
+
+    /// The size of a blob, if it is there.
+    pub(crate) fn size(&self, digest: &Digest) -> Result<Option<u64>, Error> {
+        match fs::metadata(self.path_of(digest)?) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io("looking at a blob", e)),
+        }
+    }
+
+    /// Stores bytes, for a caller that may block.
+    pub(crate) fn keep(&self, mut bytes: &[u8]) -> Result<Digest, Error> {
+        Ok(self.store(&mut bytes)?.digest)
+    }
+
+    /// Stores what must have that name, for a caller that may block.
+    pub(crate) fn store_as(&self, digest: &Digest, reader: &mut dyn Read) -> Result<(), Error> {
+        let stored = self.store(reader)?;
+        if stored.digest == *digest {
+            return Ok(());
+        }
+        // What it is instead is nobody's, and is let go like everything that is.
+        Err(Error::damaged(format!("blob {digest}"), "its content is not that of its name"))
+    }
+
     /// Removes a blob that is at least that old; whether it was.
     pub(crate) fn remove(&self, digest: &Digest, age: Duration) -> Result<bool, Error> {
         let path = self.path_of(digest)?;

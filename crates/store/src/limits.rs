@@ -40,6 +40,10 @@ pub const WAL_PAGES: u32 = 1_000;
 pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
 /// A blob that no event names is let go when it is this old: the event may be on its way.
 pub const BLOB_UNNAMED_S_MIN: u64 = 24 * 60 * 60;
+/// What an archive says of itself, in its first file.
+pub const ARCHIVE_HEAD_BYTES_MAX: u64 = 16 << 20;
+/// The sums of an archive's files, about a hundred bytes each.
+pub const ARCHIVE_SUMS_BYTES_MAX: u64 = 512 << 20;
 /// Temporary files older than this were left by a crash and are removed at open.
 pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 /// Accounts of one listing.

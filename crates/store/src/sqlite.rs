@@ -7,6 +7,7 @@
 mod accounts;
 mod anchor;
 mod audit;
+mod backup;
 mod batch;
 mod changes;
 mod entries;
@@ -17,6 +18,7 @@ mod prove;
 mod readers;
 mod recount;
 mod remove;
+mod session_file;
 mod space;
 mod statements;
 mod walk;
@@ -41,6 +43,7 @@ use crate::{
 };
 
 pub use self::audit::{Asked, Audit};
+pub use self::backup::{Restored, SigningKey, restore};
 pub use self::prove::Text;
 pub use self::space::{Space, Unnamed};
 

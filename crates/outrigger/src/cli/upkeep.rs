@@ -1,6 +1,7 @@
 //! `outrigger gc`, `backup` and `restore`, as they are typed.
 
 use clap::Args;
+use std::path::PathBuf;
 
 use super::Output;
 use crate::limits;
@@ -15,6 +16,28 @@ pub(crate) struct Gc {
     /// kept of disks; instead of what `[retention]` and `sandbox.retention_hours` say.
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Option<Age>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// A copy of everything.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Where it is written; a file that is there is left as it is.
+    pub(crate) file: PathBuf,
+    /// Include the key that signs the audit log. Whoever has the file can then sign what
+    /// they like; without it, nothing new is signed after a restore.
+    #[arg(long)]
+    pub(crate) with_key: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The way back.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// What `outrigger backup` wrote.
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
 }

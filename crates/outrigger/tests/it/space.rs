@@ -147,3 +147,78 @@ fn a_redaction_asks_about_what_was_made_of_it() {
     }
     assert_eq!(world.ran(0, &["memory", "search", "AKIAQX7ZJ2WVPL9TM3RD"]).stdout, "");
 }
+
+#[test]
+fn everything_goes_into_a_file_and_comes_back() {
+    let world = World::new();
+    let session = run(&world, "hello");
+    let scripts = fs::read_dir(world.path("")).unwrap().map(|entry| entry.unwrap().path());
+    for script in scripts.filter(|path| path.extension().is_some_and(|it| it == "toml")) {
+        let text = fs::read_to_string(&script).unwrap();
+        fs::write(script, format!("{text}[[turn]]\ntext = \"Still here.\"\n")).unwrap();
+    }
+    world.ran(0, &["memory", "put", "notes.md", "repo/file"]);
+    let [file, keyed] = ["backup", "keyed"].map(|name| world.path(name).display().to_string());
+    let made = world.ran(0, &["backup", &file]);
+    assert!(made.stderr.contains("has not the key"), "{made:?}");
+    let made = world.ran(0, &["backup", &keyed, "--with-key", "--json"]);
+    assert_eq!((&made.json()["ok"], &made.json()["has_key"]), (&true.into(), &true.into()));
+    world.ran(5, &["backup", &file]);
+    world.ran(5, &["restore", &file]);
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&file).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+
+    let other = World::new();
+    let told = other.ran(0, &["restore", &file]);
+    assert!(told.stderr.contains("put audit/key back"), "{told:?}");
+    assert_eq!(other.session(), session);
+    other.ran(0, &["audit", "verify"]);
+    let notes = |world: &World| world.ran(0, &["memory", "cat", "notes.md"]).stdout;
+    assert_eq!(notes(&other), notes(&world));
+    let patch = format!("patches/{session}.patch");
+    assert_eq!(
+        fs::read(other.data().join(&patch)).unwrap(),
+        fs::read(world.data().join(&patch)).unwrap()
+    );
+    // Its disk is gone; it goes on all the same, and nothing new is signed.
+    let said = other.ran(0, &["sessions", "say", &session, "And more?"]).stdout;
+    assert!(said.contains("Still here."), "{said}");
+    other.ran(15, &["audit", "checkpoint"]);
+
+    let whole = World::new();
+    assert_eq!(whole.ran(0, &["restore", &keyed, "--json"]).json()["has_key"], true);
+    whole.ran(0, &["audit", "checkpoint"]);
+
+    let mut broken = fs::read(&file).unwrap();
+    let middle = broken.len() / 2;
+    broken.truncate(middle);
+    fs::write(&file, broken).unwrap();
+    let last = World::new();
+    last.ran(16, &["restore", &file]);
+    assert_eq!(last.sessions().len(), 0, "nothing of it was taken");
+}
+
+#[test]
+fn a_session_goes_into_a_file_and_comes_back() {
+    let world = World::new();
+    let session = run(&world, "hello");
+    let file = world.path("file").display().to_string();
+    world.ran(0, &["sessions", "export", &session[..6], &file]);
+    world.ran(5, &["sessions", "export", &session, &file]);
+    world.ran(5, &["sessions", "import", &file]);
+    let other = World::new();
+    let taken = other.ran(0, &["sessions", "import", &file, "--json"]).json();
+    assert_eq!(taken["sessions"], serde_json::json!([session]));
+    assert_eq!(other.records(&session), world.records(&session));
+    other.ran(0, &["audit", "verify", "--session", &session]);
+    other.ran(0, &["sessions", "rm", &session]);
+    other.ran(0, &["sessions", "import", &file]);
+    other.ran(0, &["sessions", "rm", &session]);
+    let mut broken = fs::read(&file).unwrap();
+    let middle = broken.len() / 3;
+    broken[middle] ^= 1;
+    fs::write(&file, broken).unwrap();
+    other.ran(16, &["sessions", "import", &file]);
+    assert_eq!(other.sessions().len(), 0);
+    other.ran(4, &["sessions", "import", "nowhere"]);
+}

@@ -220,6 +220,11 @@ pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
     options.connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
+/// A connection that copies the database elsewhere.
+pub(super) async fn copying(path: &Path) -> Result<SqliteConnection, Error> {
+    options(path).connect().await.map_err(|e| fault::of("opening the database", e))
+}
+
 /// A connection that audits: one that makes no files where that is possible.
 pub(super) async fn auditing(path: &Path, seen: Seen) -> Result<SqliteConnection, Error> {
     let cache = format!("-{}", limits::AUDIT_CACHE_KIB);

@@ -176,7 +176,7 @@ impl Sqlite {
 }
 
 /// Every part of a text that could be the name of a blob.
-fn named(text: &[u8], mut each: impl FnMut(&str)) {
+pub(super) fn named(text: &[u8], mut each: impl FnMut(&str)) {
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     for run in text.split(|byte| !is_digit(byte)) {
         run.windows(64).filter_map(|name| std::str::from_utf8(name).ok()).for_each(&mut each);

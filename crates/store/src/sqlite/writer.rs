@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
 use super::changes::Changes;
+use super::session_file::Import;
 use super::statements::Texts;
 use super::{Settings, accounts, entries, fault, open, recount};
 use crate::{Account, Change, Error, limits};
@@ -39,6 +40,7 @@ enum Message {
     Recount(oneshot::Sender<Result<(), Error>>),
     Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
     Compact(oneshot::Sender<Result<(), Error>>),
+    Import(Box<Import>, oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -215,6 +217,10 @@ impl Thread {
             Some(Message::Remove(session, head, answer)) => {
                 let removed = self.remove(&session, head).await;
                 let _ = answer.send(removed);
+            }
+            Some(Message::Import(import, answer)) => {
+                let taken = self.import(&import).await;
+                let _ = answer.send(taken);
             }
             Some(Message::Compact(answer)) => {
                 let done = self.compact().await;
@@ -419,7 +425,8 @@ fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> Collected {
             | Message::Terms(..)
             | Message::Recount(_)
             | Message::Remove(..)
-            | Message::Compact(_)) => {
+            | Message::Compact(_)
+            | Message::Import(..)) => {
                 collected.other = Some(other);
                 break;
             }

@@ -15,3 +15,4 @@ mod proofs;
 mod sample;
 mod space;
 mod support;
+mod transfer;

@@ -1,11 +1,12 @@
-//! What is done to a store now and then: sessions are removed, and the database is made
-//! smaller. Each in a transaction of its own.
+//! What is done to a store now and then: sessions are removed and taken in, and the database
+//! is made smaller. Each in a transaction of its own.
 
 use outrigger_agent::{Seq, SessionId};
 use tokio::sync::oneshot;
 
 use super::{Message, Thread, Writer};
 use crate::Error;
+use crate::sqlite::session_file::{self, Import};
 use crate::sqlite::{fault, remove};
 
 impl Writer {
@@ -17,6 +18,14 @@ impl Writer {
     ) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         let message = Message::Remove(session, head, answer);
+        self.queue.send(message).await.map_err(|_| Error::Closed)?;
+        answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Takes sessions in.
+    pub(in crate::sqlite) async fn import(&self, import: Import) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Import(Box::new(import), answer);
         self.queue.send(message).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
     }
@@ -40,6 +49,24 @@ impl Thread {
                 self.copy(Some(added)).await;
                 self.lingers = true;
                 self.shred().await;
+                Ok(())
+            }
+            Err(error) => {
+                // Closing takes back what was not committed.
+                self.disconnect().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn import(&mut self, import: &Import) -> Result<(), Error> {
+        self.connection().await?;
+        let Self { connection: Some(connection), batch, .. } = self else {
+            return Err(Error::Closed);
+        };
+        match session_file::take(connection, batch, import).await {
+            Ok(added) => {
+                self.copy(Some(added)).await;
                 Ok(())
             }
             Err(error) => {
