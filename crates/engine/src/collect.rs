@@ -66,9 +66,25 @@ impl Said {
     }
 }
 
+/// What is done with what nobody wants any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hand {
+    Destroys,
+    Looks,
+}
+
 impl Engine {
     /// Destroys what no journal names and nobody used for `retention_ms`.
     pub async fn collect(&self, retention_ms: u64) -> Collected {
+        self.go_through(retention_ms, Hand::Destroys).await
+    }
+
+    /// What [`Self::collect`] would destroy; nothing is touched.
+    pub async fn collectable(&self, retention_ms: u64) -> Collected {
+        self.go_through(retention_ms, Hand::Looks).await
+    }
+
+    async fn go_through(&self, retention_ms: u64, hand: Hand) -> Collected {
         let before_ms = self.parts.clock.now_ms().saturating_sub(retention_ms);
         let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
         for site in self.parts.sandboxes.values() {
@@ -79,8 +95,12 @@ impl Engine {
         let mut folded = Folded::new();
         let mut collected = Collected::default();
         for backend in backends {
-            self.sandboxes_of(&**backend, before_ms, &mut folded, &mut collected).await;
-            self.snapshots_of(&**backend, before_ms, &mut folded, &mut collected).await;
+            let asked = (before_ms, hand);
+            self.sandboxes_of(&**backend, asked, &mut folded, &mut collected).await;
+            self.snapshots_of(&**backend, asked, &mut folded, &mut collected).await;
+            if hand == Hand::Looks {
+                continue;
+            }
             match backend.sweep().await {
                 Ok(swept) => collected.swept += swept,
                 Err(source) => collected.troubles.push(trouble(&**backend, source)),
@@ -92,7 +112,7 @@ impl Engine {
     async fn sandboxes_of(
         &self,
         backend: &dyn Backend,
-        before_ms: u64,
+        (before_ms, hand): (u64, Hand),
         folded: &mut Folded,
         collected: &mut Collected,
     ) {
@@ -107,6 +127,10 @@ impl Engine {
             let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
             let (said, seq) = self.known(&session, folded).await;
             if said.names(&name) || !self.still(&session, *seq).await {
+                continue;
+            }
+            if hand == Hand::Looks {
+                collected.sandboxes.push(listed.id);
                 continue;
             }
             // Somebody may have come back to it since: then it is used.
@@ -130,7 +154,7 @@ impl Engine {
     async fn snapshots_of(
         &self,
         backend: &dyn Backend,
-        before_ms: u64,
+        (before_ms, hand): (u64, Hand),
         folded: &mut Folded,
         collected: &mut Collected,
     ) {
@@ -153,6 +177,10 @@ impl Engine {
                 continue;
             }
             let name = snapshot.name.to_string();
+            if hand == Hand::Looks {
+                collected.snapshots.push(name);
+                continue;
+            }
             let troubles = remove(snapshots, vec![name.clone()]).await;
             if troubles.is_empty() {
                 collected.snapshots.push(name);

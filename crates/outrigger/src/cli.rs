@@ -8,6 +8,7 @@ mod sandbox;
 mod sessions;
 mod skills;
 mod tools;
+mod upkeep;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use outrigger_agent::Limit;
@@ -15,12 +16,13 @@ use std::path::PathBuf;
 
 pub(crate) use audit::{Audit, Verify};
 pub(crate) use budget::{Budget, Set as BudgetSet};
-pub(crate) use memory::{Memory, Proposals, Shelf};
+pub(crate) use memory::{Derived, Memory, Proposals, Shelf};
 pub(crate) use policy::{Explain, Policy};
 pub(crate) use sandbox::{Create, Exec, Sandbox, Sandboxes, Snapshots, Templates};
 pub(crate) use sessions::Sessions;
 pub(crate) use skills::Skills;
 pub(crate) use tools::Tools;
+pub(crate) use upkeep::{Age, Backup, Gc, Restore};
 
 /// Runs AI agents with the harness outside the sandbox.
 #[derive(Debug, Parser)]
@@ -99,8 +101,15 @@ pub(crate) enum Command {
     /// Check, explain and test the rules that every step is judged by.
     #[command(subcommand)]
     Policy(Policy),
-    /// Say what this machine offers and what is missing.
+    /// Say what this machine offers and what is missing, and what is kept on it.
     Doctor(Doctor),
+    /// Let go of what nothing needs any more: contents that no session names, what is kept
+    /// of disks for too long, patches of sessions that are gone, and old sessions if asked.
+    Gc(Gc),
+    /// Copy all sessions, memory, patches and the audit log into one file, while others work.
+    Backup(Backup),
+    /// Put what a backup has into an empty data directory, after all of it was verified.
+    Restore(Restore),
 }
 
 /// What a program can be told in JSON.
@@ -305,6 +314,9 @@ impl Command {
             Self::Policy(asked) => asked.output(),
             Self::Demo(demo) => demo.output,
             Self::Doctor(doctor) => doctor.output,
+            Self::Gc(gc) => gc.output,
+            Self::Backup(asked) => asked.output,
+            Self::Restore(asked) => asked.output,
             Self::Inbox(inbox) => inbox.output,
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,

@@ -2,15 +2,18 @@
 
 mod approvals;
 mod audit;
+mod backup;
 mod budget;
 mod cuts;
 mod demo;
 mod doctor;
 mod drive;
 mod finish;
+mod gc;
 mod memory;
 mod policy;
 mod remind;
+mod remove;
 mod run;
 mod sandbox;
 mod sessions;
@@ -30,6 +33,9 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Run(run) => run::execute(&paths, run).await,
         Command::Demo(demo) => demo::execute(&paths, demo).await,
         Command::Doctor(doctor) => doctor::execute(&paths, doctor).await,
+        Command::Gc(asked) => gc::execute(&paths, asked).await,
+        Command::Backup(asked) => backup::backup(&paths, asked).await,
+        Command::Restore(asked) => backup::restore(&paths, asked).await,
         Command::Inbox(asked) => approvals::inbox(&paths, asked).await,
         Command::Approve(asked) => approvals::approve(&paths, asked).await,
         Command::Deny(asked) => approvals::deny(&paths, asked).await,
@@ -66,6 +72,11 @@ async fn of_sessions(paths: &Paths, asked: Sessions) -> Outcome<u8> {
         Sessions::Moments { session, output } => cuts::moments(paths, &session, output).await,
         Sessions::Fork { session, at, output } => cuts::fork(paths, &session, at, output).await,
         Sessions::Rewind { session, to, output } => cuts::rewind(paths, &session, to, output).await,
+        Sessions::Export { session, file, output } => {
+            backup::export(paths, &session, &file, output).await
+        }
+        Sessions::Import { file, output } => backup::import(paths, &file, output).await,
+        Sessions::Rm { sessions, output } => remove::execute(paths, &sessions, output).await,
         Sessions::Cancel { session, output } => sessions::cancel(paths, &session, output).await,
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Store {
     pub(crate) accounts: Arc<dyn Accounts>,
     pub(crate) entries: Arc<dyn Entries>,
     pub(crate) reviews: Arc<dyn Reviews>,
+    /// All of it as what it is, for its upkeep.
+    pub(crate) sqlite: Arc<Sqlite>,
     /// What of it is served into sandboxes.
     pub(crate) served: Served,
 }
@@ -53,7 +55,8 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
         blobs,
         accounts: Arc::clone(&opened) as _,
         entries: Arc::clone(&opened) as _,
-        reviews: opened,
+        reviews: Arc::clone(&opened) as _,
+        sqlite: opened,
         served: Served::default(),
     })
 }
@@ -61,7 +64,10 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
 /// The same, as what it is.
 pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     paths.prepare()?;
-    Sqlite::open(paths.data(), Settings::default()).await.map_err(|error| {
+    // Where the configuration is wrong, whatever writes memory says so before it does.
+    let quotas = Config::of_files(paths.configs()).unwrap_or_default().quotas;
+    let settings = Settings { quotas, ..Settings::default() };
+    Sqlite::open(paths.data(), settings).await.map_err(|error| {
         let mut failure = Failure::from(error);
         failure.message = format!("{}: {}", paths.data().display(), failure.message);
         failure

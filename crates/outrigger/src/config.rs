@@ -5,15 +5,18 @@
 
 mod agents;
 mod budget;
+mod memory;
 mod model;
 mod policy;
 mod range;
+mod retention;
 mod sandbox;
 mod skills;
 mod tools;
 
 use outrigger_agent::Approvals;
 use outrigger_engine::Usual;
+use outrigger_store::entries::Quotas;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +24,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::agents::{AgentFile, AgentName, Agents};
+use self::memory::MemoryFile;
 use self::model::Tokens;
 use self::range::Whole;
 use self::sandbox::SandboxFiles;
@@ -31,6 +35,7 @@ use crate::{cli, limits};
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
 pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
 pub(crate) use self::policy::{Policy, PolicyFile};
+pub(crate) use self::retention::{Retention, RetentionFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 pub(crate) use self::skills::Skills;
 pub(crate) use self::tools::{Server, Way};
@@ -48,7 +53,9 @@ pub(crate) struct File {
     pub(crate) workspace: WorkspaceFile,
     pub(crate) policy: PolicyFile,
     pub(crate) budget: BudgetFile,
+    pub(crate) memory: MemoryFile,
     pub(crate) skills: Skills,
+    pub(crate) retention: RetentionFile,
     pub(crate) tools: BTreeMap<ServerName, ServerFile>,
     pub(crate) agents: BTreeMap<AgentName, AgentFile>,
 }
@@ -110,7 +117,10 @@ pub(crate) struct Config {
     pub(crate) workspace_files_max: u64,
     pub(crate) policy: Policy,
     pub(crate) budget: Budget,
+    /// How much memory and skills may take.
+    pub(crate) quotas: Quotas,
     pub(crate) skills: Skills,
+    pub(crate) retention: Retention,
     /// Servers outside whose tools sessions have, by name.
     pub(crate) tools: BTreeMap<String, Server>,
     /// The agents that a session may start.
@@ -180,12 +190,16 @@ impl Config {
             workspace,
             notify,
             policy: _,
+            memory,
             skills,
+            retention,
             tools,
             agents,
             budget: _,
         } = file;
         self.skills.absorb(skills);
+        memory.absorb_into(&mut self.quotas);
+        self.retention.absorb(&retention);
         let set = |own: &mut u64, new: Option<u64>, unit: u64| {
             *own = new.map_or(*own, |new| new.saturating_mul(unit));
         };
@@ -270,7 +284,9 @@ impl Default for Config {
             workspace_files_max: limits::WORKSPACE_FILES_DEFAULT,
             policy: Policy::default(),
             budget: Budget::default(),
+            quotas: self::memory::DEFAULT,
             skills: Skills::default(),
+            retention: Retention::default(),
             tools: BTreeMap::new(),
             agents: Agents::default(),
             subagents_deep: limits::SUBAGENTS_DEEP_DEFAULT,

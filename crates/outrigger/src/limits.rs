@@ -90,6 +90,31 @@ pub(crate) const SUBAGENTS_DEEP_DEFAULT: u64 = 1;
 /// A checkpoint or a key that is read from a file.
 pub(crate) const CHECKPOINT_BYTES_MAX: u64 = 1 << 20;
 
+/// What one session may write to memory, in MiB.
+pub(crate) const MEMORY_SESSION_MIB_DEFAULT: u64 = 256;
+/// Files and folders that one session may make in memory.
+pub(crate) const MEMORY_SESSION_ENTRIES_DEFAULT: u64 = 10_000;
+/// Versions that one session may write to memory.
+pub(crate) const MEMORY_SESSION_VERSIONS_DEFAULT: u64 = 50_000;
+/// What is kept on the shelves of one person or group, in MiB.
+pub(crate) const MEMORY_PERSON_MIB_DEFAULT: u64 = 2_048;
+/// Files and folders of one person or group.
+pub(crate) const MEMORY_PERSON_ENTRIES_DEFAULT: u64 = 100_000;
+/// Versions of one person or group whose contents are kept.
+pub(crate) const MEMORY_PERSON_VERSIONS_DEFAULT: u64 = 500_000;
+/// What is kept on all shelves, in MiB.
+pub(crate) const MEMORY_ORGANISATION_MIB_DEFAULT: u64 = 32_768;
+/// Files and folders of all shelves.
+pub(crate) const MEMORY_ORGANISATION_ENTRIES_DEFAULT: u64 = 1_000_000;
+/// Versions of all shelves whose contents are kept.
+pub(crate) const MEMORY_ORGANISATION_VERSIONS_DEFAULT: u64 = 5_000_000;
+/// Versions that a redaction asks about one by one.
+pub(crate) const RELATED_SHOWN_MAX: usize = 50;
+/// Files that `doctor` counts of one kind; of more it says only that there are.
+pub(crate) const COUNTED_FILES_MAX: u64 = 1_000_000;
+/// The database is made smaller when so much of it is free.
+pub(crate) const FREE_BYTES_MAX: u64 = 1 << 20;
+
 /// A day.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
 

@@ -84,8 +84,12 @@ impl Paths {
         self.data.join("native")
     }
 
+    pub(crate) fn patches(&self) -> PathBuf {
+        self.data.join("patches")
+    }
+
     pub(crate) fn patch(&self, session: &str) -> PathBuf {
-        self.data.join("patches").join(format!("{session}.patch"))
+        self.patches().join(format!("{session}.patch"))
     }
 
     pub(crate) fn lock(&self, session: &str) -> PathBuf {

@@ -19,7 +19,7 @@ mod proof;
 mod report;
 mod tree;
 
-pub(crate) use check::{Chains, Checked, Kept, check};
+pub(crate) use check::{Chain, Chains, Checked, Kept, check};
 pub(crate) use copy::Copy;
 pub(crate) use edge::Edge;
 pub(crate) use key::Signer;

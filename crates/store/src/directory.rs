@@ -1,7 +1,7 @@
 //! Blobs as files: `ab/<the 64 digits>` beneath one directory.
 //!
 //! A blob gets its name only after all of it is on disk, so a name never stands
-//! for a part. Must never change or remove a file that has a name.
+//! for a part. Must never change a file that has a name, nor remove a young one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use outrigger_agent::Digest;
@@ -99,6 +99,64 @@ impl Directory {
         Ok(Checked { inner: file, hash: Sha256::new(), digest: digest.clone() })
     }
 
+    /// Every blob, for a caller that may block. What has no blob's name is none.
+    pub(crate) fn list(&self) -> Result<Vec<Listed>, Error> {
+        let wrong = |e| Error::io("listing blobs", e);
+        let mut listed = Vec::new();
+        for prefix in entries(&self.root).map_err(wrong)? {
+            for entry in entries(&prefix.path()).map_err(wrong)? {
+                let name = entry.file_name();
+                let digest = name.to_str().and_then(Digest::parse);
+                let Some(digest) = digest.filter(|it| it.as_str() == name) else { continue };
+                // It may go while it is looked at.
+                let Ok(found) = entry.metadata() else { continue };
+                let written = found.modified().map_err(wrong)?;
+                listed.push(Listed { digest, bytes: found.len(), written });
+            }
+        }
+        Ok(listed)
+    }
+
+    /// A reader of a blob, for a caller that may block; as [`Blobs::open`].
+    pub(crate) fn open_blob(&self, digest: &Digest) -> Result<impl Read + use<>, Error> {
+        self.open_file(digest)
+    }
+
+    /// The size of a blob, if it is there.
+    pub(crate) fn size(&self, digest: &Digest) -> Result<Option<u64>, Error> {
+        match fs::metadata(self.path_of(digest)?) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io("looking at a blob", e)),
+        }
+    }
+
+    /// Stores bytes, for a caller that may block.
+    pub(crate) fn keep(&self, mut bytes: &[u8]) -> Result<Digest, Error> {
+        Ok(self.store(&mut bytes)?.digest)
+    }
+
+    /// Stores what must have that name, for a caller that may block.
+    pub(crate) fn store_as(&self, digest: &Digest, reader: &mut dyn Read) -> Result<(), Error> {
+        let stored = self.store(reader)?;
+        if stored.digest == *digest {
+            return Ok(());
+        }
+        // What it is instead is nobody's, and is let go like everything that is.
+        Err(Error::damaged(format!("blob {digest}"), "its content is not that of its name"))
+    }
+
+    /// Removes a blob that is at least that old; whether it was.
+    pub(crate) fn remove(&self, digest: &Digest, age: Duration) -> Result<bool, Error> {
+        let path = self.path_of(digest)?;
+        let written = fs::metadata(&path).and_then(|found| found.modified());
+        let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|now| now >= age));
+        match if is_old { fs::remove_file(&path) } else { return Ok(false) } {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("removing a blob", e)),
+            removed => Ok(removed.is_ok()),
+        }
+    }
+
     /// The bytes of a blob, checked, for a caller that may block.
     pub(crate) fn read(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
         let mut reader = self.open_file(digest)?;
@@ -110,6 +168,24 @@ impl Directory {
             _ => Error::io("reading a blob", e),
         })?;
         Ok(bytes)
+    }
+}
+
+/// A blob that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) digest: Digest,
+    pub(crate) bytes: u64,
+    /// When it was stored last.
+    pub(crate) written: SystemTime,
+}
+
+/// What is in a directory; nothing if it is none.
+fn entries(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match fs::read_dir(path) {
+        Err(e) if matches!(e.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
+        entries => entries?.collect(),
     }
 }
 

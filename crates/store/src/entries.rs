@@ -11,7 +11,9 @@ mod change;
 mod error;
 mod lines;
 mod path;
+mod quota;
 mod review;
+mod runs;
 mod search;
 mod version;
 
@@ -21,13 +23,15 @@ use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_policy::{Scope, Shelf};
 
-pub use change::{Change, Changed, Expected, File, Reach, Which};
+pub use change::{Change, Changed, Derived, Expected, File, Reach, Related, Which};
 pub use error::{Current, Error};
 pub use lines::{Blamed, blame, diff};
 pub use path::{EntryPath, PathFault, Place};
+pub use quota::{Exceeded, Measure, Quota, Quotas, Usage};
 pub use review::{
     Asked, Comment, Decision, Proposal, ProposalId, Proposed, Reviews, Settings, Standing,
 };
+pub(crate) use runs::Runs;
 pub use search::{Hit, Search};
 pub(crate) use search::{Words, snippet};
 pub use version::{By, Contents, Kept, Listed, Node, Redaction, State, Version, Via, labels_for};

@@ -28,6 +28,7 @@ mod memory;
 mod period;
 mod snapshot;
 mod sqlite;
+mod transfer;
 
 pub use accounts::{Account, Accounts, Change, Charge, Charged, Level, Stopped, Terms};
 pub use blobs::{Blobs, Stored};
@@ -38,4 +39,4 @@ pub use journal::{
 };
 pub use memory::Memory;
 pub use period::Period;
-pub use sqlite::{FORMAT, Settings, Sqlite};
+pub use sqlite::{FORMAT, Restored, Settings, SigningKey, Space, Sqlite, Unnamed, restore};

@@ -38,6 +38,12 @@ pub const READERS: usize = 2;
 pub const WAL_PAGES: u32 = 1_000;
 /// The write-ahead log is cut back to this size after it was copied.
 pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
+/// A blob that no event names is let go when it is this old: the event may be on its way.
+pub const BLOB_UNNAMED_S_MIN: u64 = 24 * 60 * 60;
+/// What an archive says of itself, in its first file.
+pub const ARCHIVE_HEAD_BYTES_MAX: u64 = 16 << 20;
+/// The sums of an archive's files, about a hundred bytes each.
+pub const ARCHIVE_SUMS_BYTES_MAX: u64 = 512 << 20;
 /// Temporary files older than this were left by a crash and are removed at open.
 pub const LEFTOVER_AGE_S: u64 = 24 * 60 * 60;
 /// Accounts of one listing.
@@ -105,6 +111,12 @@ pub const COMMENTS_MAX: usize = 1_000;
 pub const MOVE_ENTRIES_MAX: usize = 4_096;
 /// Versions that one pruning lets go of.
 pub const PRUNE_VERSIONS_MAX: usize = 1_000;
+/// A run of a text that is destroyed, by which others are known to have been made from it.
+pub const RUN_BYTES_MIN: usize = 16;
+/// Texts that are destroyed together and whose runs are looked for.
+pub const RUNS_BYTES_MAX: usize = 16 << 20;
+/// Texts in which they are looked for.
+pub const RELATED_BYTES_MAX: usize = 256 << 20;
 /// Versions that a blame goes back.
 pub const BLAME_VERSIONS_MAX: usize = 1_000;
 /// How long two texts are compared exactly; then the difference is told coarser.

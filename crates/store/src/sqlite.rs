@@ -7,6 +7,7 @@
 mod accounts;
 mod anchor;
 mod audit;
+mod backup;
 mod batch;
 mod changes;
 mod entries;
@@ -16,11 +17,14 @@ mod open;
 mod prove;
 mod readers;
 mod recount;
+mod remove;
+mod session_file;
+mod space;
 mod statements;
 mod walk;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -31,6 +35,7 @@ use self::changes::Changes;
 use self::entries::{Known, ReadAhead};
 use self::readers::Readers;
 use self::writer::Writer;
+use crate::entries::Quotas;
 use crate::entry::{self, Entry, Found, Walk};
 use crate::{
     Account, Accounts, Before, Blobs, Cached, Change, Charged, Directory, Error, Journal, Page,
@@ -38,10 +43,12 @@ use crate::{
 };
 
 pub use self::audit::{Asked, Audit};
+pub use self::backup::{Restored, SigningKey, restore};
 pub use self::prove::Text;
+pub use self::space::{Space, Unnamed};
 
 /// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +58,14 @@ pub struct Settings {
     pub database_bytes_max: Option<u64>,
     /// How long a commit waits for another process before it gives [`Error::Busy`].
     pub busy_wait_ms: u64,
+    /// How much entries may take; without, as much as there is.
+    pub quotas: Quotas,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { database_bytes_max: None, busy_wait_ms: limits::BUSY_WAIT_MS }
+        let (database_bytes_max, quotas) = (None, Quotas::default());
+        Self { database_bytes_max, busy_wait_ms: limits::BUSY_WAIT_MS, quotas }
     }
 }
 
@@ -67,6 +77,7 @@ pub struct Sqlite {
     known: Known,
     ahead: ReadAhead,
     blobs: Directory,
+    path: PathBuf,
 }
 
 impl Sqlite {
@@ -85,7 +96,12 @@ impl Sqlite {
         let known = Known::new(Arc::clone(&changes));
         let writer = Writer::start(directory, &path, settings, connection, changes)?;
         let ahead = ReadAhead::default();
-        Ok(Self { writer, readers: Readers::new(&path), known, ahead, blobs })
+        Ok(Self { writer, readers: Readers::new(&path), known, ahead, blobs, path })
+    }
+
+    /// Where the database is.
+    fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The blobs of this store.

@@ -32,10 +32,11 @@ pub(super) fn refusal(path: &str, failed: EntryError) -> FileError {
         | EntryError::NotAuthor
         | EntryError::Decided { .. }
         | EntryError::Redacted(_)
+        | EntryError::Related(_)
         | EntryError::Pruned => Kind::PermissionDenied,
         EntryError::Path(_) => Kind::InvalidPath,
         EntryError::TooLarge { .. } => Kind::TooLarge,
-        EntryError::Store(StoreError::NoSpace { .. }) => Kind::NoSpace,
+        EntryError::Quota(_) | EntryError::Store(StoreError::NoSpace { .. }) => Kind::NoSpace,
         EntryError::Store(_) => Kind::Io,
     };
     error(kind, path, detail)

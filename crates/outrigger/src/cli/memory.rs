@@ -1,6 +1,7 @@
 //! `outrigger memory`, as it is typed.
 
-use clap::{Args, Subcommand, value_parser};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use super::Output;
@@ -119,9 +120,24 @@ pub(crate) enum Memory {
         /// Only this version; without one, all.
         #[arg(long, value_name = "N")]
         revision: Option<u64>,
+        /// What becomes of versions that are no copies and still have a part of it, because
+        /// they were edited: without, you are asked.
+        #[arg(long, value_enum, value_name = "WHAT")]
+        derived: Option<Derived>,
         /// What whoever asks for it is told.
         #[arg(long, short = 'm', value_name = "TEXT")]
         why: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let go of the contents of old versions of a file, or of everything in a folder. That
+    /// they were there, and who wrote them, stays.
+    Prune {
+        #[command(flatten)]
+        at: At,
+        /// How many versions of each file keep their content; the newest always does.
+        #[arg(long, value_name = "N")]
+        keep: NonZeroU32,
         #[command(flatten)]
         output: Output,
     },
@@ -146,6 +162,15 @@ pub(crate) enum Memory {
     /// What waits to be accepted for shelves that need reviews, and what became of it.
     #[command(subcommand)]
     Proposals(Proposals),
+}
+
+/// What becomes of versions that still have a part of what is redacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Derived {
+    /// They stay.
+    Leave,
+    /// They are redacted as well.
+    Destroy,
 }
 
 /// What holds for a shelf; what is not said stays as it is.
@@ -241,6 +266,7 @@ impl Memory {
             | Self::Blame { output, .. }
             | Self::Revert { output, .. }
             | Self::Redact { output, .. }
+            | Self::Prune { output, .. }
             | Self::Search { output, .. }
             | Self::Stale { output, .. } => *output,
             Self::Shelf(shelf) => shelf.output,

@@ -1,6 +1,7 @@
 //! `outrigger sessions`, as it is typed.
 
 use clap::Subcommand;
+use std::path::PathBuf;
 
 use super::{Apply, Limits, Output};
 
@@ -88,6 +89,34 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         output: Output,
     },
+    /// Write a session and its subagents into one file: events with their chain, and the
+    /// contents that they name. The disks of its sandboxes are not in it.
+    Export {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Where it is written; a file that is there is left as it is.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take in sessions from a file, if all of it verifies and none of them is here. Whoever
+    /// made the file can have made them up: the chain says only that they are whole.
+    Import {
+        /// What `outrigger sessions export` wrote.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove sessions that are over, with their subagents, patches and what is kept of
+    /// their disks. The audit log says that they were removed; what they wrote to memory
+    /// and what they spent stays.
+    Rm {
+        /// The sessions, or the beginnings of their names.
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
     /// End a session for good: running commands are killed, its sandbox is deleted.
     Cancel {
         /// The session, or the beginning of its name.
@@ -108,6 +137,9 @@ impl Sessions {
             | Self::Moments { output, .. }
             | Self::Fork { output, .. }
             | Self::Rewind { output, .. }
+            | Self::Export { output, .. }
+            | Self::Import { output, .. }
+            | Self::Rm { output, .. }
             | Self::Cancel { output, .. } => *output,
         }
     }

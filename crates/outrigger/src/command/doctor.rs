@@ -3,6 +3,7 @@
 use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
 
+use super::gc;
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::paths::Paths;
@@ -17,6 +18,10 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes(), compose::least(&config));
     let docker = compose::docker(paths, &config, None).await;
     let store = compose::store(paths).await;
+    let space = match &store {
+        Ok(store) => Some(space(paths, &config, store).await?),
+        Err(_) => None,
+    };
     let model = config.model.choice().and_then(|choice| models::open(&choice));
     if screen.is_json() {
         show::line(&json!({
@@ -30,6 +35,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
                 Err(failure) => json!({ "ok": false, "error": failure.message }),
             },
             "store": { "ok": store.is_ok(), "dir": paths.data().display().to_string() },
+            "space": space.as_ref().map(object),
             "model": match &model {
                 Ok(opened) => json!({ "ok": true, "spec": opened.spec }),
                 Err(failure) => json!({ "ok": false, "error": failure.message }),
@@ -53,8 +59,69 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
         Ok(_) => screen.note(Tone::Good, format!("  ✓ {}", paths.data().display())),
         Err(failure) => screen.note(Tone::Error, format!("  ✗ {}", failure.message)),
     }
+    if let Some(found) = &space {
+        found.tell(&screen);
+    }
+    tell_model(&screen, &model);
+    screen.note(Tone::Strong, "Configuration");
+    match paths.configs() {
+        [] => screen.note(Tone::Detail, "  – no file; the defaults hold"),
+        files => {
+            files.iter().for_each(|file| screen.note(Tone::Good, format!("  ✓ {}", file.display())))
+        }
+    }
+    capabilities.map_err(|error| compose::no_sandbox(&error))?;
+    store?;
+    Ok(0)
+}
+
+/// What is kept here.
+struct Kept {
+    held: Vec<(&'static str, u64)>,
+    sessions: u64,
+    memory_bytes: u64,
+    freed_bytes: u64,
+}
+
+async fn space(paths: &Paths, config: &Config, store: &compose::Store) -> Outcome<Kept> {
+    let plan = gc::Plan::make(paths, config, store).await?;
+    let (freed_bytes, found) = (plan.bytes(), plan.space);
+    let held = gc::held(paths, found)?;
+    let (sessions, memory_bytes) = (found.sessions, found.memory_bytes);
+    Ok(Kept { held, sessions, memory_bytes, freed_bytes })
+}
+
+fn object(kept: &Kept) -> serde_json::Value {
+    let held: serde_json::Map<_, _> =
+        kept.held.iter().map(|(kind, bytes)| (kind.replace(' ', "_"), json!(bytes))).collect();
+    json!({
+        "bytes": held, "sessions": kept.sessions, "memory_bytes": kept.memory_bytes,
+        "freed_bytes": kept.freed_bytes,
+    })
+}
+
+impl Kept {
+    fn tell(&self, screen: &Screen) {
+        screen.note(Tone::Strong, "Space");
+        for (kind, bytes) in self.held.iter().filter(|(_, bytes)| *bytes > 0) {
+            let more = match *kind {
+                "database" => format!(
+                    ", with {} and {} of memory",
+                    show::count(self.sessions, "session"),
+                    gc::size(self.memory_bytes)
+                ),
+                _ => String::new(),
+            };
+            screen.note(Tone::Plain, format!("  {kind}: {}{more}", gc::size(*bytes)));
+        }
+        let freed = gc::size(self.freed_bytes);
+        screen.note(Tone::Detail, format!("  `outrigger gc` would free {freed}, and disks that nobody wants; `--dry-run` says what"));
+    }
+}
+
+fn tell_model(screen: &Screen, model: &Outcome<models::Opened>) {
     screen.note(Tone::Strong, "Model");
-    match &model {
+    match model {
         Ok(opened) => {
             let (spec, elsewhere) = (&opened.spec, opened.spec.address.as_deref());
             let at = elsewhere.map_or_else(String::new, |address| format!(" at {address}"));
@@ -68,16 +135,6 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
             hints.for_each(|hint| screen.note(Tone::Detail, format!("    {hint}")));
         }
     }
-    screen.note(Tone::Strong, "Configuration");
-    match paths.configs() {
-        [] => screen.note(Tone::Detail, "  – no file; the defaults hold"),
-        files => {
-            files.iter().for_each(|file| screen.note(Tone::Good, format!("  ✓ {}", file.display())))
-        }
-    }
-    capabilities.map_err(|error| compose::no_sandbox(&error))?;
-    store?;
-    Ok(0)
 }
 
 fn sandbox(screen: &Screen, found: &Capabilities) {

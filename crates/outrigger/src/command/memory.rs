@@ -3,12 +3,13 @@
 mod edit;
 mod past;
 mod proposals;
+mod redact;
 mod shelf;
 
 use outrigger_engine::{path_of, place_of};
 use outrigger_policy::{Scope, ShelfKind};
 use outrigger_store::entries::{
-    self, By, Change, Contents, Entries, EntryPath, Error, Expected, File, Node, Place, Reach,
+    self, By, Change, Changed, Contents, Entries, EntryPath, Error, Expected, File, Node, Place,
     Reviews, Search, Version, Via, Which,
 };
 use serde_json::{Value, json};
@@ -65,10 +66,13 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Memory) -> Outcome<u8> {
             };
             desk.make(Change::Revert { at, to, expected }, None).await?;
         }
-        cli::Memory::Redact { at, revision, why, .. } => {
+        cli::Memory::Redact { at, revision, derived, why, .. } => {
             let at = desk.place(&at.path)?;
             let which = revision.map_or(Which::All, Which::Revision);
-            desk.make(Change::Redact { at, which, reach: Reach::Copies, why }, None).await?;
+            redact::redact(&desk, at, which, (derived, why)).await?;
+        }
+        cli::Memory::Prune { at, keep, .. } => {
+            shelf::prune(&desk, &desk.place(&at.path)?, Some(keep)).await?;
         }
         cli::Memory::Search { words, limit, .. } => desk.search(words.join(" "), limit).await?,
         cli::Memory::Stale { .. } => desk.stale().await?,
@@ -126,6 +130,8 @@ impl Desk {
             Error::Conflict(_) | Error::Exists | Error::NotEmpty | Error::Decided { .. } => {
                 Kind::Conflict
             }
+            Error::Related(_) => Kind::Denied,
+            Error::Quota(_) => Kind::Storage,
             Error::NeedsReview | Error::NotReviewer | Error::NotAuthor | Error::Root => {
                 Kind::Denied
             }
@@ -151,6 +157,11 @@ impl Desk {
             Err(Error::NeedsReview) => return proposals::propose(self, change, by).await,
             made => made.map_err(|error| self.failed(&at, error))?,
         };
+        self.tell(&made)
+    }
+
+    /// Says what a change made.
+    fn tell(&self, made: &Changed) -> Outcome {
         let count = made.versions.len() as u64 + made.unseen;
         if self.json {
             let versions: Vec<_> = made.versions.iter().map(version).collect();
@@ -308,7 +319,7 @@ fn about(change: &Change) -> Place {
         | Change::Revert { at, .. }
         | Change::Redact { at, .. }
         | Change::Move { from: at, .. } => at.clone(),
-        Change::Prune { shelf } => Place { shelf: shelf.clone(), path: EntryPath::ROOT },
+        Change::Prune { at, .. } => at.clone(),
     }
 }
 

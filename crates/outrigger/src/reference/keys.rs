@@ -4,6 +4,7 @@ mod agents;
 mod asking;
 mod others;
 mod sandboxes;
+mod space;
 
 /// A table of the file.
 #[derive(Debug)]
@@ -58,7 +59,9 @@ pub(super) const TABLES: &[Table] = &[
     sandboxes::WORKSPACE,
     asking::POLICY,
     asking::BUDGET,
+    space::MEMORY,
     others::SKILLS,
+    space::RETENTION,
     others::TOOLS,
     agents::AGENTS,
 ];

@@ -36,6 +36,7 @@ mod run;
 mod sandboxes;
 mod sessions;
 mod skills;
+mod space;
 mod subagents;
 mod support;
 mod terminal;

@@ -28,8 +28,26 @@ pub(crate) struct Kept {
     pub(crate) against: Vec<Outside>,
 }
 
-/// The links that the log has for each session, by place.
-pub(crate) type Chains = BTreeMap<SessionId, BTreeMap<Seq, Digest>>;
+/// What the log has for each session.
+pub(crate) type Chains = BTreeMap<SessionId, Chain>;
+
+/// What the log has for a session.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    /// Its links, by place.
+    pub(crate) links: BTreeMap<Seq, Digest>,
+    /// Whether its last entry says that it was removed on purpose.
+    pub(crate) is_removed: bool,
+}
+
+impl Chain {
+    fn add(&mut self, seq: Seq, link: &Digest) {
+        self.is_removed = seq == Entry::REMOVED;
+        if !self.is_removed {
+            self.links.insert(seq, link.clone());
+        }
+    }
+}
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -230,7 +248,7 @@ impl Checked {
         let copies = copies.filter(|(number, _)| !proven || *number >= size);
         let entries = kept.entries.iter().map(|(_, entry)| entry);
         for Entry { session, seq, link } in entries.chain(copies.map(|(_, entry)| entry)) {
-            self.chains.entry(session.clone()).or_default().insert(*seq, link.clone());
+            self.chains.entry(session.clone()).or_default().add(*seq, link);
         }
     }
 }

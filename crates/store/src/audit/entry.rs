@@ -10,6 +10,8 @@ use tlog_tiles::Hash;
 pub(crate) const TAG: &str = "outrigger log entry 1";
 
 /// Where the chain of a session stood. Its link stands for every event up to there.
+/// At place 0, where no event is, it says that the session was removed on purpose, and where
+/// it stood then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The session.
@@ -21,6 +23,10 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The place of an entry that says that a session was removed. What covers sessions
+    /// never makes one, so that a database that was changed by hand gets none signed.
+    pub(crate) const REMOVED: Seq = Seq(0);
+
     /// The text that the log is made of.
     #[must_use]
     pub fn text(&self) -> String {

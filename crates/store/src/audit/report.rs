@@ -100,6 +100,8 @@ impl Fault {
 pub struct Report {
     /// Sessions whose events were read.
     pub sessions: u64,
+    /// Sessions that are gone, and of which the log says that they were removed on purpose.
+    pub removed: u64,
     /// Events that were read.
     pub events: u64,
     /// Events after the last entry of their session: no checkpoint covers them yet.

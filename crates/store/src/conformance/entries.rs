@@ -7,8 +7,8 @@ use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 
 use crate::entries::Reviews;
 use crate::entries::{
-    By, Change, Changed, Contents, Entries, EntryPath, Error, Expected, File, Place, Reach, Search,
-    Settings, State, Via, Which,
+    By, Change, Changed, Contents, Derived, Entries, EntryPath, Error, Expected, File, Place,
+    Reach, Search, Settings, State, Via, Which,
 };
 use crate::limits;
 
@@ -272,8 +272,14 @@ impl Home<'_> {
                 Change::RemoveFolder { at: at.clone() },
                 Change::Move { from, revision: Some(1), to, expected: Expected::Absent },
                 Change::Revert { at: at.clone(), to: 1, expected: Expected::Revision(1) },
-                Change::Redact { at: at.clone(), which: Which::All, reach: Reach::Everywhere, why },
-                Change::Prune { shelf: shelf.clone() },
+                Change::Redact {
+                    at: at.clone(),
+                    which: Which::All,
+                    reach: Reach::Everywhere,
+                    derived: Derived::Leave,
+                    why,
+                },
+                Change::Prune { at: at.clone(), keep: None },
             ] {
                 let shown = format!("{change:?}");
                 assert_eq!(name(&self.change(&eve, change).await), "Absent", "{shown}");

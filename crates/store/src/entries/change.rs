@@ -1,6 +1,7 @@
 //! What can be done to entries, and what comes of it.
 
-use outrigger_policy::Shelf;
+use std::fmt;
+use std::num::NonZeroU32;
 
 use super::{Place, Version};
 
@@ -81,16 +82,21 @@ pub enum Change {
         which: Which,
         /// How far it goes.
         reach: Reach,
+        /// What becomes of versions that are no copies and still have a long run of it.
+        derived: Derived,
         /// What is told to whoever asks for the content; at most
         /// [`crate::limits::MESSAGE_BYTES_MAX`].
         why: String,
     },
-    /// Lets go of contents that a shelf's settings do not keep, never of a newest version,
-    /// at most [`crate::limits::PRUNE_VERSIONS_MAX`] at a time: done again until nothing
-    /// was changed. Allowed on a shelf that needs reviews.
+    /// Lets go of contents that are not to be kept, never of a newest version, at most
+    /// [`crate::limits::PRUNE_VERSIONS_MAX`] at a time: done again until nothing was
+    /// changed. Versions stay, marked. At the root of a shelf also files go of proposals
+    /// that were decided. Allowed on a shelf that needs reviews.
     Prune {
-        /// Of which shelf.
-        shelf: Shelf,
+        /// Of a file, or of everything in a folder.
+        at: Place,
+        /// How many versions of each file keep theirs; nothing: as the shelf's settings say.
+        keep: Option<NonZeroU32>,
     },
 }
 
@@ -145,6 +151,35 @@ pub enum Reach {
     /// Also the same content on shelves that the scope may not change. For operators:
     /// whoever may ask for it is decided by rules before.
     Everywhere,
+}
+
+/// What becomes of versions and proposals that are no copies of what is destroyed, and still
+/// have [`crate::limits::RUN_BYTES_MIN`] bytes or more of it in a row: what was edited after
+/// it was moved, or before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derived {
+    /// Nothing is destroyed if there are any: [`super::Error::Related`] tells which.
+    Ask,
+    /// They stay.
+    Leave,
+    /// They are destroyed as well.
+    Destroy,
+}
+
+/// Versions and proposals that still have a part of something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Related {
+    /// Versions.
+    pub versions: Vec<(Place, u64)>,
+    /// Numbers of proposals.
+    pub proposals: Vec<u64>,
+}
+
+impl fmt::Display for Related {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { versions, proposals } = self;
+        write!(f, "{} other versions and {} proposals", versions.len(), proposals.len())
+    }
 }
 
 /// What a change made.

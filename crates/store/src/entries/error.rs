@@ -1,6 +1,6 @@
 //! What can go wrong with an entry.
 
-use super::{PathFault, ProposalId, Redaction, Standing};
+use super::{Exceeded, PathFault, ProposalId, Redaction, Related, Standing};
 
 /// Why an entry was not read or changed as asked. Nothing was changed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -52,6 +52,10 @@ pub enum Error {
     /// The shelf does not keep versions that old.
     #[error("its content is older than the shelf keeps")]
     Pruned,
+    /// Other versions still have a long run of what is to be destroyed: nothing was, until
+    /// somebody says what becomes of them.
+    #[error("{} still have a part of it", .0)]
+    Related(Box<Related>),
     /// It is not text.
     #[error("it is not text")]
     NotText,
@@ -77,6 +81,9 @@ pub enum Error {
         /// How much it may be.
         size_max: u64,
     },
+    /// A quota has no room for it.
+    #[error("{0}")]
+    Quota(Box<Exceeded>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] crate::Error),

@@ -2,7 +2,7 @@
 //!
 //! Must never open a connection that writes, nor make anything that is not there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use super::fault;
 use super::open::{self, Seen};
 use super::walk::{Walked, walk};
 use crate::audit::{
-    self, Chains, Checked, Copy, Entry, Fault, Kept, Outside, Progress, Report, VerifyingKey,
+    self, Chain, Chains, Checked, Copy, Entry, Fault, Kept, Outside, Progress, Report, VerifyingKey,
 };
 use crate::directory::blocking;
 use crate::{Directory, Error, limits};
@@ -260,8 +260,9 @@ impl Audit {
         });
         let walked = futures_util::future::try_join_all(readers).await?;
         let mut faults = Vec::new();
-        for Walked { events, uncovered, fault } in walked.into_iter().flatten() {
-            report.sessions += 1;
+        for Walked { events, uncovered, is_removed, fault } in walked.into_iter().flatten() {
+            report.sessions += u64::from(!is_removed);
+            report.removed += u64::from(is_removed);
             report.events += events;
             report.uncovered += uncovered;
             faults.extend(fault);
@@ -278,7 +279,7 @@ impl Audit {
         progress: &Progress,
     ) -> Result<Vec<Walked>, Error> {
         let blobs = Directory::at(&self.directory.join("blobs"));
-        let (mut connection, none) = (self.connection().await?, BTreeMap::new());
+        let (mut connection, none) = (self.connection().await?, Chain::default());
         let mut walked = Vec::new();
         loop {
             let next = queue.lock().expect("nobody panics while taking a name").next();

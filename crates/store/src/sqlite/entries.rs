@@ -8,11 +8,14 @@ mod look;
 mod moves;
 mod plan;
 mod proposals;
+mod prune;
 mod put;
 mod read;
 mod redact;
+mod related;
 mod rows;
 mod search;
+mod usage;
 mod work;
 
 use async_trait::async_trait;

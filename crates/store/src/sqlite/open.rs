@@ -22,7 +22,7 @@ pub(super) const DATABASE: &str = "journal.db";
 const TEMPORARY: &str = "journal.db.new-";
 /// `Outr`, in the header's field for the kind of application.
 const APPLICATION: u32 = 0x4f75_7472;
-const PAGE_BYTES: u32 = 4_096;
+pub(super) const PAGE_BYTES: u32 = 4_096;
 const HEADER_BYTES: usize = 100;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What a database of format 1 gets to be one of format 2.
@@ -31,6 +31,8 @@ const SCHEMA_2: &str = include_str!("schema-2.sql");
 const SCHEMA_3: &str = include_str!("schema-3.sql");
 /// What one of format 3 gets to be one of format 4.
 const SCHEMA_4: &str = include_str!("schema-4.sql");
+/// What one of format 4 gets to be one of format 5.
+const SCHEMA_5: &str = include_str!("schema-5.sql");
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
@@ -123,7 +125,7 @@ fn known_format(place: &str, found: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -157,7 +159,7 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
     // The log comes last, so that the file's own header tells the format from the first day.
-    let schemas = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4];
+    let schemas = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5];
     let texts = ["BEGIN"].into_iter().chain(schemas);
     for text in texts.chain(["COMMIT", "PRAGMA journal_mode = WAL"]) {
         sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
@@ -216,6 +218,11 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
 pub(super) async fn reading(path: &Path) -> Result<SqliteConnection, Error> {
     let options = options(path).read_only(true).pragma("query_only", "ON");
     options.connect().await.map_err(|e| fault::of("opening the database", e))
+}
+
+/// A connection that copies the database elsewhere.
+pub(super) async fn copying(path: &Path) -> Result<SqliteConnection, Error> {
+    options(path).connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
 /// A connection that audits: one that makes no files where that is possible.
@@ -282,7 +289,7 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), E
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
     let found = check(path, connection).await?;
     if found < FORMAT {
-        let missing = [(2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4)];
+        let missing = [(2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4), (5, SCHEMA_5)];
         for (_, schema) in missing.into_iter().filter(|(format, _)| found < *format) {
             sqlx::raw_sql(schema).execute(&mut *connection).await.map_err(wrong)?;
         }

@@ -3,15 +3,13 @@
 //! Checks what the hashes stand for and nothing more: whether a text is an event is
 //! the loader's to say.
 
-use std::collections::BTreeMap;
-
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use sqlx::sqlite::SqliteConnection;
 use std::sync::atomic::Ordering;
 
 use super::fault;
-use crate::audit::{Fault, Progress};
+use crate::audit::{Chain, Fault, Progress};
 use crate::chain::{self, Linked};
 use crate::{Directory, Error};
 
@@ -22,6 +20,8 @@ const CHANGED: &str = "its content or its place was changed: the hash does not f
 pub(super) struct Walked {
     pub(super) events: u64,
     pub(super) uncovered: u64,
+    /// Whether it is gone, and was removed on purpose.
+    pub(super) is_removed: bool,
     pub(super) fault: Option<Fault>,
 }
 
@@ -30,7 +30,7 @@ struct Walk<'a> {
     session: &'a SessionId,
     blobs: &'a Directory,
     /// What the log has of the session.
-    known: &'a BTreeMap<Seq, Digest>,
+    known: &'a Chain,
     seq: Seq,
     link: Digest,
     /// The last event whose link the log has too.
@@ -43,7 +43,7 @@ type Row = (i64, i64, i64, Option<String>, Option<String>, String);
 pub(super) async fn walk(
     connection: &mut SqliteConnection,
     session: &SessionId,
-    known: &BTreeMap<Seq, Digest>,
+    known: &Chain,
     blobs: &Directory,
     progress: &Progress,
 ) -> Result<Walked, Error> {
@@ -76,6 +76,10 @@ pub(super) async fn walk(
     let head = sqlx::query_as(HEAD).bind(session.to_string()).fetch_optional(connection).await;
     walked.uncovered = walk.seq.0 - walk.covered.0;
     walked.fault = match head.map_err(wrong) {
+        Ok(None) if walk.seq == Seq(0) && known.is_removed => {
+            walked.is_removed = true;
+            None
+        }
         Ok(head) => walk.end(head).err(),
         Err(Error::Damaged { what, .. }) => {
             Some(walk.fault(walk.seq, format!("its session's row is none: {what}")))
@@ -122,7 +126,7 @@ impl Walk<'_> {
             return Err(self.fault(seq, what));
         }
         (self.seq, self.link) = (seq, computed);
-        match self.known.get(&seq) {
+        match self.known.links.get(&seq) {
             Some(known) if *known != self.link => {
                 let first = self.covered.next();
                 let what = if first == seq {
@@ -170,7 +174,8 @@ impl Walk<'_> {
     /// The end of the session, against what else is known of it.
     fn end(&self, head: Option<(i64, String)>) -> Result<(), Fault> {
         let next = self.seq.next();
-        if let Some((last, _)) = self.known.last_key_value().filter(|(last, _)| **last > self.seq) {
+        let last = self.known.links.last_key_value();
+        if let Some((last, _)) = last.filter(|(last, _)| **last > self.seq) {
             let what = if self.seq == Seq(0) {
                 format!(
                     "it is missing: the whole session is gone, and the log has it up to event {last}"

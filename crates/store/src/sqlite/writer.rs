@@ -5,6 +5,7 @@
 //! runtime that asked for it. If it ends, every caller is told.
 
 mod orders;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 use super::anchor::{Added, Anchor, Asked, behind};
 use super::batch::{Batch, Done, Request, Work};
 use super::changes::Changes;
+use super::session_file::Import;
 use super::statements::Texts;
 use super::{Settings, accounts, entries, fault, open, recount};
 use crate::{Account, Change, Error, limits};
@@ -36,6 +38,9 @@ enum Message {
     Checkpoint(oneshot::Sender<Result<String, Error>>),
     Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
+    Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
+    Compact(oneshot::Sender<Result<(), Error>>),
+    Import(Box<Import>, oneshot::Sender<Result<(), Error>>),
     Close(oneshot::Sender<()>),
 }
 
@@ -208,6 +213,18 @@ impl Thread {
                     self.disconnect().await;
                 }
                 let _ = answer.send(counted);
+            }
+            Some(Message::Remove(session, head, answer)) => {
+                let removed = self.remove(&session, head).await;
+                let _ = answer.send(removed);
+            }
+            Some(Message::Import(import, answer)) => {
+                let taken = self.import(&import).await;
+                let _ = answer.send(taken);
+            }
+            Some(Message::Compact(answer)) => {
+                let done = self.compact().await;
+                let _ = answer.send(done);
             }
             Some(Message::Close(closed)) => {
                 waiting.close();
@@ -406,7 +423,10 @@ fn collect(first: Message, waiting: &mut mpsc::Receiver<Message>) -> Collected {
             other @ (Message::Close(_)
             | Message::Checkpoint(_)
             | Message::Terms(..)
-            | Message::Recount(_)) => {
+            | Message::Recount(_)
+            | Message::Remove(..)
+            | Message::Compact(_)
+            | Message::Import(..)) => {
                 collected.other = Some(other);
                 break;
             }

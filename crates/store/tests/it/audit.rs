@@ -526,7 +526,7 @@ async fn a_database_from_before_the_log() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     store(directory).await;
-    let back = "DROP TABLE search; DROP VIEW searched; DROP TABLE shelves; DROP TABLE entries; \
+    let back = "DROP TABLE usage; DROP TABLE search; DROP VIEW searched; DROP TABLE shelves; DROP TABLE entries; \
         DROP TABLE versions; DROP TABLE contents; DROP TABLE proposals; DROP TABLE comments; \
         DROP TABLE accounts; DROP TABLE charges; DROP TABLE log; \
         DROP TABLE checkpoints; PRAGMA user_version = 1; \

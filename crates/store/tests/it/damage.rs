@@ -108,7 +108,7 @@ async fn headers() {
 async fn newer_database() {
     check_open(
         |bytes| bytes[60..64].copy_from_slice(&7u32.to_be_bytes()),
-        expect!["<directory>/journal.db has format 7, and this program knows formats up to 4"],
+        expect!["<directory>/journal.db has format 7, and this program knows formats up to 5"],
     )
     .await;
 }
@@ -120,7 +120,7 @@ async fn newer_database_in_the_log_alone() {
     let directory = tempfile::tempdir().unwrap();
     let other = open(directory.path()).await;
     append(&other, "s", 0, vec![said("x")]).await.unwrap();
-    execute(directory.path(), "PRAGMA user_version = 5").await;
+    execute(directory.path(), "PRAGMA user_version = 6").await;
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
@@ -128,7 +128,7 @@ async fn newer_database_in_the_log_alone() {
     for directory in [directory.path(), copy.path()] {
         let before = contents(directory);
         let error = Sqlite::open(directory, Settings::default()).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 5, known: 4, .. }), "{error:?}");
+        assert!(matches!(error, Error::Newer { found: 6, known: 5, .. }), "{error:?}");
         assert_unchanged(directory, &before);
     }
 }
@@ -137,10 +137,10 @@ async fn newer_database_in_the_log_alone() {
 async fn newer_by_its_own_table() {
     let directory = tempfile::tempdir().unwrap();
     store_of_six(directory.path()).await;
-    execute(directory.path(), "UPDATE meta SET value = '5'").await;
+    execute(directory.path(), "UPDATE meta SET value = '6'").await;
     let before = contents(directory.path());
     let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 5, known: 4, .. }), "{error:?}");
+    assert!(matches!(error, Error::Newer { found: 6, known: 5, .. }), "{error:?}");
     assert_unchanged(directory.path(), &before);
 }
 

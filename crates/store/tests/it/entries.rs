@@ -4,6 +4,7 @@
 mod crash;
 mod known;
 mod model;
+mod quotas;
 mod race;
 mod redaction;
 mod space;
@@ -67,6 +68,27 @@ async fn fits_together(directory: &Path) {
             "versions whose content is missing",
             "SELECT COUNT(*) FROM versions v WHERE v.content IS NOT NULL AND NOT EXISTS \
              (SELECT 1 FROM contents c WHERE c.content = v.content)",
+        ),
+        (
+            "owners of whom something else is counted",
+            "SELECT COUNT(*) FROM usage u JOIN (SELECT holder, SUM(bytes) AS bytes, \
+             SUM(entries) AS entries, SUM(versions) AS versions FROM (\
+             SELECT substr(shelf, instr(shelf, '/') + 1) AS holder, bytes, 0 AS entries, \
+             1 AS versions FROM versions WHERE content IS NOT NULL \
+             UNION ALL SELECT substr(shelf, instr(shelf, '/') + 1), bytes, 0, 1 \
+             FROM proposals WHERE content IS NOT NULL \
+             UNION ALL SELECT substr(shelf, instr(shelf, '/') + 1), 0, 1, 0 \
+             FROM entries WHERE state < 2) GROUP BY holder) r ON r.holder = u.holder \
+             WHERE u.bytes <> r.bytes OR u.entries <> r.entries OR u.versions <> r.versions",
+        ),
+        (
+            "contents that all do not have",
+            "SELECT COUNT(*) FROM usage WHERE holder = 'all' AND (bytes, entries, versions) <> \
+             (SELECT (SELECT COALESCE(SUM(bytes), 0) FROM versions WHERE content IS NOT NULL) + \
+             (SELECT COALESCE(SUM(bytes), 0) FROM proposals WHERE content IS NOT NULL), \
+             (SELECT COUNT(*) FROM entries WHERE state < 2), \
+             (SELECT COUNT(*) FROM versions WHERE content IS NOT NULL) + \
+             (SELECT COUNT(*) FROM proposals WHERE content IS NOT NULL))",
         ),
         (
             "entries in folders that are none",

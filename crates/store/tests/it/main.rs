@@ -13,4 +13,6 @@ mod full;
 mod golden;
 mod proofs;
 mod sample;
+mod space;
 mod support;
+mod transfer;

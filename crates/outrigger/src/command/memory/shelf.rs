@@ -4,6 +4,7 @@ use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{By, Change, EntryPath, Place, Settings};
 use serde_json::json;
+use std::num::NonZeroU32;
 
 use super::Desk;
 use crate::cli;
@@ -23,7 +24,7 @@ pub(super) async fn execute(desk: &Desk, asked: cli::Shelf) -> Outcome {
         set.map_err(|error| desk.failed(&at, error))?;
     }
     if asked.prune {
-        prune(desk, &at).await?;
+        prune(desk, &at, None).await?;
     }
     tell(desk, &[(at, after)])
 }
@@ -52,10 +53,10 @@ fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
 }
 
 /// Lets go of contents, some at a time.
-async fn prune(desk: &Desk, at: &Place) -> Outcome {
+pub(super) async fn prune(desk: &Desk, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
     let mut count = 0;
     loop {
-        let change = Change::Prune { shelf: at.shelf.clone() };
+        let change = Change::Prune { at: at.clone(), keep };
         let pruned = desk.entries.change(&desk.scope, change, By::person(now_ms())).await;
         let pruned = pruned.map_err(|error| desk.failed(at, error))?;
         let these = pruned.versions.len() as u64 + pruned.unseen;

@@ -5,8 +5,8 @@ use outrigger_policy::{Principal, Shelf, ShelfKind};
 
 use super::{Home, by, group, name, on, organisation, own, scope};
 use crate::entries::{
-    Asked, By, Change, Decision, Error, Expected, File, Place, ProposalId, Proposed, Reach,
-    Settings, Standing, Which,
+    Asked, By, Change, Decision, Derived, Error, Expected, File, Place, ProposalId, Proposed,
+    Reach, Settings, Standing, Which,
 };
 
 impl Home<'_> {
@@ -76,7 +76,7 @@ impl Home<'_> {
         assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent");
         let why = "a leak".to_owned();
         let (which, reach) = (Which::Revision(1), Reach::Named);
-        let redact = Change::Redact { at: at.clone(), which, reach, why };
+        let redact = Change::Redact { at: at.clone(), which, reach, derived: Derived::Leave, why };
         self.change(&ada, redact).await.expect("a redaction waits for nobody");
         assert_eq!(name(&self.reviews.proposal(&eve, id).await), "Redacted");
     }

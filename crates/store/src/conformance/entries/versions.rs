@@ -6,7 +6,8 @@ use outrigger_policy::{Principal, Shelf, ShelfKind};
 
 use super::{Home, by, group, name, on, own, scope};
 use crate::entries::{
-    By, Change, Error, Expected, File, Kept, Place, Reach, Search, Settings, Which, blame, diff,
+    By, Change, Derived, EntryPath, Error, Expected, File, Kept, Place, Reach, Search, Settings,
+    Which, blame, diff,
 };
 
 impl Home<'_> {
@@ -111,6 +112,7 @@ impl Home<'_> {
             at: at.clone(),
             which,
             reach,
+            derived: Derived::Leave,
             why: "a leak".to_owned(),
         };
         let missing = self.change(&bob, redact(Which::Revision(7), Reach::Named)).await;
@@ -176,7 +178,8 @@ impl Home<'_> {
         for revision in 1..5 {
             self.set_text(&ada, &at, revision, &format!("{}", revision + 1)).await;
         }
-        let prune = || self.change(&ada, Change::Prune { shelf: shelf.clone() });
+        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let prune = || self.change(&ada, Change::Prune { at: root.clone(), keep: None });
         assert_eq!(prune().await.expect("nothing is set").versions, []);
         let mut settings = Settings::usual(&shelf);
         settings.keep_versions = Some(2);

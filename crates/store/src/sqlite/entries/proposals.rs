@@ -7,9 +7,10 @@ use super::look::{Found, Spot, look, origin};
 use super::plan::Hand;
 use super::put::{Body, Draft, Source, What, bind_by, bind_origin};
 use super::rows::{Columns, damaged, key, unsigned, wrong};
+use super::usage;
 use crate::entries::{
-    Asked, By, Comment, Decision, Error, Kept, Place, Proposal, ProposalId, Proposed, Settings,
-    Standing,
+    Asked, By, Comment, Decision, Error, Kept, Place, Proposal, ProposalId, Proposed, Quotas,
+    Settings, Standing,
 };
 use crate::limits;
 use crate::sqlite::batch::number;
@@ -162,6 +163,7 @@ pub(super) async fn whole(
 
 pub(super) async fn propose(
     connection: &mut SqliteConnection,
+    quotas: &Quotas,
     hand: Hand<'_>,
     proposed: Proposed,
 ) -> Result<ProposalId, Error> {
@@ -182,6 +184,8 @@ pub(super) async fn propose(
     let (origin, review_by_ms) =
         file.as_ref().map_or((None, None), |file| (file.derived_from.clone(), file.review_by_ms));
     let body = file.map(|file| Body::new(file.bytes, file.executable));
+    let taken = (&at, body.as_ref().map(|body| body.bytes));
+    usage::propose(connection, quotas, taken, hand.by.session.as_ref()).await?;
     let content = match &body {
         Some(body) => body.store(connection).await?,
         None => None,

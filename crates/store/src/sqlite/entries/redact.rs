@@ -1,4 +1,4 @@
-//! Destroys contents: by redaction wherever they are kept, and by age.
+//! Destroys contents wherever they are kept.
 //!
 //! Rows stay, marked. That no byte stays on disk is up to the connection, which overwrites
 //! what it deletes, and to whoever clears the log afterwards.
@@ -8,10 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_policy::{Scope, Shelf};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::look::{look, settings};
+use super::look::look;
 use super::put::json;
+use super::related;
 use super::rows::{Columns, key, version_columns, wrong};
-use crate::entries::{Changed, Error, Kept, Place, Reach, Redaction, State, Version, Which};
+use super::usage::Freed;
+use crate::entries::{
+    Changed, Derived, Error, Kept, Place, Reach, Redaction, State, Version, Which,
+};
 use crate::limits;
 use crate::sqlite::batch::number;
 use crate::sqlite::fault;
@@ -33,16 +37,16 @@ const DERIVED: &str = concat!(
     ", v.content FROM versions v WHERE v.origin_shelf = $1 AND v.origin_path = $2 \
      AND v.origin_revision = $3 AND v.state = 0"
 );
-const EQUAL: &str = concat!(
+pub(super) const EQUAL: &str = concat!(
     "SELECT ",
     version_columns!(),
     ", v.content FROM versions v WHERE v.digest = $1 AND v.content IS NOT NULL"
 );
-const PROPOSED_FROM: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+const PROPOSED_FROM: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
     WHERE origin_shelf = $1 AND origin_path = $2 AND origin_revision = $3";
-const PROPOSED_EQUAL: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+const PROPOSED_EQUAL: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
     WHERE digest = $1 AND content IS NOT NULL";
-const PROPOSED_AS: &str = "SELECT proposal, shelf, path, revision, content FROM proposals \
+const PROPOSED_AS: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
     WHERE shelf = $1 AND path = $2 AND revision = $3 AND standing = 1";
 /// What the index has goes first, while its text is still there.
 const LOSE: &str = "INSERT INTO search (search, rowid, shelf, path, text) \
@@ -59,37 +63,33 @@ const SWEEP: &str = "DELETE FROM contents WHERE content = $1 \
     AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.content = $1)";
 /// What was taken out of the index is only marked there, until its parts are merged.
 const MERGE: &str = "INSERT INTO search (search) VALUES ('optimize')";
-/// A version is not the newest any more since the one that follows it was written.
-const OLD: &str = concat!(
-    "SELECT ",
-    version_columns!(),
-    ", v.content FROM versions v \
-     JOIN entries e ON e.shelf = v.shelf AND e.path = v.path \
-     JOIN versions n ON n.shelf = v.shelf AND n.path = v.path AND n.revision = v.revision + 1 \
-     WHERE v.shelf = $1 AND v.content IS NOT NULL \
-     AND (v.revision <= e.revision - $2 OR n.at_ms < $3) LIMIT $4"
-);
-const FORGET: &str = "UPDATE versions SET content = NULL WHERE version = $1";
-
 /// What loses its content.
 #[derive(Debug, Default)]
-struct Doomed {
-    versions: BTreeMap<u64, Version>,
-    proposals: BTreeSet<i64>,
-    contents: BTreeSet<i64>,
+pub(super) struct Doomed {
+    pub(super) versions: BTreeMap<u64, Version>,
+    pub(super) proposals: BTreeSet<i64>,
+    pub(super) contents: BTreeSet<i64>,
+    freed: Freed,
     /// Versions whose copies were not looked for yet.
     open: Vec<u64>,
 }
 
 impl Doomed {
-    fn add(&mut self, rows: &[SqliteRow], filter: impl Fn(&Version) -> bool) -> Result<(), Error> {
+    pub(super) fn add(
+        &mut self,
+        rows: &[SqliteRow],
+        filter: impl Fn(&Version) -> bool,
+    ) -> Result<(), Error> {
         for row in rows {
             let mut columns = Columns::of(row);
             let version = columns.version()?;
             if !filter(&version) || self.versions.contains_key(&version.number) {
                 continue;
             }
-            self.contents.extend(columns.take::<Option<i64>>()?);
+            if let (Some(content), State::File { bytes, .. }) = (columns.take()?, &version.state) {
+                self.contents.insert(content);
+                self.freed.add(&version.place.shelf, *bytes);
+            }
             self.open.push(version.number);
             self.versions.insert(version.number, version);
         }
@@ -97,7 +97,7 @@ impl Doomed {
     }
 
     /// Takes proposals in; gives where those that were accepted stand.
-    fn add_proposals(
+    pub(super) fn add_proposals(
         &mut self,
         rows: &[SqliteRow],
         filter: impl Fn(&Place) -> bool,
@@ -109,7 +109,10 @@ impl Doomed {
             let place = columns.place()?;
             let revision = columns.maybe_number()?;
             if filter(&place) && self.proposals.insert(proposal) {
-                self.contents.extend(columns.take::<Option<i64>>()?);
+                if let (Some(content), bytes) = (columns.take()?, columns.number()?) {
+                    self.contents.insert(content);
+                    self.freed.add(&place.shelf, bytes);
+                }
                 accepted.extend(revision.map(|revision| (place, revision)));
             }
         }
@@ -132,7 +135,7 @@ async fn at(
 pub(super) async fn redact(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    (place, which, reach): (&Place, Which, Reach),
+    (place, which, reach, derived): (&Place, Which, Reach, Derived),
     redaction: &Redaction,
 ) -> Result<Changed, Error> {
     Error::within("a reason (bytes)", redaction.why.len(), limits::MESSAGE_BYTES_MAX)?;
@@ -150,12 +153,43 @@ pub(super) async fn redact(
     if doomed.versions.is_empty() {
         return Err(Error::Absent);
     }
-    while let Some(version) = doomed.open.pop() {
-        let Some(version) = doomed.versions.get(&version).cloned() else { continue };
-        follow(connection, scope, reach, &version, &mut doomed).await?;
+    follow_all(connection, scope, reach, &mut doomed).await?;
+    if derived != Derived::Leave && reach != Reach::Named {
+        let reaches = |shelf: &Shelf| reach.reaches(scope, shelf);
+        let found = related::find(connection, scope, reaches, &doomed).await?;
+        let none = found.versions.is_empty() && found.proposals.is_empty();
+        if derived == Derived::Ask && !none {
+            return Err(Error::Related(Box::new(found.told)));
+        }
+        doomed.add(&found.versions, |_| true)?;
+        doomed.add_proposals(&found.proposals, |_| true)?;
+        follow_all(connection, scope, reach, &mut doomed).await?;
     }
     lose(connection, &mut doomed, redaction).await?;
     Ok(told(scope, place, doomed, &Kept::Redacted(redaction.clone())))
+}
+
+impl Reach {
+    fn reaches(self, scope: &Scope, shelf: &Shelf) -> bool {
+        match self {
+            Self::Named => false,
+            Self::Copies => scope.may_write(shelf),
+            Self::Everywhere => true,
+        }
+    }
+}
+
+async fn follow_all(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    reach: Reach,
+    doomed: &mut Doomed,
+) -> Result<(), Error> {
+    while let Some(version) = doomed.open.pop() {
+        let Some(version) = doomed.versions.get(&version).cloned() else { continue };
+        follow(connection, scope, reach, &version, doomed).await?;
+    }
+    Ok(())
 }
 
 /// Finds what is a copy of a version, or was made from it.
@@ -170,11 +204,7 @@ async fn follow(
     // What was proposed as this very version has its text.
     let rows = at(connection, PROPOSED_AS, place, revision).await?;
     doomed.add_proposals(&rows, |_| true)?;
-    let reaches = |shelf: &Shelf| match reach {
-        Reach::Named => false,
-        Reach::Copies => scope.may_write(shelf),
-        Reach::Everywhere => true,
-    };
+    let reaches = |shelf: &Shelf| reach.reaches(scope, shelf);
     if reach == Reach::Named {
         return Ok(());
     }
@@ -213,20 +243,24 @@ async fn lose(
         let query = sqlx::query(LOSE_PROPOSED).bind(proposal).bind(mark.clone());
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
-    sweep(connection, &doomed.contents).await
+    doomed.sweep(connection).await
 }
 
-/// Deletes contents that nothing has any more, and the words that the index has of what
-/// is not the newest: in the same transaction, so that a crash leaves none behind.
-async fn sweep(connection: &mut SqliteConnection, contents: &BTreeSet<i64>) -> Result<(), Error> {
-    let wrong = |e| Error::Store(fault::of("deleting contents", e));
-    if contents.is_empty() {
-        return Ok(());
+impl Doomed {
+    /// Deletes contents that nothing has any more, and the words that the index has of what
+    /// is not the newest: in the same transaction, so that a crash leaves none behind. What
+    /// they took is given back.
+    pub(super) async fn sweep(&self, connection: &mut SqliteConnection) -> Result<(), Error> {
+        let wrong = |e| Error::Store(fault::of("deleting contents", e));
+        if self.contents.is_empty() {
+            return Ok(());
+        }
+        for content in &self.contents {
+            sqlx::query(SWEEP).bind(content).execute(&mut *connection).await.map_err(wrong)?;
+        }
+        self.freed.give_back(connection).await?;
+        sqlx::query(MERGE).execute(connection).await.map(drop).map_err(wrong)
     }
-    for content in contents {
-        sqlx::query(SWEEP).bind(content).execute(&mut *connection).await.map_err(wrong)?;
-    }
-    sqlx::query(MERGE).execute(connection).await.map(drop).map_err(wrong)
 }
 
 fn told(scope: &Scope, place: &Place, doomed: Doomed, kept: &Kept) -> Changed {
@@ -241,37 +275,4 @@ fn told(scope: &Scope, place: &Place, doomed: Doomed, kept: &Kept) -> Changed {
     versions.sort_by_key(|version| (version.place == *place, version.number));
     let unseen = (all - versions.len()) as u64;
     Changed { versions, unseen, lingers: false }
-}
-
-/// Lets go of some contents that a shelf does not keep.
-pub(super) async fn prune(
-    connection: &mut SqliteConnection,
-    scope: &Scope,
-    shelf: &Shelf,
-    at_ms: u64,
-) -> Result<Changed, Error> {
-    let settings = settings(connection, scope, shelf).await?;
-    if settings.keep_versions.is_none() && settings.keep_ms.is_none() {
-        return Ok(Changed::default());
-    }
-    let keep = settings.keep_versions.map_or(i64::MAX / 2, i64::from);
-    let before = settings.keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
-    let rows = sqlx::query(OLD)
-        .bind(key(scope, shelf))
-        .bind(keep)
-        .bind(number(before))
-        .bind(limits::PRUNE_VERSIONS_MAX as i64)
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(wrong)?;
-    let mut doomed = Doomed::default();
-    doomed.add(&rows, |_| true)?;
-    for version in doomed.versions.keys() {
-        let query = sqlx::query(FORGET).bind(number(*version));
-        query.execute(&mut *connection).await.map_err(wrong)?;
-    }
-    sweep(connection, &doomed.contents).await?;
-    let versions = doomed.versions.into_values();
-    let versions = versions.map(|version| Version { kept: Kept::Pruned, ..version }).collect();
-    Ok(Changed { versions, unseen: 0, lingers: false })
 }

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 use super::plan::Hand;
 use super::put::{Draft, put};
 use super::rows::wrong;
-use super::{labels, look, proposals, redact};
+use super::{labels, look, proposals, prune, redact, usage};
 use crate::entries::{
-    By, Change, Changed, Decision, Error, ProposalId, Proposed, Redaction, Settings,
+    By, Change, Changed, Decision, Error, ProposalId, Proposed, Quotas, Redaction, Settings,
 };
 use crate::limits;
 use crate::sqlite::changes::Changes;
@@ -69,6 +69,7 @@ impl Work {
 pub(in crate::sqlite) async fn commit(
     connection: &mut SqliteConnection,
     changes: &Changes,
+    quotas: &Quotas,
     orders: &[Order],
 ) -> Result<Vec<Result<Answer, Error>>, crate::Error> {
     let begun = sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await;
@@ -76,7 +77,7 @@ pub(in crate::sqlite) async fn commit(
     let begun = changes.begin()?;
     let mut answers = Vec::with_capacity(orders.len());
     for order in orders {
-        match order.perform(connection).await {
+        match order.perform(connection, quotas).await {
             Err(Error::Store(error)) => return Err(error),
             answer => answers.push(answer),
         }
@@ -103,16 +104,20 @@ pub(in crate::sqlite) async fn shred(
 }
 
 impl Order {
-    async fn perform(&self, connection: &mut SqliteConnection) -> Result<Answer, Error> {
+    async fn perform(
+        &self,
+        connection: &mut SqliteConnection,
+        quotas: &Quotas,
+    ) -> Result<Answer, Error> {
         let Self { scope, by, work } = self;
         let hand = Hand { scope, by };
         match work {
             Work::Change(change) => {
-                hand.change(connection, change.clone()).await.map(Answer::Changed)
+                hand.change(connection, quotas, change.clone()).await.map(Answer::Changed)
             }
             Work::Propose(proposed) => {
                 look::within(by)?;
-                let id = proposals::propose(connection, hand, proposed.clone()).await?;
+                let id = proposals::propose(connection, quotas, hand, proposed.clone()).await?;
                 Ok(Answer::Proposed(id))
             }
             Work::Comment(id, text) => {
@@ -121,7 +126,7 @@ impl Order {
             }
             Work::Decide(id, decision) => {
                 let drafts = proposals::plan(connection, scope, *id, decision).await?;
-                let changed = write(connection, drafts).await?;
+                let changed = write(connection, quotas, drafts).await?;
                 let revision = changed.version().map(|version| version.revision);
                 let decided = (*id, decision);
                 proposals::decide(connection, scope, decided, by.at_ms, revision).await?;
@@ -139,6 +144,7 @@ impl Hand<'_> {
     async fn change(
         &self,
         connection: &mut SqliteConnection,
+        quotas: &Quotas,
         change: Change,
     ) -> Result<Changed, Error> {
         look::within(self.by)?;
@@ -156,23 +162,25 @@ impl Hand<'_> {
             Change::Revert { at, to, expected } => {
                 self.revert(connection, &at, to, expected).await?
             }
-            Change::Redact { at, which, reach, why } => {
+            Change::Redact { at, which, reach, derived, why } => {
                 let redaction = Redaction { by: self.scope.person(), why, at_ms: self.by.at_ms };
-                let asked = (&at, which, reach);
+                let asked = (&at, which, reach, derived);
                 return redact::redact(connection, self.scope, asked, &redaction).await;
             }
-            Change::Prune { shelf } => {
-                return redact::prune(connection, self.scope, &shelf, self.by.at_ms).await;
+            Change::Prune { at, keep } => {
+                return prune::prune(connection, self.scope, (&at, keep), self.by.at_ms).await;
             }
         };
-        write(connection, drafts).await
+        write(connection, quotas, drafts).await
     }
 }
 
 async fn write(
     connection: &mut SqliteConnection,
+    quotas: &Quotas,
     mut drafts: Vec<Draft>,
 ) -> Result<Changed, Error> {
+    usage::take(connection, quotas, &drafts).await?;
     labels::inherit(connection, &mut drafts).await?;
     let mut changed = Changed::default();
     for draft in drafts {

@@ -52,10 +52,10 @@ impl Thread {
 
     async fn try_orders(&mut self, orders: &[Order]) -> Result<Answers, Error> {
         self.connection().await?;
-        let Self { connection: Some(connection), changes, .. } = self else {
+        let Self { connection: Some(connection), changes, settings, .. } = self else {
             return Err(Error::Closed);
         };
-        let result = commit(connection, changes, orders).await;
+        let result = commit(connection, changes, &settings.quotas, orders).await;
         let Ok(mut answers) = result else {
             // Closing takes back what was not committed. The next commit connects anew.
             self.disconnect().await;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use outrigger_store::entries::{By, Change, Entries, Expected, Reach, State, Which};
+use outrigger_store::entries::{By, Change, Derived, Entries, Expected, Reach, State, Which};
 
 use super::{at, fits_together, member, put};
 use crate::support::open;
@@ -31,7 +31,7 @@ async fn changes_until_it_is_killed() {
         let revision = moved.version().unwrap().revision;
         if number % 7 == 3 {
             let (which, reach, why) = (Which::Revision(here_now), Reach::Named, String::new());
-            let change = Change::Redact { at: here, which, reach, why };
+            let change = Change::Redact { at: here, which, reach, derived: Derived::Leave, why };
             store.change(&who, change, By::person(1)).await.unwrap();
         }
         // One write, so that a kill does not mix lines.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use outrigger_policy::Owner;
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error, Expected, File, Place, Proposed, Reach, Reviews,
-    Settings, Which,
+    By, Change, Derived, Entries, EntryPath, Error, Expected, File, Place, Proposed, Reach,
+    Reviews, Settings, Which,
 };
 
 use super::{at, fits_together, member, put, shelf};
@@ -59,7 +59,8 @@ async fn no_byte_is_left() {
     assert!(!holders(directory.path(), SECRET).is_empty(), "it can be found");
 
     for (place, _, secret) in &secrets {
-        let change = Change::Redact { at: place.clone(), which, reach, why: "leak".to_owned() };
+        let (derived, why) = (Derived::Leave, "leak".to_owned());
+        let change = Change::Redact { at: place.clone(), which, reach, derived, why };
         let changed = store.change(&ada, change, By::person(9)).await.unwrap();
         assert!(!changed.lingers, "nobody reads meanwhile");
         assert_eq!(holders(directory.path(), secret), [""; 0]);
@@ -92,13 +93,13 @@ async fn old_words_and_pruned_texts_too() {
     }
     put(&store, &who, &place, "plain").await;
     let (which, reach, why) = (Which::Revision(1), Reach::Named, "leak".to_owned());
-    let change = Change::Redact { at: place.clone(), which, reach, why };
+    let change = Change::Redact { at: place.clone(), which, reach, derived: Derived::Leave, why };
     store.change(&who, change, By::person(9)).await.unwrap();
     assert_eq!(holders(directory.path(), SECRET), [""; 0]);
     assert!(!holders(directory.path(), OTHER).is_empty(), "old versions are kept");
     let settings = Settings { keep_versions: Some(1), ..Settings::usual(&own) };
     store.set(&who, &own, settings, 1).await.unwrap();
-    let change = Change::Prune { shelf: own };
+    let change = Change::Prune { at: Place { shelf: own, path: EntryPath::ROOT }, keep: None };
     let pruned = store.change(&who, change, By::person(9)).await.unwrap();
     assert_eq!((pruned.versions.len(), pruned.lingers), (40, false));
     assert_eq!(holders(directory.path(), OTHER), [""; 0]);
@@ -123,7 +124,7 @@ async fn what_lingers_is_told() {
     sqlx::raw_sql(text).execute(&mut reader).await.unwrap();
     let redact = |name| {
         let (which, reach, why) = (Which::All, Reach::Named, String::new());
-        let change = Change::Redact { at: at(name), which, reach, why };
+        let change = Change::Redact { at: at(name), which, reach, derived: Derived::Leave, why };
         store.change(&who, change, By::person(1))
     };
     assert!(redact("one").await.unwrap().lingers);
@@ -131,4 +132,52 @@ async fn what_lingers_is_told() {
     drop(reader);
     assert!(!redact("two").await.unwrap().lingers);
     assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+}
+
+/// A secret that was moved and then edited around, edited around and then moved, and
+/// proposed with something added: no copies of what is redacted, and still it is there.
+#[tokio::test]
+async fn what_was_made_of_it_is_asked_about() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let who = member("ada");
+    put(&store, &who, &at("first"), "a plain beginning\n").await;
+    put(&store, &who, &at("first"), &format!("a beginning\nkey = {SECRET}{SECRET}\n")).await;
+    let edited = format!("another beginning\nkey = {SECRET}{SECRET}\n");
+    let revision = put(&store, &who, &at("first"), &edited).await;
+    let (from, to) = (at("first"), at("second"));
+    let change = Change::Move { from, revision: Some(revision), to, expected: Expected::Absent };
+    store.change(&who, change, By::person(1)).await.unwrap();
+    put(&store, &who, &at("second"), &format!("{edited}and more of it\n")).await;
+    put(&store, &who, &at("elsewhere"), &format!("{edited}and more of it\n")).await;
+    put(&store, &who, &at("elsewhere"), &format!("key = {SECRET}{SECRET}\nand less\n")).await;
+    put(&store, &who, &at("second"), "what has nothing of it\n").await;
+    put(&store, &who, &at("other"), "what has nothing to do with it\n").await;
+
+    let redact = |derived| {
+        let (which, reach, why) = (Which::Revision(3), Reach::Copies, "leak".to_owned());
+        let change = Change::Redact { at: at("first"), which, reach, derived, why };
+        store.change(&who, change, By::person(9))
+    };
+    let asked = redact(Derived::Ask).await.unwrap_err();
+    let Error::Related(related) = asked else { panic!("{asked:?}") };
+    let mut told: Vec<String> = related
+        .versions
+        .iter()
+        .map(|(place, revision)| format!("{} {revision}", place.path))
+        .collect();
+    told.sort();
+    assert_eq!(told, ["elsewhere 1", "elsewhere 2", "first 2", "second 2"]);
+    assert!(!holders(directory.path(), SECRET).is_empty(), "nothing was destroyed yet");
+    assert!(store.read(&who, &at("first"), Some(3)).await.is_ok());
+
+    let done = redact(Derived::Destroy).await.unwrap();
+    assert_eq!(done.versions.len(), 6);
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+    let read = store.read(&who, &at("elsewhere"), None).await;
+    assert!(matches!(read, Err(Error::Redacted(_))), "{read:?}");
+    assert!(store.read(&who, &at("second"), None).await.is_ok());
+    store.close().await;
+    assert_eq!(holders(directory.path(), SECRET), [""; 0]);
+    fits_together(directory.path()).await;
 }

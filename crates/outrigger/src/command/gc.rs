@@ -1,0 +1,281 @@
+//! `outrigger gc`: lets go of what nothing needs any more, and says what that would be.
+
+use outrigger_agent::{SessionId, State};
+use outrigger_store::{Space, Unnamed};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::remove::{Remover, gone};
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::session::{self, now_ms};
+use crate::show::{self, Screen, Tone, count};
+use crate::{cli, limits};
+
+pub(crate) async fn execute(paths: &Paths, asked: cli::Gc) -> Outcome<u8> {
+    let mut config = Config::of_files(paths.configs())?;
+    if let Some(cli::Age(ms)) = asked.older_than {
+        config.retention.sessions_ms = Some(ms);
+        config.retention.patches_ms = Some(ms);
+        config.sandboxes.iter_mut().for_each(|sandbox| sandbox.retention_ms = ms);
+    }
+    let store = compose::store(paths).await?;
+    let mut screen = Screen::new(asked.output);
+    let plan = screen.during("looking", Plan::make(paths, &config, &store)).await?;
+    let (plan, disks) = if asked.dry_run {
+        let disks = disks(paths, &config, &store, Hand::Looks).await;
+        (plan, disks)
+    } else {
+        let mut remover = Remover::new(paths, &config, &store);
+        for session in &plan.sessions {
+            // One that somebody came back to is left for the next time.
+            match remover.remove(session).await {
+                Err(failure) if failure.kind != Kind::Conflict => return Err(failure),
+                _ => {}
+            }
+        }
+        // What they named is named no more.
+        let mut after = screen.during("looking", Plan::make(paths, &config, &store)).await?;
+        for (path, _) in &after.patches {
+            gone(path)?;
+        }
+        store.sqlite.remove_blobs(after.blobs.clone()).await?;
+        if after.space.free_bytes >= limits::FREE_BYTES_MAX {
+            screen.during("making the database smaller", store.sqlite.compact()).await?;
+        }
+        after.sessions = plan.sessions;
+        (after, disks(paths, &config, &store, Hand::Destroys).await)
+    };
+    tell(&plan, &disks, &asked, &screen)
+}
+
+/// What `gc` lets go beside what backends keep.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Sessions that are over for too long, but for those below them.
+    sessions: Vec<SessionId>,
+    patches: Vec<(PathBuf, u64)>,
+    blobs: Vec<Unnamed>,
+    pub(crate) space: Space,
+}
+
+impl Plan {
+    pub(crate) async fn make(paths: &Paths, config: &Config, store: &Store) -> Outcome<Self> {
+        let now = now_ms();
+        let (mut names, mut sessions) = (BTreeSet::new(), Vec::new());
+        let old = |at_ms: u64, keep_ms: Option<u64>| {
+            keep_ms.is_some_and(|keep| at_ms.saturating_add(keep) <= now)
+        };
+        session::walk(&*store.journal, |row| {
+            let busy = row.status == "running" || row.status == State::WAITS;
+            let is_old = old(row.last_at_ms, config.retention.sessions_ms);
+            if is_old && !busy && !session::is_below(&row.session) {
+                sessions.push(row.session.clone());
+            }
+            names.insert(row.session);
+            ControlFlow::Continue(())
+        })
+        .await?;
+        let mut patches = Vec::new();
+        for (path, bytes, written_ms) in files(&paths.patches())? {
+            let session = path.file_stem().and_then(|name| name.to_str()).and_then(SessionId::new);
+            let named = session.is_some_and(|session| names.contains(&session));
+            // One that is being written has no session's name yet.
+            let left = !named && old(written_ms, Some(limits::DAY_MS));
+            if left || old(written_ms, config.retention.patches_ms) {
+                patches.push((path, bytes));
+            }
+        }
+        let blobs = store.sqlite.unnamed_blobs().await?;
+        Ok(Self { sessions, patches, blobs, space: store.sqlite.space().await? })
+    }
+
+    /// How many bytes that frees, as far as it can be said before.
+    pub(crate) fn bytes(&self) -> u64 {
+        let patches = self.patches.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let blobs = self.blobs.iter().map(|blob| blob.bytes).sum::<u64>();
+        let free = self.space.free_bytes;
+        patches + blobs + if free >= limits::FREE_BYTES_MAX { free } else { 0 }
+    }
+}
+
+/// Whether what backends keep is destroyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hand {
+    Destroys,
+    Looks,
+}
+
+/// What went of what backends keep, as programs read it, and what went wrong.
+async fn disks(
+    paths: &Paths,
+    config: &Config,
+    store: &Store,
+    hand: Hand,
+) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let engine = match compose::caretaker(paths, config, store).await {
+        Ok(engine) => engine,
+        // Where no sandbox can be made, nothing can be said of those that were.
+        Err(failure) => return (Vec::new(), Vec::new(), vec![failure.message]),
+    };
+    let found = match hand {
+        Hand::Destroys => engine.collect(config.retention_ms()).await,
+        Hand::Looks => engine.collectable(config.retention_ms()).await,
+    };
+    let sandboxes = found.sandboxes.iter().map(ToString::to_string).collect();
+    let troubles = found.troubles.iter().map(|it| outrigger_engine::workspace::explain(it));
+    (sandboxes, found.snapshots, troubles.collect())
+}
+
+fn tell(
+    plan: &Plan,
+    (sandboxes, snapshots, troubles): &(Vec<String>, Vec<String>, Vec<String>),
+    asked: &cli::Gc,
+    screen: &Screen,
+) -> Outcome<u8> {
+    if asked.output.json.is_some() {
+        let sessions: Vec<_> = plan.sessions.iter().map(SessionId::as_str).collect();
+        let patches: Vec<Value> =
+            plan.patches.iter().map(|(path, _)| json!(path.display().to_string())).collect();
+        show::line(&json!({
+            "type": "gc",
+            "dry_run": asked.dry_run,
+            "sessions": sessions,
+            "patches": patches,
+            "blobs": plan.blobs.iter().map(|blob| blob.digest.as_str()).collect::<Vec<_>>(),
+            "sandboxes": sandboxes,
+            "snapshots": snapshots,
+            "bytes": plan.bytes(),
+            "troubles": troubles,
+        }))?;
+        return Ok(0);
+    }
+    let kinds = [
+        (plan.sessions.len(), "session"),
+        (plan.patches.len(), "patch file"),
+        (plan.blobs.len(), "blob"),
+        (sandboxes.len(), "disk"),
+        (snapshots.len(), "snapshot"),
+    ];
+    let went: Vec<String> = kinds
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| count(*number as u64, what))
+        .collect();
+    let went = if went.is_empty() { "nothing".to_owned() } else { went.join(", ") };
+    let text = match asked.dry_run {
+        true => format!("would go: {went}; {} at least", size(plan.bytes())),
+        false => format!("● gone: {went}; {} at least", size(plan.bytes())),
+    };
+    screen.note(Tone::Good, text);
+    for trouble in troubles {
+        screen.note(Tone::Warning, format!("! {}", show::inert(trouble)));
+    }
+    Ok(0)
+}
+
+/// What the data directory holds, by kind, in bytes.
+pub(crate) fn held(paths: &Paths, space: Space) -> Outcome<Vec<(&'static str, u64)>> {
+    let mut copies = 0;
+    for (path, bytes, _) in files(paths.data())? {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        if name.is_some_and(|name| name.starts_with("journal.db.format-")) {
+            copies += bytes;
+        }
+    }
+    let below = |name: &str| size_of(&paths.data().join(name));
+    Ok(vec![
+        ("database", space.database_bytes),
+        ("blobs", space.blob_bytes),
+        ("patches", size_of(&paths.patches())),
+        ("audit log", below("audit")),
+        ("sandboxes and templates", size_of(&paths.sandboxes())),
+        ("copies of older formats", copies),
+    ])
+}
+
+/// What is on disk beneath a directory, without following links.
+fn size_of(dir: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let (mut open, mut bytes, mut counted) = (vec![dir.to_owned()], 0, 0);
+    while let Some(dir) = open.pop() {
+        // What goes meanwhile, or may not be read, is not counted.
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            bytes += found.blocks() * 512;
+            counted += 1;
+            if found.is_dir() {
+                open.push(entry.path());
+            }
+        }
+        if counted >= limits::COUNTED_FILES_MAX {
+            break;
+        }
+    }
+    bytes
+}
+
+/// The files of a directory, with their sizes and when they were written.
+fn files(dir: &Path) -> Outcome<Vec<(PathBuf, u64, u64)>> {
+    let failed =
+        |error: std::io::Error| Failure::new(Kind::Storage, format!("{}: {error}", dir.display()));
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let Ok(found) = entry.metadata() else { continue };
+        if !found.is_file() {
+            continue;
+        }
+        let written = found.modified().map_err(failed)?;
+        let written = written.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let written_ms = u64::try_from(written.as_millis()).unwrap_or(u64::MAX);
+        files.push((entry.path(), found.len(), written_ms));
+    }
+    Ok(files)
+}
+
+/// A size as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut unit = None;
+    let (mut whole, mut rest) = (bytes, 0);
+    for name in UNITS {
+        if whole < 1_024 {
+            break;
+        }
+        (whole, rest, unit) = (whole / 1_024, whole % 1_024, Some(name));
+    }
+    match unit {
+        None => count(bytes, "byte"),
+        Some(unit) => format!("{whole}.{} {unit}", rest * 10 / 1_024),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1_023, "1023 bytes"),
+            (1_536, "1.5 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `outrigger memory redact`: destroys, and asks about what is no copy and still has a part.
+
+use outrigger_engine::path_of;
+use outrigger_store::entries::{By, Change, Derived, Error, Place, Reach, Related, Which};
+
+use super::Desk;
+use crate::cli;
+use crate::exit::Outcome;
+use crate::limits;
+use crate::session::now_ms;
+use crate::show::{Tone, inert};
+
+pub(super) async fn redact(
+    desk: &Desk,
+    at: Place,
+    which: Which,
+    (asked, why): (Option<cli::Derived>, String),
+) -> Outcome {
+    let change = |derived| {
+        let (at, why) = (at.clone(), why.clone());
+        Change::Redact { at, which, reach: Reach::Copies, derived, why }
+    };
+    let derived = match asked {
+        Some(cli::Derived::Leave) => Derived::Leave,
+        Some(cli::Derived::Destroy) => Derived::Destroy,
+        None => {
+            let asked = change(Derived::Ask);
+            match desk.entries.change(&desk.scope, asked, By::person(now_ms())).await {
+                Ok(changed) => return desk.tell(&changed),
+                Err(Error::Related(related)) => decide(desk, &at, &related).await?,
+                Err(error) => return Err(desk.failed(&at, error)),
+            }
+        }
+    };
+    desk.make(change(derived), None).await
+}
+
+/// Shows what still has a part of it, and asks what becomes of it.
+async fn decide(desk: &Desk, at: &Place, related: &Related) -> Outcome<Derived> {
+    let versions = related.versions.iter();
+    let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
+    let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));
+    let mut lines: Vec<String> = versions.chain(proposals).collect();
+    let more = lines.len().saturating_sub(limits::RELATED_SHOWN_MAX);
+    lines.truncate(limits::RELATED_SHOWN_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    let still = desk.failed(at, Error::Related(Box::new(related.clone())));
+    if !desk.screen.can_ask() {
+        let failure = still.hint("Nothing was destroyed. These have a part of it: they are edited copies, or only alike.");
+        let failure = lines.into_iter().fold(failure, |failure, line| failure.hint(inert(&line)));
+        return Err(failure
+            .hint("`--derived destroy` destroys them as well; `--derived leave` leaves them."));
+    }
+    desk.screen.note(Tone::Warning, format!("! {}", inert(&still.message)));
+    for line in lines {
+        desk.screen.note(Tone::Plain, format!("  {}", inert(&line)));
+    }
+    let destroy = desk.screen.ask("Destroy these as well? If not, they are left.").await?;
+    Ok(if destroy { Derived::Destroy } else { Derived::Leave })
+}

@@ -1,0 +1,132 @@
+//! `outrigger sessions rm`: sessions go, and the audit log says that they did.
+//!
+//! Owns the order: what a session keeps elsewhere goes before the session, so that whatever
+//! stops it in the middle leaves a session that can be removed again. Must never remove one
+//! that somebody drives, nor one that has something to do.
+
+use outrigger_agent::{SessionId, State};
+use outrigger_engine::Engine;
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::cli::Output;
+use crate::compose::{self, Store};
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::paths::Paths;
+use crate::session;
+use crate::show::{self, Screen, Tone, count};
+
+pub(crate) async fn execute(paths: &Paths, names: &[String], output: Output) -> Outcome<u8> {
+    let config = Config::of_files(paths.configs())?;
+    let store = compose::store(paths).await?;
+    let mut remover = Remover::new(paths, &config, &store);
+    let mut removed = Vec::new();
+    for name in names {
+        let session = session::find(&*store.journal, name).await?.session;
+        removed.extend(remover.remove(&session).await?);
+    }
+    let screen = Screen::new(output);
+    screen.note(Tone::Good, format!("● {} removed", count(removed.len() as u64, "session")));
+    let hint = "what was copied into it goes with the next `outrigger gc` after a day";
+    screen.note(Tone::Detail, hint);
+    if output.json.is_some() {
+        let removed: Vec<_> = removed.iter().map(SessionId::as_str).collect();
+        show::line(&json!({ "type": "removed", "sessions": removed }))?;
+    }
+    Ok(0)
+}
+
+/// Removes sessions.
+#[derive(Debug)]
+pub(crate) struct Remover<'a> {
+    paths: &'a Paths,
+    config: &'a Config,
+    store: &'a Store,
+    /// Reaches sandboxes; made for the first session that has any.
+    engine: Option<Engine>,
+}
+
+impl<'a> Remover<'a> {
+    pub(crate) fn new(paths: &'a Paths, config: &'a Config, store: &'a Store) -> Self {
+        Self { paths, config, store, engine: None }
+    }
+
+    /// Removes a session and those below it, and gives their names.
+    pub(crate) async fn remove(&mut self, session: &SessionId) -> Outcome<Vec<SessionId>> {
+        // One whose parent is gone is nobody's any more.
+        let root = root_of(session);
+        if root != *session && self.store.journal.head(&root).await?.0 > 0 {
+            let text = format!("{session} is a subagent's of session {root}");
+            return Err(Failure::new(Kind::Usage, text)
+                .hint(format!("`outrigger sessions rm {root}` removes all of it.")));
+        }
+        let Some(_lock) = session::lock(&self.paths.lock(session.as_str()))? else {
+            return Err(session::held(session));
+        };
+        let mut all = self.store.sqlite.below(session).await?;
+        let head = self.store.journal.head(session).await?;
+        all.push((session.clone(), head));
+        for (name, head) in &all {
+            let state = session::fold(&*self.store.journal, name).await?;
+            if state.seq() != *head {
+                return Err(session::held(session));
+            }
+            self.is_over(name, &state)?;
+            self.discard(name, &state).await?;
+        }
+        for (name, head) in &all {
+            self.store.sqlite.remove(name, *head).await?;
+            gone(&self.paths.patch(name.as_str()))?;
+        }
+        gone(&self.paths.lock(session.as_str()))?;
+        Ok(all.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn is_over(&self, session: &SessionId, state: &State) -> Outcome {
+        if state.is_cancelled() || !state.in_turn() {
+            return Ok(());
+        }
+        Err(Failure::new(Kind::Conflict, format!("session {session} has something to do yet"))
+            .hint(format!("`outrigger sessions cancel {session}` ends it.")))
+    }
+
+    /// Destroys the sandboxes of a session that ever had any.
+    async fn discard(&mut self, session: &SessionId, state: &State) -> Outcome {
+        let mut names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
+        names.retain(|name| state.last_ready(name).is_some());
+        if names.is_empty() {
+            return Ok(());
+        }
+        let engine = match &mut self.engine {
+            Some(engine) => engine,
+            none => {
+                let made = compose::caretaker(self.paths, self.config, self.store).await?;
+                none.insert(made)
+            }
+        };
+        match engine.discard(session, state).await.first() {
+            None => Ok(()),
+            Some(trouble) => Err(Failure::from_error(Kind::SandboxUnavailable, trouble)
+                .hint("Nothing of the session was removed.")),
+        }
+    }
+}
+
+/// The session that nobody started, by the name of one that is below it.
+fn root_of(session: &SessionId) -> SessionId {
+    let first = session.as_str().split('-').next();
+    first.and_then(SessionId::new).unwrap_or_else(|| session.clone())
+}
+
+/// Removes a file, if it is there.
+pub(super) fn gone(path: &Path) -> Outcome {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::new(Kind::Storage, format!("{}: {error}", path.display())))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
