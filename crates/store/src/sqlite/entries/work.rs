@@ -180,8 +180,9 @@ async fn write(
     quotas: &Quotas,
     mut drafts: Vec<Draft>,
 ) -> Result<Changed, Error> {
-    usage::take(connection, quotas, &drafts).await?;
     labels::inherit(connection, &mut drafts).await?;
+    // Last: what is refused after it would stay counted.
+    usage::take(connection, quotas, &drafts).await?;
     let mut changed = Changed::default();
     for draft in drafts {
         changed.versions.push(put(connection, draft).await?);

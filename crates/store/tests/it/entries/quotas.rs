@@ -134,3 +134,25 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     store.set(&who, &own("").shelf, held, 1).await.unwrap();
     fits_together(directory.path()).await;
 }
+
+/// A change that is refused for something else, in one commit with others, is not counted.
+#[tokio::test]
+async fn what_is_refused_takes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory, Quotas::default()).await;
+    let who = member("ada");
+    let by = |name: &str| {
+        let labels = (0..200).map(|number| format!("{name}{number}")).collect();
+        By { labels, ..By::person(1) }
+    };
+    let first = store.change(&who, write(own("a"), Expected::Absent, 10), by("x"));
+    first.await.unwrap();
+    // It would have the labels of both.
+    let refused = store.change(&who, write(own("a"), Expected::Revision(1), 10), by("y"));
+    let other = store.change(&who, write(own("b"), Expected::Absent, 10), By::person(1));
+    let (refused, other) = tokio::join!(refused, other);
+    assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
+    other.unwrap();
+    store.close().await;
+    fits_together(directory.path()).await;
+}
