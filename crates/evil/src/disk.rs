@@ -77,7 +77,7 @@ fn sparse() -> String {
     saw.join(", ")
 }
 
-/// Takes room without writing, in all ways that there are. One word if they come to the same.
+/// Takes room without writing, in all ways that there are: the call, then the requests.
 fn allocate(bytes: u64) -> String {
     let Ok(file) = File::create("allocated") else { return "cannot make it".to_owned() };
     let (fd, bytes) = (file.as_raw_fd() as usize, bytes as usize);

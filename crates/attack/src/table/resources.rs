@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             ),
             outside("sparse", act!(bombs::sparse), &["8 EiB EFBIG, 1 TiB EFBIG"]),
-            outside("room taken without writing", act!(bombs::allocate), &["EOPNOTSUPP"]),
+            outside("room taken without writing", act!(bombs::allocate), &["EOPNOTSUPP, ENOTTY"]),
         ],
     ),
     row(
