@@ -48,6 +48,7 @@ async fn every_mount_is_as_narrow_as_it_can_be() {
         /proc/bus: ro nosuid nodev noexec proc
         /proc/fs: ro nosuid nodev noexec proc
         /proc/irq: ro nosuid nodev noexec proc
+        /proc/sys/kernel/random/boot_id: ro nosuid nodev noexec tmpfs size=64k
         /proc/sys: ro nosuid nodev noexec proc
         /proc: rw nosuid nodev noexec proc
         /tmp: rw nosuid nodev

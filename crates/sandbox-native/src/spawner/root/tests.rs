@@ -218,7 +218,7 @@ fn an_image_is_the_root_and_its_owners_are_those_inside() {
     assert_eq!(
         said,
         "0:0 0:0 33:33 1000:1000 1000:1000; dev etc home opt proc run tmp var workspace; \
-         fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero; 0 true"
+         .boot-id fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero; 0 true"
     );
     assert!(!image.join("workspace").exists());
 }
