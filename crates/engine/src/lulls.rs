@@ -25,9 +25,9 @@ impl Lulls {
         Lull { of: self.clone(), effect }
     }
 
-    /// Whether all of these wait, and there are any.
-    pub(crate) fn cover(&self, running: &BTreeSet<Seq>) -> bool {
-        !running.is_empty() && running.is_subset(&self.0.waiting.lock().expect(HELD))
+    /// Whether so many wait as are under way, and there are any.
+    pub(crate) fn cover(&self, under_way: usize) -> bool {
+        under_way > 0 && under_way == self.0.waiting.lock().expect(HELD).len()
     }
 
     /// Ends when another effect begins to wait.

@@ -59,8 +59,9 @@ impl Engine {
     }
 
     /// What has to stop an engine does not undo what happened: what is under way comes to
-    /// its end, and is settled. Nothing further is decided.
+    /// its end, unless it waits for people, and is settled. Nothing further is decided.
     async fn leave(&self, live: &mut Live) {
+        let lulls = live.lulls.clone();
         loop {
             if self.fold_anew(live).await.is_err() {
                 return;
@@ -70,11 +71,19 @@ impl Engine {
                 Ok(Flushed::Overtaken) => continue,
                 Err(_) => return,
             }
-            match live.under_way.next().await {
-                Some(Ok(done)) => self.settle(live, done),
-                // What an effect could not come to is found again by the next driver.
-                Some(Err(_)) => {}
-                None => return,
+            // People may take days: whatever waits for them goes on with the next driver.
+            if lulls.cover(live.under_way.len()) {
+                return;
+            }
+            tokio::select! {
+                biased;
+                done = live.under_way.next() => match done {
+                    Some(Ok(done)) => self.settle(live, done),
+                    // What an effect could not come to is found again by the next driver.
+                    Some(Err(_)) => {}
+                    None => return,
+                },
+                () = lulls.begun() => {}
             }
         }
     }
@@ -230,7 +239,7 @@ impl Engine {
         tokio::pin!(freezing);
         let lulls = live.lulls.clone();
         loop {
-            if lulls.cover(&live.running) {
+            if lulls.cover(live.under_way.len()) {
                 return Ok(Waited::OnPeople);
             }
             let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
