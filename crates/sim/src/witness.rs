@@ -289,7 +289,11 @@ impl Witness {
         let mut seen = self.seen();
         let seen = &mut *seen;
         for event in events {
-            let Event::Settled { effect, outcome, .. } = event else { continue };
+            // What is charged by an estimate was decided of a lost attempt: nobody knew it.
+            let Event::Settled { effect, outcome, estimated: false, .. } = event else { continue };
+            self.note(seen, || {
+                format!("x {session} settles {effect} in vain: {outcome:?} ({writer})")
+            });
             let own = seen.of(session);
             if own.ledger.is_open(*effect) {
                 own.refused.insert(*effect, (writer, outcome.clone()));

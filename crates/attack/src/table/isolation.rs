@@ -146,14 +146,7 @@ pub(super) const ROWS: &[Row] = &[
             inside("landlock/make", PROTECTED),
             on(
                 inside("walk/writable", &["none"]),
-                &[(
-                    "docker",
-                    "",
-                    known(
-                        &["3: /run/outrigger /run/outrigger/guest /var/outrigger/output"],
-                        SOCKET,
-                    ),
-                )],
+                &[("docker", "", known(&["2: /run/outrigger /var/outrigger/output"], SOCKET))],
             ),
             on(
                 but(
