@@ -77,6 +77,11 @@ impl Watched {
         let (effect, said) = match event {
             Event::Started { effect, .. } => (effect, None),
             Event::Settled { effect, outcome, .. } => (effect, Some(outcome)),
+            // It is ended for good: what its last driver was about to say changes nothing.
+            Event::Cancelled { .. } => {
+                self.refused.clear();
+                return Ok(());
+            }
             // It is charged as lost, and begins anew when there is room.
             Event::Withheld { effect, .. } => {
                 self.refused.remove(effect);
