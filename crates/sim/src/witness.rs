@@ -2,7 +2,7 @@
 //! and keeps the first thing that does not hold.
 
 use outrigger_agent::{
-    Answer, Cause, Event, Outcome, Product, Replacement, Seq, SessionId, TurnEnd,
+    Answer, Cause, Event, Failure, Outcome, Product, Replacement, Seq, SessionId, TurnEnd,
 };
 use outrigger_engine::Owner;
 use outrigger_policy::Verdict;
@@ -294,8 +294,12 @@ impl Witness {
         let mut seen = self.seen();
         let seen = &mut *seen;
         for event in events {
-            // What is charged by an estimate was decided of a lost attempt: nobody knew it.
+            // What is charged by an estimate was decided of a lost attempt, and what is denied
+            // never began: nobody knew what became of either.
             let Event::Settled { effect, outcome, estimated: false, .. } = event else { continue };
+            if matches!(outcome, Outcome::Failed(Failure::Denied { .. })) {
+                continue;
+            }
             self.note(seen, || {
                 format!("x {session} settles {effect} in vain: {outcome:?} ({writer})")
             });
