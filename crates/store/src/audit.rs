@@ -19,8 +19,8 @@ mod proof;
 mod report;
 mod tree;
 
-pub(crate) use check::{Chain, Chains, Checked, Kept, check};
-pub(crate) use copy::Copy;
+pub(crate) use check::{Chain, Checked, Corrections, LogCheck};
+pub(crate) use copy::{Copy, Writing};
 pub(crate) use edge::Edge;
 pub(crate) use key::Signer;
 pub(crate) use tree::Tree;

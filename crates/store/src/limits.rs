@@ -62,6 +62,9 @@ pub const ANCHOR_SCAN_MS: u64 = 300_000;
 pub const ANCHOR_ENTRIES_MAX: usize = 4_096;
 /// Faults that one audit tells; the rest is counted.
 pub const AUDIT_FAULTS_MAX: usize = 1_000;
+/// Entries of the log's copy that differ from the log and are held to compare sessions
+/// with. An older database in place of a newer one makes as many as it is older.
+pub const AUDIT_DIFFERING_MAX: usize = 100_000;
 /// Sessions that are checked at once.
 pub const AUDIT_READERS: usize = 2;
 /// What a reader of the audit keeps of the database, in KiB.

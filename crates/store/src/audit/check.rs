@@ -1,5 +1,8 @@
-//! Checks the log itself: its entries against its checkpoints, its copy, and
-//! checkpoints that somebody kept. Gives what the chains of the sessions must then fit.
+//! Checks the log itself, one entry after the other: against its checkpoints, its copy,
+//! and checkpoints that somebody kept. Gives what the chains of the sessions must fit
+//! beside what the database has of them.
+//!
+//! Must never hold the log, which may be larger than memory: only what differs in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,247 +11,378 @@ use tlog_tiles::{EMPTY_HASH, Hash};
 
 use super::copy::Lines;
 use super::{Edge, Entry, Fault, NoteFault, Opened, Outside, Place, VerifyingKey};
-use crate::limits;
-
-/// The log as the database has it, and what stands beside it.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    /// Entries with their numbers, in that order.
-    pub(crate) entries: Vec<(u64, Entry)>,
-    /// Checkpoints in the order of their sizes: size, note, and the edge.
-    pub(crate) checkpoints: Vec<(u64, String, String)>,
-    pub(crate) copy: Option<Lines>,
-    /// How many entries the copy had when the database had been read; nothing if its end
-    /// can't be read, which `copy` tells.
-    pub(crate) copied: Option<u64>,
-    /// Whether a checkpoint lay beside it then.
-    pub(crate) noted: bool,
-    pub(crate) key: Option<VerifyingKey>,
-    /// Checkpoints from outside the database, which the log must continue.
-    pub(crate) against: Vec<Outside>,
-}
-
-/// What the log has for each session.
-pub(crate) type Chains = BTreeMap<SessionId, Chain>;
+use crate::{Error, limits};
 
 /// What the log has for a session.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
     /// Its links, by place.
     pub(crate) links: BTreeMap<Seq, Digest>,
+    /// The number of its last entry.
+    last: u64,
     /// Whether its last entry says that it was removed on purpose.
     pub(crate) is_removed: bool,
 }
 
 impl Chain {
-    fn add(&mut self, seq: Seq, link: &Digest) {
-        self.is_removed = seq == Entry::REMOVED;
-        if !self.is_removed {
-            self.links.insert(seq, link.clone());
+    /// Adds an entry, whose link is believed rather than one that was added before.
+    pub(crate) fn add(&mut self, number: u64, seq: Seq, link: Digest) {
+        let is_removed = seq == Entry::REMOVED;
+        if number >= self.last {
+            (self.last, self.is_removed) = (number, is_removed);
         }
+        if !is_removed {
+            self.links.insert(seq, link);
+        }
+    }
+}
+
+/// What the copy corrects in the log. Where the database's log is not as it was signed,
+/// its copy is believed rather.
+#[derive(Debug)]
+pub(crate) struct Corrections {
+    /// Entries by session, with their numbers.
+    pub(crate) entries: BTreeMap<SessionId, Vec<(u64, Seq, Digest)>>,
+    /// Numbers of entries of the database that are not believed.
+    instead_of: BTreeSet<u64>,
+    /// From which number on the database alone is not believed that a session was removed.
+    removals_below: u64,
+}
+
+impl Corrections {
+    /// Whether an entry of the database is believed.
+    pub(crate) fn believes(&self, number: u64, seq: Seq) -> bool {
+        let is_removal_alone = seq == Entry::REMOVED && number >= self.removals_below;
+        !is_removal_alone && !self.instead_of.contains(&number)
     }
 }
 
 /// What came of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Checked {
-    pub(crate) chains: Chains,
+    /// How many entries the database has.
+    pub(crate) entries: u64,
+    pub(crate) corrections: Corrections,
     pub(crate) faults: Vec<Fault>,
+    /// How many more there were.
+    pub(crate) faults_left_out: u64,
+    /// The newest checkpoint that fits.
     pub(crate) checkpoint: Option<String>,
 }
 
-/// Checks the log.
-pub(crate) fn check(kept: &Kept) -> Checked {
-    let mut checked = Checked::default();
-    let Some(key) = &kept.key else {
-        let signed = !kept.entries.is_empty() || !kept.checkpoints.is_empty();
-        if signed || !kept.against.is_empty() {
+/// A check that goes along the log.
+#[derive(Debug)]
+pub(crate) struct LogCheck {
+    key: Option<VerifyingKey>,
+    /// Checkpoints from outside the database, which the log must continue.
+    against: Vec<(String, Result<Opened, NoteFault>)>,
+    /// The sizes of the newest checkpoints, the newest first.
+    newest: Vec<u64>,
+    copy: Option<Lines>,
+    differing: Differing,
+    /// The log up to its first gap.
+    edge: Edge,
+    has_gap: bool,
+    /// The roots at the sizes of `against`.
+    roots: BTreeMap<u64, Hash>,
+    /// The size of the last checkpoint that fits.
+    fitting: u64,
+    /// Whether a checkpoint did not fit: none after it does.
+    is_forged: bool,
+    /// The first entry that no checkpoint covers.
+    uncovered: Option<(u64, Entry)>,
+    checked: Checked,
+}
+
+/// How the copy differs from the database.
+#[derive(Debug, Default)]
+struct Differing {
+    /// The first entry of the copy that does, and whether the database has one there.
+    first: Option<(u64, Entry, bool)>,
+    /// The entries that do, and whether the database has one there.
+    entries: Vec<(u64, Entry, bool)>,
+    left_out: u64,
+}
+
+impl Differing {
+    fn add(&mut self, number: u64, entry: Entry, is_there: bool) {
+        if self.first.is_none() {
+            self.first = Some((number, entry.clone(), is_there));
+        }
+        if self.entries.len() < limits::AUDIT_DIFFERING_MAX {
+            self.entries.push((number, entry, is_there));
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+impl LogCheck {
+    /// A check with the key that must have signed, checkpoints from outside, the copy as
+    /// it was before the log is read, and the sizes of the newest checkpoints.
+    pub(crate) fn new(
+        key: Option<VerifyingKey>,
+        against: &[Outside],
+        copy: Option<Lines>,
+        newest: Vec<u64>,
+    ) -> Self {
+        let open =
+            |outside: &Outside| Some((outside.name.clone(), key.as_ref()?.open(&outside.note)));
+        let mut check = Self {
+            against: against.iter().filter_map(open).collect(),
+            key,
+            newest,
+            copy,
+            differing: Differing::default(),
+            edge: Edge::default(),
+            has_gap: false,
+            roots: BTreeMap::from([(0, EMPTY_HASH)]),
+            fitting: 0,
+            is_forged: false,
+            uncovered: None,
+            checked: Checked {
+                entries: 0,
+                corrections: Corrections {
+                    entries: BTreeMap::new(),
+                    instead_of: BTreeSet::new(),
+                    removals_below: u64::MAX,
+                },
+                faults: Vec::new(),
+                faults_left_out: 0,
+                checkpoint: None,
+            },
+        };
+        if check.key.is_none() && !(against.is_empty() && check.newest.is_empty()) {
+            check.no_key();
+        }
+        check
+    }
+
+    fn no_key(&mut self) {
+        if self.checked.faults.is_empty() {
             let what = "it is missing, so no signature can be checked";
-            checked.faults.push(Fault::file("audit/key.pub", what));
+            self.checked.faults.push(Fault::file("audit/key.pub", what));
         }
-        checked.add_chains(kept, false);
-        return checked;
-    };
-    let open = |outside: &Outside| (outside.name.clone(), key.open(&outside.note));
-    let against: Vec<_> = kept.against.iter().map(open).collect();
-    let sizes = against.iter().flat_map(|(_, opened)| opened).map(|opened| opened.checkpoint.size);
-    let sizes = sizes.chain(kept.checkpoints.iter().map(|(size, ..)| *size)).collect();
-    let tree = Roots::of(&kept.entries, &sizes);
-    checked.faults.extend(tree.gap.map(|entry| Fault {
-        place: Place::Entry { entry, session: None, seq: None },
-        what: "it is missing".to_owned(),
-    }));
-    checked.against(&against, &tree);
-    checked.checkpoints(kept, key, &tree);
-    let proven = checked.faults.is_empty();
-    checked.missing(kept);
-    checked.copy(kept, proven);
-    checked.add_chains(kept, proven);
-    checked
-}
-
-/// The roots of a log at certain sizes.
-struct Roots {
-    /// How many entries there are before the first gap.
-    size: u64,
-    /// The number of the first entry that is missing before others.
-    gap: Option<u64>,
-    at: BTreeMap<u64, (Hash, String)>,
-}
-
-impl Roots {
-    fn of(entries: &[(u64, Entry)], sizes: &BTreeSet<u64>) -> Self {
-        let (mut edge, mut at) = (Edge::default(), BTreeMap::new());
-        at.insert(0, (EMPTY_HASH, String::new()));
-        for (number, entry) in entries {
-            if *number != edge.size() {
-                return Self { size: edge.size(), gap: Some(edge.size()), at };
-            }
-            edge.push(entry.hash());
-            if sizes.contains(&edge.size()) {
-                at.insert(edge.size(), (edge.root(), edge.to_text()));
-            }
-        }
-        Self { size: edge.size(), gap: None, at }
-    }
-}
-
-impl Checked {
-    fn fault(&mut self, place: Place, what: impl Into<String>) {
-        self.faults.push(Fault { place, what: what.into() });
     }
 
-    /// The database's own checkpoints. Only the first root that does not fit is told:
-    /// none after it does.
-    fn checkpoints(&mut self, kept: &Kept, key: &VerifyingKey, tree: &Roots) {
-        let (mut fitting, mut forged) = (0, false);
-        for (size, note, edge) in &kept.checkpoints {
-            let size = *size;
-            let place = Place::Checkpoint { size };
-            let opened = match key.open_own(note) {
-                Ok(opened) if opened.checkpoint.size == size && size > 0 => opened.checkpoint,
-                Ok(_) => {
-                    self.fault(place, "it is of another size");
-                    continue;
-                }
-                Err(fault) => {
-                    self.fault(place, fault.to_string());
-                    continue;
-                }
+    /// Checks the next entry, and the checkpoint that ends with it.
+    pub(crate) fn entry(
+        &mut self,
+        number: u64,
+        entry: &Entry,
+        checkpoint: Option<(&str, &str)>,
+    ) -> Result<(), Error> {
+        self.compare(number, entry)?;
+        self.checked.entries += 1;
+        if self.key.is_none() {
+            self.no_key();
+            return Ok(());
+        }
+        if self.uncovered.is_none() && number >= self.newest.first().copied().unwrap_or(0) {
+            self.uncovered = Some((number, entry.clone()));
+        }
+        self.has_gap |= number != self.edge.size();
+        if self.has_gap {
+            return Ok(());
+        }
+        self.edge.push(entry.hash());
+        let size = self.edge.size();
+        let is_asked = |(_, opened): &(String, Result<Opened, NoteFault>)| {
+            opened.as_ref().is_ok_and(|opened| opened.checkpoint.size == size)
+        };
+        if self.against.iter().any(is_asked) {
+            self.roots.insert(size, self.edge.root());
+        }
+        if let Some((note, edge)) = checkpoint {
+            self.checkpoint(size, note, edge);
+        }
+        Ok(())
+    }
+
+    /// How many entries there are before the first gap. Checkpoints of more are checked
+    /// once all entries are.
+    pub(crate) fn size(&self) -> u64 {
+        self.edge.size()
+    }
+
+    /// Checks a checkpoint of the database. Only the first root that does not fit is told.
+    pub(crate) fn checkpoint(&mut self, size: u64, note: &str, edge: &str) {
+        let Some(key) = &self.key else { return };
+        let place = Place::Checkpoint { size };
+        let opened = match key.open_own(note) {
+            Ok(opened) if opened.checkpoint.size == size && size > 0 => opened.checkpoint,
+            Ok(_) => return self.checked.fault(place, "it is of another size"),
+            Err(fault) => return self.checked.fault(place, fault.to_string()),
+        };
+        let is_there = size == self.edge.size();
+        if is_there && opened.root == self.edge.root() {
+            self.fitting = size;
+            self.checked.checkpoint = Some(note.to_owned());
+            if self.edge.to_text() != edge {
+                self.checked.fault(place, "what is kept to go on from it does not fit it");
+            }
+        } else if !self.is_forged {
+            self.is_forged = true;
+            let (fitting, last) = (self.fitting, size - 1);
+            let what = if is_there {
+                format!(
+                    "the log does not fit it: of the entries {fitting} to {last} at least one was changed, removed or put in"
+                )
+            } else {
+                format!("the log ends after {} of them", self.edge.size())
             };
-            match tree.at.get(&size) {
-                Some((root, known)) if *root == opened.root => {
-                    fitting = size;
-                    self.checkpoint = Some(note.clone());
-                    if known != edge {
-                        self.fault(place, "what is kept to go on from it does not fit it");
+            self.checked.fault(place, what);
+        }
+    }
+
+    /// Compares the copy up to an entry. It may lag behind the log, and never differs.
+    fn compare(&mut self, number: u64, entry: &Entry) -> Result<(), Error> {
+        let Some(copy) = &mut self.copy else { return Ok(()) };
+        while copy.size <= number {
+            let at = copy.size;
+            match copy.next()? {
+                None => break,
+                Some(copied) if at == number => {
+                    if copied != *entry {
+                        self.differing.add(at, copied, true);
                     }
                 }
-                found if !forged => {
-                    forged = true;
-                    let last = size - 1;
-                    let what = match found {
-                        Some(_) => format!(
-                            "the log does not fit it: of the entries {fitting} to {last} at least one was changed, removed or put in"
-                        ),
-                        None => format!("the log ends after {} of them", tree.size),
-                    };
-                    self.fault(place, what);
-                }
-                _ => {}
+                Some(copied) => self.differing.add(at, copied, false),
             }
         }
-        let covered = kept.checkpoints.last().map_or(0, |(size, ..)| *size);
-        if let Some((entry, found)) = kept.entries.iter().find(|(number, _)| *number >= covered) {
-            let (session, seq) = (Some(found.session.clone()), Some(found.seq));
-            let place = Place::Entry { entry: *entry, session, seq };
-            self.fault(place, "no checkpoint covers it");
+        Ok(())
+    }
+
+    /// The end of the log: what is beside it now, which is how many entries the copy has,
+    /// if its end can be read, and whether a checkpoint lies there.
+    pub(crate) fn finish(mut self, copied: Option<u64>, noted: bool) -> Result<Checked, Error> {
+        while let Some(copy) = &mut self.copy {
+            let at = copy.size;
+            let Some(entry) = copy.next()? else { break };
+            self.differing.add(at, entry, false);
+        }
+        let mut proven = false;
+        if self.key.is_some() {
+            let own = std::mem::take(&mut self.checked.faults);
+            self.gap();
+            self.check_against();
+            self.checked.faults.extend(own);
+            self.check_covered();
+            proven = self.checked.faults.is_empty();
+            self.missing(copied, noted);
+            self.check_copy(proven);
+        }
+        let corrections = &mut self.checked.corrections;
+        if let Some(copy) = self.copy.filter(|_| !proven) {
+            corrections.removals_below = copy.size;
+        }
+        for (number, Entry { session, seq, link }, is_there) in self.differing.entries {
+            if is_there && proven {
+                continue;
+            }
+            corrections.instead_of.insert(number);
+            corrections.entries.entry(session).or_default().push((number, seq, link));
+        }
+        Ok(self.checked)
+    }
+
+    fn gap(&mut self) {
+        if self.has_gap {
+            let entry = self.edge.size();
+            self.checked.fault(Place::Entry { entry, session: None, seq: None }, "it is missing");
+        }
+    }
+
+    fn check_covered(&mut self) {
+        if let Some((entry, found)) = self.uncovered.take() {
+            let (session, seq) = (Some(found.session), Some(found.seq));
+            self.checked.fault(Place::Entry { entry, session, seq }, "no checkpoint covers it");
         }
     }
 
     /// Checkpoints from outside.
-    fn against(&mut self, against: &[(String, Result<Opened, NoteFault>)], tree: &Roots) {
-        for (name, opened) in against {
+    fn check_against(&mut self) {
+        for (name, opened) in std::mem::take(&mut self.against) {
             let checkpoint = match opened {
-                Ok(opened) => &opened.checkpoint,
+                Ok(opened) => opened.checkpoint,
                 Err(fault) => {
-                    self.faults.push(Fault::file(name, fault.to_string()));
+                    self.checked.faults.push(Fault::file(&name, fault.to_string()));
                     continue;
                 }
             };
             let size = checkpoint.size;
-            let what = match tree.at.get(&size) {
-                Some((root, _)) if *root == checkpoint.root => continue,
+            let what = match self.roots.get(&size) {
+                Some(root) if *root == checkpoint.root => continue,
                 Some(_) => {
                     "the log is no continuation of it: an entry that it covers is another one now"
                         .to_owned()
                 }
                 None => format!(
                     "the log ends after {} of them: it was cut, or an older database was put in place",
-                    tree.size
+                    self.edge.size()
                 ),
             };
-            self.fault(Place::Kept { name: name.clone(), size }, what);
+            self.checked.fault(Place::Kept { name, size }, what);
         }
     }
 
     /// What should stand beside the database and does not. A crash leaves the copy behind
     /// by the one checkpoint that was not copied yet, several crashes by several.
-    fn missing(&mut self, kept: &Kept) {
-        let before = |newest: usize| kept.checkpoints.iter().rev().nth(newest);
-        let Some((due, ..)) = before(1) else { return };
-        let size = kept.entries.len();
-        if kept.copied == Some(0) {
+    fn missing(&mut self, copied: Option<u64>, noted: bool) {
+        let Some(due) = self.newest.get(1) else { return };
+        let size = self.checked.entries;
+        let lagging = self.newest.get(limits::COPY_LAG_CHECKPOINTS_MAX);
+        let cut = copied.filter(|copied| lagging.is_some_and(|due| copied < due));
+        let faults = &mut self.checked.faults;
+        if copied == Some(0) {
             let what = format!("it is missing or empty, and the database has {size} entries");
-            self.faults.push(Fault::file("audit/log", what));
-        } else if let Some((due, ..)) = before(limits::COPY_LAG_CHECKPOINTS_MAX)
-            && let Some(copied) = kept.copied
-            && copied < *due
-        {
+            faults.push(Fault::file("audit/log", what));
+        } else if let Some(copied) = cut {
             let what = format!("its end was cut off: it has {copied} entries of {size}");
-            self.faults.push(Fault::file("audit/log", what));
+            faults.push(Fault::file("audit/log", what));
         }
-        if !kept.noted {
+        if !noted {
             let what = format!("it is missing, and the log has one of {due} entries and newer");
-            self.faults.push(Fault::file("audit/checkpoint", what));
+            faults.push(Fault::file("audit/checkpoint", what));
         }
     }
 
-    /// The copy beside the database, which may lag behind and never differ.
-    fn copy(&mut self, kept: &Kept, proven: bool) {
-        let Some(copy) = &kept.copy else { return };
-        if let Some(line) = copy.broken {
-            let what = format!("line {} is no entry of the log", line + 1);
-            self.faults.push(Fault::file("audit/log", what));
+    fn check_copy(&mut self, proven: bool) {
+        let Some(copy) = &self.copy else { return };
+        let faults = &mut self.checked.faults;
+        if copy.is_broken {
+            let what = format!("line {} is no entry of the log", copy.size + 1);
+            faults.push(Fault::file("audit/log", what));
         }
-        let known: BTreeMap<u64, &Entry> = kept.entries.iter().map(|(n, e)| (*n, e)).collect();
-        let differs = |(number, entry): &(u64, &Entry)| known.get(number) != Some(entry);
-        let Some((entry, found)) = (0..).zip(&copy.entries).find(differs) else { return };
-        let (session, seq) = (Some(found.session.clone()), Some(found.seq));
-        let place = Place::Entry { entry, session, seq };
-        let what = match known.get(&entry) {
-            Some(_) if proven => {
-                "its copy in audit/log was changed; the database has what was signed".to_owned()
-            }
-            Some(_) => "it is another one than its copy in audit/log".to_owned(),
-            None => format!(
-                "only its copy in audit/log is left: the database has {} entries of {}",
-                known.len(),
-                copy.entries.len()
-            ),
+        if self.differing.left_out > 0 {
+            let (told, more) = (limits::AUDIT_DIFFERING_MAX, self.differing.left_out);
+            let what = format!(
+                "it differs so often that the sessions were compared with the first {told} entries of it that do, and not with {more} more"
+            );
+            faults.push(Fault::file("audit/log", what));
+        }
+        let Some((entry, found, is_there)) = self.differing.first.take() else { return };
+        let what = if !is_there {
+            let (size, copied) = (self.checked.entries, copy.size);
+            format!(
+                "only its copy in audit/log is left: the database has {size} entries of {copied}"
+            )
+        } else if proven {
+            "its copy in audit/log was changed; the database has what was signed".to_owned()
+        } else {
+            "it is another one than its copy in audit/log".to_owned()
         };
-        self.fault(place, what);
+        let (session, seq) = (Some(found.session), Some(found.seq));
+        self.checked.fault(Place::Entry { entry, session, seq }, what);
     }
+}
 
-    /// What the sessions must fit. Where the database's log is not as it was signed,
-    /// its copy is believed rather.
-    fn add_chains(&mut self, kept: &Kept, proven: bool) {
-        let copies = kept.copy.iter().flat_map(|copy| (0..).zip(&copy.entries));
-        let size = kept.entries.len() as u64;
-        let copies = copies.filter(|(number, _)| !proven || *number >= size);
-        let entries = kept.entries.iter().map(|(_, entry)| entry);
-        for Entry { session, seq, link } in entries.chain(copies.map(|(_, entry)| entry)) {
-            self.chains.entry(session.clone()).or_default().add(*seq, link);
+impl Checked {
+    fn fault(&mut self, place: Place, what: impl Into<String>) {
+        if self.faults.len() < limits::AUDIT_FAULTS_MAX {
+            self.faults.push(Fault { place, what: what.into() });
+        } else {
+            self.faults_left_out += 1;
         }
     }
 }

@@ -6,7 +6,7 @@
 //! Must never be cut, but for a line that a crash left unfinished.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,7 @@ use crate::{Error, limits};
 const LOG: &str = "log";
 const CHECKPOINT: &str = "checkpoint";
 const DOING: &str = "copying the audit log";
+const READING: &str = "reading the copy of the audit log";
 
 /// The copy in a directory.
 #[derive(Debug)]
@@ -35,12 +36,14 @@ pub(crate) struct Writing<'a> {
     pub(crate) size: u64,
 }
 
-/// What was found in the file: as many good lines as there are before a bad one.
-#[derive(Debug, Default)]
+/// The lines of the copy that were there when it was opened, one after the other.
+#[derive(Debug)]
 pub(crate) struct Lines {
-    pub(crate) entries: Vec<Entry>,
-    /// The number of the first line that is none, from 0.
-    pub(crate) broken: Option<u64>,
+    reader: BufReader<Take<File>>,
+    /// How many entries were read.
+    pub(crate) size: u64,
+    /// Whether the next line is no entry. It is the last that is read.
+    pub(crate) is_broken: bool,
 }
 
 impl Copy {
@@ -93,27 +96,16 @@ impl Copy {
         Ok(Writing { directory: &self.directory, file, size })
     }
 
-    /// Everything in it; nothing if there is none.
-    pub(crate) fn read(&self) -> Result<Option<Lines>, Error> {
-        let text = match fs::read(self.directory.join(LOG)) {
-            Ok(text) => text,
+    /// Its entries as far as they are written by now; nothing if there is none.
+    pub(crate) fn lines(&self) -> Result<Option<Lines>, Error> {
+        let file = match File::open(self.directory.join(LOG)) {
+            Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io("reading the copy of the audit log", e)),
+            Err(e) => return Err(Error::io(READING, e)),
         };
-        // A last line without its end is the work of a crash.
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let mut lines = Lines::default();
-        for line in text[..whole].split_inclusive(|byte| *byte == b'\n') {
-            let number = lines.entries.len() as u64;
-            match std::str::from_utf8(line).ok().and_then(|line| parse(line.trim_end())) {
-                Some((found, entry)) if found == number => lines.entries.push(entry),
-                _ => {
-                    lines.broken = Some(number);
-                    break;
-                }
-            }
-        }
-        Ok(Some(lines))
+        let bytes = file.metadata().map_err(|e| Error::io(READING, e))?.len();
+        let reader = BufReader::new(file.take(bytes));
+        Ok(Some(Lines { reader, size: 0, is_broken: false }))
     }
 
     /// The newest checkpoint that was put beside it.
@@ -122,6 +114,33 @@ impl Copy {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io("reading the newest checkpoint", e)),
+        }
+    }
+}
+
+impl Lines {
+    /// The next entry; nothing at the end, and before a line that is none.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
+        if self.is_broken {
+            return Ok(None);
+        }
+        let mut line = Vec::new();
+        let mut reader = (&mut self.reader).take(limits::LOG_LINE_BYTES_MAX);
+        reader.read_until(b'\n', &mut line).map_err(|e| Error::io(READING, e))?;
+        let is_cut = line.last() != Some(&b'\n');
+        // A last line without its end is the work of a crash.
+        if is_cut && (line.len() as u64) < limits::LOG_LINE_BYTES_MAX {
+            return Ok(None);
+        }
+        match std::str::from_utf8(&line).ok().and_then(|line| parse(line.trim_end())) {
+            Some((number, entry)) if number == self.size && !is_cut => {
+                self.size += 1;
+                Ok(Some(entry))
+            }
+            _ => {
+                self.is_broken = true;
+                Ok(None)
+            }
         }
     }
 }
@@ -173,27 +192,37 @@ mod tests {
         Entry { session, seq: Seq(seq), link: Digest::of(&seq.to_be_bytes()) }
     }
 
+    fn read(copy: &Copy) -> (Vec<Entry>, bool) {
+        let (mut lines, mut entries) = (copy.lines().unwrap().unwrap(), Vec::new());
+        while let Some(entry) = lines.next().unwrap() {
+            entries.push(entry);
+        }
+        (entries, lines.is_broken)
+    }
+
     #[test]
     fn it_goes_on_after_a_crash_and_says_how_far_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let copy = Copy::new(directory.path().to_owned());
-        assert!(copy.read().unwrap().is_none());
+        assert!(copy.lines().unwrap().is_none());
         let entries: Vec<Entry> = (1..=9).map(entry).collect();
         copy.write().unwrap().append(0, &entries[..4]).unwrap();
         let path = directory.path().join(LOG);
         let mut text = fs::read(&path).unwrap();
         text.extend(b"4 s 5 0123");
         fs::write(&path, text).unwrap();
-        assert_eq!(copy.read().unwrap().unwrap().entries, entries[..4]);
+        assert_eq!(read(&copy), (entries[..4].to_vec(), false));
         let mut writing = copy.write().unwrap();
         assert_eq!(writing.size, 4);
         // What it has already is not written again, and no gap is made.
         writing.append(2, &entries[2..7]).unwrap();
         writing.append(8, &entries[8..]).unwrap();
         drop(writing);
-        assert_eq!(copy.read().unwrap().unwrap().entries, entries[..7]);
+        assert_eq!(read(&copy), (entries[..7].to_vec(), false));
         fs::write(&path, "0 s 1 zz\n").unwrap();
         assert!(matches!(copy.write(), Err(Error::Damaged { .. })));
-        assert_eq!(copy.read().unwrap().unwrap().broken, Some(0));
+        assert_eq!(read(&copy), (Vec::new(), true));
+        fs::write(&path, vec![b'0'; 1 << 20]).unwrap();
+        assert_eq!(read(&copy), (Vec::new(), true));
     }
 }

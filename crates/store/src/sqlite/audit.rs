@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use futures_util::{Stream, TryStreamExt};
 use outrigger_agent::{Digest, Seq, SessionId};
 use sqlx::AssertSqlSafe;
 use sqlx::Connection;
@@ -17,7 +18,8 @@ use super::fault;
 use super::open::{self, Seen};
 use super::walk::{Walked, walk};
 use crate::audit::{
-    self, Chain, Chains, Checked, Copy, Entry, Fault, Kept, Outside, Progress, Report, VerifyingKey,
+    self, Chain, Checked, Copy, Corrections, Entry, Fault, LogCheck, Outside, Progress, Report,
+    VerifyingKey,
 };
 use crate::directory::blocking;
 use crate::{Directory, Error, limits};
@@ -137,11 +139,10 @@ impl Audit {
     /// What keeps it from being read.
     pub async fn contradicts(&self, kept: &Outside) -> Result<Option<Fault>, Error> {
         self.settled(async |this| {
-            let mut connection = this.connection().await?;
+            let connection = this.connection().await?;
             let asked = Asked { against: vec![kept.clone()], ..Asked::default() };
-            let log = this.kept(&mut connection, &asked).await?;
+            let (connection, checked) = this.log(connection, &asked).await?;
             close(connection).await;
-            let checked = blocking(move || Ok(audit::check(&log))).await?;
             Ok(checked.faults.into_iter().find(|fault| fault.is_of(&kept.name)))
         })
         .await
@@ -149,26 +150,25 @@ impl Audit {
 
     async fn pass(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
         progress.restart();
-        let mut connection = self.connection().await?;
-        let kept = self.kept(&mut connection, asked).await?;
-        let entries = kept.entries.len() as u64;
-        let Checked { chains, faults, checkpoint } =
-            blocking(move || Ok(audit::check(&kept))).await?;
-        let mut report = Report { entries, checkpoint, faults, ..Report::default() };
+        let connection = self.connection().await?;
+        let (mut connection, checked) = self.log(connection, asked).await?;
+        let Checked { entries, corrections, faults, faults_left_out, checkpoint } = checked;
+        let mut report =
+            Report { entries, checkpoint, faults, faults_left_out, ..Report::default() };
         let mut names = BTreeSet::new();
         match &asked.session {
             Some(session) => _ = names.insert(session.clone()),
             None => {
-                names.extend(chains.keys().cloned());
+                names.extend(corrections.entries.keys().cloned());
                 self.sessions(&mut connection, &mut names, &mut report.faults).await?;
             }
         }
         close(connection).await;
         progress.sessions.store(names.len() as u64, Ordering::Relaxed);
-        self.walk_all(names, chains, progress, &mut report).await?;
+        self.walk_all(names, corrections, progress, &mut report).await?;
         let all = report.faults.len();
         report.faults.truncate(limits::AUDIT_FAULTS_MAX);
-        report.faults_left_out = (all - report.faults.len()) as u64;
+        report.faults_left_out += (all - report.faults.len()) as u64;
         Ok(report)
     }
 
@@ -187,33 +187,52 @@ impl Audit {
         Ok(open::check(&self.path, connection).await? > 1)
     }
 
-    /// The log, and what is beside it.
-    async fn kept(&self, connection: &mut SqliteConnection, asked: &Asked) -> Result<Kept, Error> {
-        const CHECKPOINTS: &str = "SELECT size, note, edge FROM checkpoints ORDER BY size";
-        let directory = audit::directory(&self.directory);
-        let copy = Copy::new(directory);
-        let own_key = audit::verifying_key(&self.directory)?;
-        let mut kept = Kept { key: asked.key.clone().or(own_key), ..Kept::default() };
-        // The copy is read before the log that it may only lag behind.
-        kept.copy = copy.read()?;
-        let newest = copy.checkpoint()?;
-        let name = || "audit/checkpoint".to_owned();
-        kept.against.extend(newest.map(|note| Outside { name: name(), note }));
-        kept.against.extend(asked.against.iter().cloned());
-        if self.has_log(connection).await? {
-            kept.entries = entries(connection).await?;
-            let rows: Vec<(i64, String, String)> =
-                sqlx::query_as(CHECKPOINTS).fetch_all(connection).await.map_err(wrong)?;
-            let row = |(size, note, edge)| (u64::try_from(size).unwrap_or(0), note, edge);
-            kept.checkpoints = rows.into_iter().map(row).collect();
-        }
-        // What is missing is looked for after the log: a writer may have made it meanwhile.
-        kept.copied = copy.size().ok();
-        kept.noted = copy.checkpoint()?.is_some();
-        Ok(kept)
+    /// Checks the log, and what is beside it. Gives the connection back.
+    async fn log(
+        &self,
+        connection: SqliteConnection,
+        asked: &Asked,
+    ) -> Result<(SqliteConnection, Checked), Error> {
+        let (this, asked) = (self.clone(), asked.clone());
+        let runtime = tokio::runtime::Handle::current();
+        // Hashing takes a processor to itself.
+        blocking(move || runtime.block_on(this.check_log(connection, &asked))).await
     }
 
-    /// Sessions that have events or a row.
+    async fn check_log(
+        &self,
+        mut connection: SqliteConnection,
+        asked: &Asked,
+    ) -> Result<(SqliteConnection, Checked), Error> {
+        const NEWEST: &str = "SELECT size FROM checkpoints ORDER BY size DESC LIMIT $1";
+        let copy = Copy::new(audit::directory(&self.directory));
+        let own_key = audit::verifying_key(&self.directory)?;
+        // The copy is opened before the log that it may only lag behind is read.
+        let lines = copy.lines()?;
+        let newest = copy.checkpoint()?;
+        let name = || "audit/checkpoint".to_owned();
+        let mut against: Vec<_> =
+            newest.map(|note| Outside { name: name(), note }).into_iter().collect();
+        against.extend(asked.against.iter().cloned());
+        let has_log = self.has_log(&mut connection).await?;
+        let newest: Vec<(i64,)> = if has_log {
+            let newest = sqlx::query_as(NEWEST).bind(1 + limits::COPY_LAG_CHECKPOINTS_MAX as i64);
+            newest.fetch_all(&mut connection).await.map_err(wrong)?
+        } else {
+            Vec::new()
+        };
+        let newest = newest.into_iter().map(|(size,)| u64::try_from(size).unwrap_or(0)).collect();
+        let key = asked.key.clone().or(own_key);
+        let mut check = LogCheck::new(key, &against, lines, newest);
+        if has_log {
+            along(&mut connection, &mut check).await?;
+        }
+        // What is missing is looked for after the log: a writer may have made it meanwhile.
+        let checked = check.finish(copy.size().ok(), copy.checkpoint()?.is_some())?;
+        Ok((connection, checked))
+    }
+
+    /// Sessions that have events or a row, or that the log has.
     async fn sessions(
         &self,
         connection: &mut SqliteConnection,
@@ -227,6 +246,15 @@ impl Audit {
             FROM named WHERE named.session IS NOT NULL) \
             SELECT session FROM named WHERE session IS NOT NULL \
             UNION SELECT session FROM sessions";
+        const LOG: &str = "SELECT DISTINCT session FROM log";
+        if self.has_log(connection).await? {
+            let mut rows = sqlx::query_as(LOG).fetch(&mut *connection);
+            while let Some((name,)) = rows.try_next().await.map_err(wrong)? {
+                // An entry with an impossible one is a gap, and told as one.
+                let name: String = name;
+                names.extend(SessionId::new(name));
+            }
+        }
         let rows: Vec<(String,)> =
             sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
         for (name,) in rows {
@@ -245,18 +273,20 @@ impl Audit {
     async fn walk_all(
         &self,
         names: BTreeSet<SessionId>,
-        chains: Chains,
+        corrections: Corrections,
         progress: &Arc<Progress>,
         report: &mut Report,
     ) -> Result<(), Error> {
         let readers = names.len().clamp(1, limits::AUDIT_READERS);
-        let (queue, chains) = (Arc::new(Mutex::new(names.into_iter())), Arc::new(chains));
+        let queue = Arc::new(Mutex::new(names.into_iter()));
+        let corrections = Arc::new(corrections);
         let readers = (0..readers).map(|_| {
-            let (this, queue, chains) = (self.clone(), Arc::clone(&queue), Arc::clone(&chains));
+            let (this, queue) = (self.clone(), Arc::clone(&queue));
+            let corrections = Arc::clone(&corrections);
             let progress = Arc::clone(progress);
             let runtime = tokio::runtime::Handle::current();
             // Hashing takes a processor to itself.
-            blocking(move || runtime.block_on(this.walk_some(&queue, &chains, &progress)))
+            blocking(move || runtime.block_on(this.walk_some(&queue, &corrections, &progress)))
         });
         let walked = futures_util::future::try_join_all(readers).await?;
         let mut faults = Vec::new();
@@ -275,17 +305,21 @@ impl Audit {
     async fn walk_some(
         &self,
         queue: &Mutex<std::collections::btree_set::IntoIter<SessionId>>,
-        chains: &Chains,
+        corrections: &Corrections,
         progress: &Progress,
     ) -> Result<Vec<Walked>, Error> {
         let blobs = Directory::at(&self.directory.join("blobs"));
-        let (mut connection, none) = (self.connection().await?, Chain::default());
+        let mut connection = self.connection().await?;
+        let has_log = self.has_log(&mut connection).await?;
         let mut walked = Vec::new();
         loop {
             let next = queue.lock().expect("nobody panics while taking a name").next();
             let Some(session) = next else { break };
-            let known = chains.get(&session).unwrap_or(&none);
-            walked.push(walk(&mut connection, &session, known, &blobs, progress).await?);
+            let known = match has_log {
+                true => chain(&mut connection, &session, corrections).await?,
+                false => Chain::default(),
+            };
+            walked.push(walk(&mut connection, &session, &known, &blobs, progress).await?);
             progress.sessions_done.fetch_add(1, Ordering::Relaxed);
         }
         close(connection).await;
@@ -298,15 +332,65 @@ pub(super) async fn close(connection: SqliteConnection) {
     let _ = connection.close().await;
 }
 
-/// Every entry of the log. One that is none stands for what it was put in for: a gap.
-pub(super) async fn entries(connection: &mut SqliteConnection) -> Result<Vec<(u64, Entry)>, Error> {
+type EntryRow = (i64, String, i64, String);
+
+/// An entry and its number. One that is none stands for what it was put in for: a gap.
+fn entry((number, session, seq, link): EntryRow) -> Option<(u64, Entry)> {
+    let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
+    Some((number.try_into().ok()?, Entry { session, seq: Seq(seq.try_into().ok()?), link }))
+}
+
+/// Every entry of the log, in order.
+pub(super) fn entries(
+    connection: &mut SqliteConnection,
+) -> impl Stream<Item = Result<Entry, Error>> {
     const TEXT: &str = "SELECT entry, session, seq, link FROM log ORDER BY entry";
-    let rows: Vec<(i64, String, i64, String)> =
-        sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
-    let entry = |(place, session, seq, link): (i64, String, i64, String)| {
-        let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
-        let entry = Entry { session, seq: Seq(seq.try_into().ok()?), link };
-        Some((place.try_into().ok()?, entry))
-    };
-    Ok(rows.into_iter().filter_map(entry).collect())
+    let rows = sqlx::query_as(TEXT).fetch(connection).map_err(wrong);
+    rows.try_filter_map(async |row: EntryRow| Ok(entry(row).map(|(_, entry)| entry)))
+}
+
+/// Takes a check along the log and its checkpoints.
+async fn along(connection: &mut SqliteConnection, check: &mut LogCheck) -> Result<(), Error> {
+    const ENTRIES: &str = "SELECT entry, session, seq, link, note, edge FROM log \
+        LEFT JOIN checkpoints ON size = entry + 1 ORDER BY entry";
+    const BEHIND: &str = "SELECT size, note, edge FROM checkpoints \
+        WHERE size > $1 OR size <= 0 ORDER BY size";
+    type Row = (i64, String, i64, String, Option<String>, Option<String>);
+    let mut rows = sqlx::query_as(ENTRIES).fetch(&mut *connection);
+    while let Some(row) = rows.try_next().await.map_err(wrong)? {
+        let (number, session, seq, link, note, edge): Row = row;
+        let Some((number, entry)) = entry((number, session, seq, link)) else { continue };
+        check.entry(number, &entry, note.as_deref().zip(edge.as_deref()))?;
+    }
+    drop(rows);
+    let size = i64::try_from(check.size()).unwrap_or(i64::MAX);
+    let mut rows = sqlx::query_as(BEHIND).bind(size).fetch(connection);
+    while let Some((size, note, edge)) = rows.try_next().await.map_err(wrong)? {
+        let (size, note, edge): (i64, String, String) = (size, note, edge);
+        check.checkpoint(u64::try_from(size).unwrap_or(0), &note, &edge);
+    }
+    Ok(())
+}
+
+/// What the log has of a session.
+async fn chain(
+    connection: &mut SqliteConnection,
+    session: &SessionId,
+    corrections: &Corrections,
+) -> Result<Chain, Error> {
+    const TEXT: &str =
+        "SELECT entry, session, seq, link FROM log WHERE session = $1 ORDER BY entry";
+    let mut chain = Chain::default();
+    let mut rows = sqlx::query_as(TEXT).bind(session.to_string()).fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(wrong)? {
+        if let Some((number, Entry { seq, link, .. })) = entry(row)
+            && corrections.believes(number, seq)
+        {
+            chain.add(number, seq, link);
+        }
+    }
+    for (number, seq, link) in corrections.entries.get(session).into_iter().flatten() {
+        chain.add(*number, *seq, link.clone());
+    }
+    Ok(chain)
 }

@@ -9,18 +9,22 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::TryStreamExt;
+use futures_util::stream::TryChunksError;
 use outrigger_agent::Digest;
 use serde::{Deserialize, Serialize};
 use sqlx::Connection;
+use sqlx::sqlite::SqliteConnection;
 
 use super::audit::{self as log, Asked, Audit};
 use super::{Sqlite, fault, open};
-use crate::audit::{self, Copy, Report};
+use crate::audit::{self, Copy, Report, Writing as LogWriting};
 use crate::directory::{blocking, sync_directory};
 use crate::transfer::{self, Head, Writing};
-use crate::{Directory, Error};
+use crate::{Directory, Error, limits};
 
 const FIRST: &str = "outrigger-backup";
 const FORMAT: u32 = 1;
@@ -136,18 +140,27 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
         fs::copy(public, directory.join("key.pub")).map_err(io)?;
     }
     let mut connection = open::reading(&room.join(open::DATABASE)).await?;
-    let entries = log::entries(&mut connection).await;
+    let copy = Copy::new(directory);
+    let mut writing = copy.write()?;
+    copy_entries(&mut connection, &mut writing).await?;
     let newest: Result<Option<(String,)>, _> =
         sqlx::query_as("SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1")
             .fetch_optional(&mut connection)
             .await;
     let _ = connection.close().await;
-    let entries: Vec<_> = entries?.into_iter().map(|(_, entry)| entry).collect();
-    let copy = Copy::new(directory);
-    let mut writing = copy.write()?;
-    writing.append(0, &entries)?;
     if let Some((note,)) = newest.map_err(|e| fault::of(DOING, e))? {
         writing.checkpoint(&note)?;
+    }
+    Ok(())
+}
+
+async fn copy_entries(
+    connection: &mut SqliteConnection,
+    writing: &mut LogWriting<'_>,
+) -> Result<(), Error> {
+    let mut chunks = pin!(log::entries(connection).try_chunks(limits::ANCHOR_ENTRIES_MAX));
+    while let Some(entries) = chunks.try_next().await.map_err(|TryChunksError(_, e)| e)? {
+        writing.append(writing.size, &entries)?;
     }
     Ok(())
 }

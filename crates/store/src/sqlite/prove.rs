@@ -1,5 +1,8 @@
 //! Makes a proof of one event out of a store, and checks it before it is given.
 
+use std::pin::pin;
+
+use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use sqlx::sqlite::SqliteConnection;
 
@@ -74,7 +77,10 @@ impl Audit {
             sqlx::query_as(CHECKPOINT).fetch_optional(&mut *connection).await.map_err(wrong)?;
         let (size, checkpoint) = newest.ok_or_else(|| uncovered("any event"))?;
         let mut tree = Tree::default();
-        entries(connection).await?.iter().for_each(|(_, entry)| tree.push(entry.hash()));
+        let mut entries = pin!(entries(connection));
+        while let Some(entry) = entries.try_next().await? {
+            tree.push(entry.hash());
+        }
         let size = u64::try_from(size).unwrap_or(0);
         let none = || Error::damaged("the audit log", "it has fewer entries than its checkpoint");
         let way = tree.prove(size, place).ok_or_else(none)?;
