@@ -82,7 +82,6 @@ impl DockerWorld {
             guest: outrigger_guest::PROGRAM,
             images: BTreeMap::from([(TEMPLATE.to_owned(), engine.hostile())]),
             default_image: Some(image.clone()),
-            trees: None,
         };
         let backend = Arc::new(Docker::open(config).await?);
         let failed = |error: String| Error::Backend(format!("no image to attack in: {error}"));

@@ -30,7 +30,9 @@ pub(crate) fn process(report: &Report) {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.unwrap_or("absent").split_ascii_whitespace().collect::<Vec<_>>().join(" ")
     };
-    for name in ["Uid", "CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"] {
+    let ids = field("Uid");
+    report.say("process/Uid", &ids.split(' ').map(user).collect::<Vec<_>>().join(" "));
+    for name in ["CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"] {
         report.say(&format!("process/{name}"), &field(name));
     }
     report.attempt("process/secrets-in-environment", || {
@@ -165,5 +167,14 @@ pub(crate) fn terminal(report: &Report) {
                 Err(error) => outcome(Err(error)),
             }
         });
+    }
+}
+
+/// A user as tables have it: that of a sandbox, whichever a container has to itself, is
+/// `agent`.
+pub(crate) fn user(id: &str) -> &str {
+    match id.parse::<u64>() {
+        Ok(1_000 | 10_000..60_000 | 0x7000_0000..0x7ff0_0000) => "agent",
+        _ => id,
     }
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::process::user;
 use crate::report::Report;
 use crate::sys::{call, nap, outcome, outcome_of};
 
@@ -42,7 +43,9 @@ pub(crate) fn run(words: &[String]) -> ExitCode {
             let (real, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
             let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
             let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:\t"));
-            let text = format!("{real} {effective} {}\n", capabilities.unwrap_or("?"));
+            let (real, effective) = (real.to_string(), effective.to_string());
+            let capabilities = capabilities.unwrap_or("?");
+            let text = format!("{} {} {capabilities}\n", user(&real), user(&effective));
             let _ = std::io::stdout().write_all(text.as_bytes());
         }
         _ => return ExitCode::from(2),
@@ -146,7 +149,8 @@ fn image() {
     Report.say("spy/volumes", &volumes);
     // SAFETY: neither call takes anything or fails.
     let (real, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
-    Report.say("spy/user", &format!("{real} {effective}"));
+    let (real, effective) = (real.to_string(), effective.to_string());
+    Report.say("spy/user", &format!("{} {}", user(&real), user(&effective)));
 }
 
 fn find(top: &Path, mark: &str) -> String {

@@ -74,15 +74,13 @@ pub(crate) fn seen(path: &str) -> io::Result<String> {
     Ok(format!("{disk}{path}"))
 }
 
-/// The user and group of commands and file operations. With no ids of its own there is
-/// only the one who started all this.
+/// The user of commands and file operations. Root in namespaces of its own becomes another
+/// for them; whoever is not, in a container or on the host's own ground, is the only one.
 pub(crate) fn agent_id() -> u32 {
-    /// That of every image and template.
+    /// That of every template.
     const AGENT_ID: u32 = 1000;
-    match DISK.get() {
-        Some(_) => rustix::process::geteuid().as_raw(),
-        None => AGENT_ID,
-    }
+    let own = rustix::process::geteuid();
+    if own.is_root() && DISK.get().is_none() { AGENT_ID } else { own.as_raw() }
 }
 
 #[cfg(test)]

@@ -93,8 +93,6 @@ pub(crate) const REST_BYTES_MAX: usize = 4 << 10;
 /// Descriptors that come with it: of outputs, of what is kept, and of each served tree. Those
 /// that a clone begins with are fewer.
 pub(crate) const REST_FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
-/// How long a guest that listens waits for the devices of its served trees.
-pub(crate) const DEVICES_MS_MAX: u64 = 30_000;
 /// Entries at the top of an image's root in which commands may write; a further one is
 /// read alone.
 pub(crate) const ROOT_ENTRIES_MAX: usize = 1_024;

@@ -21,7 +21,6 @@ mod bridge;
 mod connection;
 mod control;
 mod counts;
-mod devices;
 mod domain;
 mod exec;
 mod files;
@@ -198,9 +197,6 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
-    if let Some(path) = &options.devices {
-        options.served.extend(devices::receive(path)?);
-    }
     let served = Served::new(options.served, options.served_owner);
     let launcher = Launcher {
         filter,

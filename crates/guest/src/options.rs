@@ -62,8 +62,6 @@ pub(crate) struct Options {
     pub(crate) user: Option<u32>,
     /// Devices of trees that are served, each with the path where it is mounted.
     pub(crate) served: Vec<(OwnedFd, String)>,
-    /// Where they come from, if they come later.
-    pub(crate) devices: Option<PathBuf>,
     /// Whose their files are, as whoever mounted them counts ids.
     pub(crate) served_owner: u32,
     pub(crate) ground: Ground,
@@ -88,7 +86,6 @@ impl Default for Options {
             kept: None,
             user: None,
             served: Vec::new(),
-            devices: None,
             served_owner: 0,
             ground: Ground::Apart,
             disk: None,
@@ -122,7 +119,6 @@ impl Options {
                 let (number, path) = value.split_once(':')?;
                 self.served.push((descriptor(number)?, path.to_owned()));
             }
-            "--devices" => self.devices = Some(value.into()),
             "--served-owner" => self.served_owner = value.parse().ok()?,
             "--disk" => self.disk = Some(descriptor(&value)?),
             "--shown" => self.shown.push(value.into()),

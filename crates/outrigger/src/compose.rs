@@ -95,7 +95,7 @@ pub(crate) async fn backends(
         if let Entry::Vacant(vacant) = backends.entry(sandbox.backend) {
             let opened: Arc<dyn Backend> = match sandbox.backend {
                 BackendName::Native => native(paths, config, served).await?,
-                BackendName::Docker => Arc::new(docker(paths, config, served).await?),
+                BackendName::Docker => Arc::new(docker(paths, config).await?),
             };
             vacant.insert(opened);
         }
@@ -135,11 +135,7 @@ pub(crate) async fn native(
 }
 
 /// The Docker backend. A template is an image of the engine's, by its own name.
-pub(crate) async fn docker(
-    paths: &Paths,
-    config: &Config,
-    served: Option<&Served>,
-) -> Outcome<Docker> {
+pub(crate) async fn docker(paths: &Paths, config: &Config) -> Outcome<Docker> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Docker);
     let images = ours.filter_map(Sandbox::template).filter(|name| *name != HOST_TOOLS);
     let host = std::env::var("DOCKER_HOST").ok();
@@ -151,7 +147,6 @@ pub(crate) async fn docker(
         guest: outrigger_guest::PROGRAM,
         images: images.map(|name| (name.to_owned(), name.to_owned())).collect(),
         default_image: config.docker.image.clone(),
-        trees: served.cloned().map(|served| Arc::new(served) as _),
     });
     opened.await.map_err(|error| no_sandbox(&error))
 }

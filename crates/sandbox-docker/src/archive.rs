@@ -13,6 +13,7 @@ use outrigger_sandbox::each_piece;
 use sha2::{Digest as _, Sha256};
 
 use crate::maker;
+use crate::user::KEPT;
 
 /// What the directory that an archive holds is called. In the archive it has the name
 /// that the daemon gave it, and comes first.
@@ -22,6 +23,22 @@ pub(crate) struct Names {
     pub(crate) counted: String,
     /// Where it is unpacked; empty for the directory itself.
     pub(crate) written: String,
+}
+
+/// Who owns the files of the disk: what is this user's in what is read is that one's in
+/// what is written, and [`KEPT`]'s in the digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owners {
+    pub(crate) read: u32,
+    pub(crate) written: u32,
+}
+
+impl Owners {
+    /// The owner of an entry, where files of the disk's user are this one's.
+    fn of(self, header: &tar::Header, user: u32) -> io::Result<u64> {
+        let found = header.uid()?;
+        Ok(if found == u64::from(self.read) { user.into() } else { found })
+    }
 }
 
 /// The digest of one entry.
@@ -74,6 +91,7 @@ impl<R: Read> Read for Counting<'_, R> {
 pub(crate) fn count<W: Write>(
     archive: impl Read,
     names: &Names,
+    owners: Owners,
     mut out: Option<&mut Out<W>>,
 ) -> io::Result<Vec<Sum>> {
     let mut sums = Vec::new();
@@ -93,13 +111,15 @@ pub(crate) fn count<W: Write>(
             Some(below) => joined(name, below),
             None => target.clone(),
         };
-        let mut sum = sum(&header, &joined(&names.counted, path), &named(&names.counted))?;
+        let kept = owners.of(&header, KEPT)?;
+        let mut sum = sum(&header, kept, &joined(&names.counted, path), &named(&names.counted))?;
         let contents = Counting { entry: &mut entry, sum: &mut sum };
         match &mut out {
             None => drop(each_piece(contents, |_| {})?),
             Some(out) => {
                 let (path, target) = (joined(&names.written, path), named(&names.written));
-                write(out, (&header, bytes), (&path, &target), contents)?;
+                let owner = owners.of(&header, owners.written)?;
+                write(out, (&header, owner, bytes), (&path, &target), contents)?;
             }
         }
         // Where the volumes are seen is not theirs.
@@ -113,7 +133,7 @@ pub(crate) fn count<W: Write>(
 }
 
 /// The digest of an entry, to which its contents are yet to be added.
-fn sum(header: &tar::Header, path: &[u8], target: &[u8]) -> io::Result<Sha256> {
+fn sum(header: &tar::Header, owner: u64, path: &[u8], target: &[u8]) -> io::Result<Sha256> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
         sum.update((bytes.len() as u64).to_le_bytes());
@@ -125,7 +145,7 @@ fn sum(header: &tar::Header, path: &[u8], target: &[u8]) -> io::Result<Sha256> {
     // Daemons lose the set-id bits of files with several names, by giving them an
     // owner once for each name; see chown(2). Inside they are without effect.
     let bits = if header.entry_type().is_dir() { 0o7777 } else { 0o1777 };
-    for number in [u64::from(header.mode()? & bits), header.uid()?, header.gid()?, header.size()?] {
+    for number in [u64::from(header.mode()? & bits), owner, header.gid()?, header.size()?] {
         add(&number.to_le_bytes());
     }
     Ok(sum)
@@ -135,14 +155,14 @@ fn sum(header: &tar::Header, path: &[u8], target: &[u8]) -> io::Result<Sha256> {
 /// that a disk has.
 fn write<W: Write>(
     out: &mut Out<W>,
-    (read, bytes): (&tar::Header, u64),
+    (read, owner, bytes): (&tar::Header, u64, u64),
     (path, target): (&[u8], &[u8]),
     contents: impl Read,
 ) -> io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(read.entry_type());
     header.set_mode(read.mode()?);
-    header.set_uid(read.uid()?);
+    header.set_uid(owner);
     header.set_gid(read.gid()?);
     header.set_mtime(read.mtime()?);
     header.set_size(bytes);
@@ -220,14 +240,16 @@ mod tests {
         Names { counted: counted.to_owned(), written: written.to_owned() }
     }
 
+    const SAME: Owners = Owners { read: KEPT, written: KEPT };
+
     fn counted(archive: &[u8], names: &Names) -> String {
-        digest(count(archive, names, None::<&mut Out<io::Sink>>).unwrap())
+        digest(count(archive, names, SAME, None::<&mut Out<io::Sink>>).unwrap())
     }
 
     /// The same archive with other names, and the digest on the way.
     fn renamed(archive: &[u8], names: &Names) -> (String, Vec<u8>) {
         let mut out = tar::Builder::new(Vec::new());
-        let sums = count(archive, names, Some(&mut out)).unwrap();
+        let sums = count(archive, names, SAME, Some(&mut out)).unwrap();
         (digest(sums), out.into_inner().unwrap())
     }
 
@@ -253,6 +275,32 @@ mod tests {
         }
         assert_eq!(sum(&[f, g]), sum(&[g, f]));
         assert_ne!(sum(&[f, g]), base);
+    }
+
+    #[test]
+    fn what_belongs_to_one_sandbox_belongs_to_the_next() {
+        const ONE: u32 = 0x7000_0001;
+        const TWO: u32 = 0x7fee_eeee;
+        let names = names("disk", "disk");
+        let disk = |owner| {
+            let mut entries = vec![("disk/", "", &b""[..], dir as fn(&mut tar::Header))];
+            entries.push(("disk/f", "", b"x", owner));
+            entries.push(("disk/roots", "", b"x", |header| header.set_uid(0)));
+            archive(&entries)
+        };
+        let read = disk(|header| header.set_uid(ONE.into()));
+        let carried = |read: &[u8], owners| {
+            let mut out = tar::Builder::new(Vec::new());
+            let sums = count(read, &names, owners, Some(&mut out)).unwrap();
+            (digest(sums), out.into_inner().unwrap())
+        };
+        let (sum, kept) = carried(&read, Owners { read: ONE, written: KEPT });
+        let (same, out) = carried(&kept, Owners { read: KEPT, written: TWO });
+        assert_eq!((&same, &counted(&kept, &names)), (&sum, &sum));
+        let mut out = tar::Archive::new(&out[..]);
+        let owners: Vec<u64> =
+            out.entries().unwrap().map(|e| e.unwrap().header().uid().unwrap()).collect();
+        assert_eq!(owners, [u64::from(TWO), TWO.into(), 0]);
     }
 
     #[test]
@@ -300,7 +348,7 @@ mod tests {
     #[test]
     fn garbage_and_what_is_elsewhere_are_errors() {
         let names = names("disk", "disk");
-        let fails = |bytes: &[u8]| count(bytes, &names, None::<&mut Out<io::Sink>>).is_err();
+        let fails = |bytes: &[u8]| count(bytes, &names, SAME, None::<&mut Out<io::Sink>>).is_err();
         assert!(fails(&[0xff; 4096]));
         for path in ["elsewhere/f", "diskette", "f"] {
             assert!(fails(&archive(&[("disk/", "", b"", dir), (path, "", b"", plain)])), "{path}");

@@ -5,14 +5,13 @@
 
 use std::sync::{Arc, Weak};
 
-use outrigger_sandbox::client::{Link, Remote, Serving};
-use outrigger_sandbox::{Began, Error, Generation, SandboxId, Trees};
+use outrigger_sandbox::client::{Link, Remote};
+use outrigger_sandbox::{Began, Error, Generation, SandboxId};
 
 use crate::backend::{Inner, locked};
 use crate::held;
 use crate::live::{self, Doing, Reach, Seen};
 use crate::sandbox::{Docked, Gate};
-use crate::served;
 
 /// What this process knows of a sandbox that it used.
 #[derive(Debug)]
@@ -59,16 +58,7 @@ impl Inner {
         let (link, gate) = match self.link(id, seen) {
             Some(known) => known,
             None => {
-                if self.capabilities.live_mounts && !seen.served.is_empty() {
-                    served::hand_over(&self.engine, &seen.container, &seen.served).await?;
-                }
-                let serving = |trees: &Arc<dyn Trees>| Serving {
-                    sandbox: id.clone(),
-                    trees: Arc::clone(trees),
-                    socket: None,
-                };
-                let serving = self.config.trees.as_ref().map(serving);
-                let link = live::connect(&self.engine, id, seen, serving.as_ref(), reach).await?;
+                let link = live::connect(&self.engine, id, seen, reach).await?;
                 let link = Arc::new(link);
                 (link, Arc::new(Gate::new(self.engine.clone(), id.clone(), seen.container.clone())))
             }

@@ -27,7 +27,7 @@ use crate::live::{self, Doing, Reach, Seen};
 use crate::names::{self, Store};
 use crate::sandbox::Docked;
 use crate::store::{self, Disk};
-use crate::{demand, guest, held, limits, maker, probe, served};
+use crate::{demand, guest, held, limits, maker, probe};
 
 /// The daemon's socket where none is named.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -79,14 +79,12 @@ impl Docker {
     pub async fn open(config: Config) -> Result<Self, Error> {
         config.check()?;
         let socket = config.socket.clone().unwrap_or_else(|| PathBuf::from(SOCKET));
-        let engine = Engine::connect(&socket, &config.owner).await?;
-        let info = engine.info().await?;
+        let (engine, info) = Engine::connect(&socket, &config.owner).await?;
         let cores = demand::cores(&info);
-        let unserved = served::why_not(&socket, &info).await;
         let runtime = config.runtime.as_deref();
         let (api, podman) = (engine.version(), engine.is_podman());
         let runc = engine.runc().map(str::to_owned);
-        let said = probe::Said { info, api, runc, podman, unserved };
+        let said = probe::Said { info, api, runc, podman };
         let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
         let inner = Inner { engine, config, capabilities, cores, used, dues, news, turns };
@@ -163,7 +161,6 @@ impl Inner {
             runtime: self.config.runtime.as_deref(),
             generation: &generation,
             began,
-            live: self.capabilities.live_mounts,
             disk: &disk,
             guest: guest::volume(&self.engine, self.config.guest, image).await?,
         };
@@ -182,7 +179,6 @@ impl Inner {
             began,
             old_at_ms: disk.record.old_at_ms(),
             idle_ms_max: spec.lifetime.idle_ms_max,
-            served: if plan.serves() { spec.served.clone() } else { Vec::new() },
             code: None,
         };
         self.attach(id, &seen, began, reach).await.map(Some)

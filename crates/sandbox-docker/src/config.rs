@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use outrigger_sandbox::{Error, Origin, Trees};
+use outrigger_sandbox::{Error, Origin};
 
 use crate::limits;
 
@@ -25,9 +24,6 @@ pub struct Config {
     /// The image of the template that a sandbox has by default ([`Origin::default`]),
     /// unless `images` names one.
     pub default_image: Option<String>,
-    /// Who answers for trees that are served into sandboxes, for as long as somebody here
-    /// has a handle of one. `None`: nobody does, here.
-    pub trees: Option<Arc<dyn Trees>>,
 }
 
 impl Config {
@@ -73,7 +69,6 @@ mod tests {
             guest: b"",
             images: BTreeMap::from([("python".to_owned(), "python:3".to_owned())]),
             default_image: Some("debian:12".to_owned()),
-            trees: None,
         }
     }
 

@@ -17,18 +17,15 @@ use crate::engine::Engine;
 use crate::maker::{Access, Mounted};
 use crate::names::{self, Part, Store};
 use crate::store::{self, Disk, Found};
+use crate::user::KEPT;
 use crate::{guest, limits};
 
-/// The user and group of the guest and of commands.
-pub(crate) const USER: u64 = 1000;
 /// The user and group of the programs at the inner end of streams: another one, so
 /// that no command can signal them.
 pub(crate) const BRIDGE_USER: &str = "1001:1001";
 /// Where the guest listens.
 pub(crate) const SOCKET: &str = "/run/outrigger/guest";
-/// Where it waits for the devices of its served trees.
-pub(crate) const DEVICES: &str = "/run/outrigger/devices";
-/// The directory of both, a filesystem of its own.
+/// Its directory, a filesystem of its own.
 const SOCKET_DIR: &str = "/run/outrigger";
 
 /// The filter of system calls that the daemon puts on all processes of a container,
@@ -80,8 +77,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) runtime: Option<&'a str>,
     pub(crate) generation: &'a Generation,
     pub(crate) began: Began,
-    /// Whether trees are served into it, and not only tools reach what is in them.
-    pub(crate) live: bool,
     /// Its disk.
     pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
@@ -98,7 +93,7 @@ impl Plan<'_> {
         Ok(ContainerCreateBody {
             image: Some(self.image.to_owned()),
             hostname: Some("sandbox".to_owned()),
-            user: Some(format!("{USER}:{USER}")),
+            user: Some(format!("{}:{KEPT}", self.user(engine))),
             working_dir: Some("/".to_owned()),
             entrypoint: Some(vec![guest::PATH.to_owned()]),
             cmd: Some(self.arguments()),
@@ -116,18 +111,21 @@ impl Plan<'_> {
         })
     }
 
+    /// The user of the guest and of commands.
+    fn user(&self, engine: &Engine) -> u32 {
+        engine.user(&Store::Disk(self.id.clone()))
+    }
+
     fn arguments(&self) -> Vec<String> {
-        // Not how many processes: the kernel counts those of a user over all containers,
-        // and the daemon counts those of one.
-        let (file_bytes, user) = (self.spec.disk_bytes_max.to_string(), USER.to_string());
-        let always = [
+        // Not how many processes: the kernel counts those of a user, and the daemon counts
+        // those of a container.
+        let file_bytes = self.spec.disk_bytes_max.to_string();
+        let pairs = [
             ["--listen", SOCKET],
             ["--generation", self.generation.as_str()],
             ["--file-bytes", &file_bytes],
         ];
-        let served = [["--devices", DEVICES], ["--served-owner", &user]];
-        let served = self.serves().then_some(served).into_iter().flatten();
-        always.into_iter().chain(served).flatten().map(str::to_owned).collect()
+        pairs.as_flattened().iter().map(|word| (*word).to_owned()).collect()
     }
 
     fn labels(&self, owner: &str) -> Result<HashMap<String, String>, Error> {
@@ -142,10 +140,6 @@ impl Plan<'_> {
             (names::RECORD, serde_json::to_string(&self.disk.record).map_err(written)?),
         ];
         labels.extend(more.map(|(name, value)| (name.to_owned(), value)));
-        if self.serves() {
-            let served = serde_json::to_string(&self.spec.served).map_err(written)?;
-            labels.insert(names::SERVED.to_owned(), served);
-        }
         Ok(labels)
     }
 
@@ -167,13 +161,8 @@ impl Plan<'_> {
         parts.chain([guest]).collect()
     }
 
-    /// Whether its guest waits for devices before it serves.
-    pub(crate) fn serves(&self) -> bool {
-        self.live && !self.spec.served.is_empty()
-    }
-
-    /// The folders into which trees are served: empty, and not to be written to. What is
-    /// served is mounted over them.
+    /// The folders of served trees: empty, and not to be written to. Tools alone reach what
+    /// is in the trees.
     fn served(&self) -> impl Iterator<Item = (String, String)> {
         self.spec.served.iter().map(|path| (path.clone(), EMPTY.to_owned()))
     }
@@ -189,7 +178,7 @@ impl Plan<'_> {
             if engine.is_podman() {
                 "mode=1777".to_owned()
             } else {
-                format!("mode=755,uid={USER},gid={USER}")
+                format!("mode=755,uid={},gid={KEPT}", self.user(engine))
             }
         );
         let mut options = vec!["no-new-privileges".to_owned()];

@@ -10,9 +10,10 @@ use futures_util::{StreamExt, stream};
 use outrigger_sandbox::Error;
 use tokio::sync::mpsc;
 
-use crate::archive::{self, Names, Sum};
+use crate::archive::{self, Names, Owners, Sum};
 use crate::engine::Engine;
 use crate::names::Store;
+use crate::user::KEPT;
 use crate::{limits, maker, names};
 
 /// Pieces of an archive as they come, as something to be read on a thread.
@@ -61,14 +62,15 @@ impl Write for Sending {
 fn carry<B: AsRef<[u8]>>(
     from: Pieces<B>,
     names: &Names,
+    owners: Owners,
     to: Option<mpsc::Sender<io::Result<Vec<u8>>>>,
 ) -> io::Result<Vec<Sum>> {
     let Some(to) = to else {
-        return archive::count(from, names, None::<&mut archive::Out<io::Sink>>);
+        return archive::count(from, names, owners, None::<&mut archive::Out<io::Sink>>);
     };
     let pieces = BufWriter::with_capacity(limits::COPY_PIECE_BYTES, Sending(to.clone()));
     let mut out = tar::Builder::new(pieces);
-    let carried = archive::count(from, names, Some(&mut out))
+    let carried = archive::count(from, names, owners, Some(&mut out))
         .and_then(|sums| out.into_inner()?.flush().map(|()| sums));
     if carried.is_err() {
         // Who takes it may be gone, which is why.
@@ -107,17 +109,18 @@ fn legs(engine: &Engine, to: Option<&Store>) -> Vec<Leg> {
     legs.into()
 }
 
-/// Reads the disk that one maker sees, and writes it to the one that another sees, with
-/// the store that it makes. Gives the digest of what was read. Two makers, because the
+/// Reads the store that one maker sees, and writes it to the one that another sees. Gives the digest of what was read. Two makers, because the
 /// daemon does one thing at a time with a container.
 pub(crate) async fn copy(
     engine: &Engine,
-    from: &str,
+    (from, store): (&str, &Store),
     to: Option<(&str, &Store)>,
 ) -> Result<String, Error> {
+    let read = engine.user(store);
+    let owners = Owners { read, written: to.map_or(read, |(_, store)| engine.user(store)) };
     let mut sums = Vec::new();
     for leg in legs(engine, to.map(|(_, store)| store)) {
-        sums.extend(copy_leg(engine, from, to.map(|(maker, _)| maker), leg).await?);
+        sums.extend(copy_leg(engine, from, to.map(|(maker, _)| maker), leg, owners).await?);
     }
     Ok(archive::digest(sums))
 }
@@ -127,12 +130,13 @@ async fn copy_leg(
     from: &str,
     to: Option<&str>,
     leg: Leg,
+    owners: Owners,
 ) -> Result<Vec<Sum>, Error> {
     let (read, pieces) = mpsc::channel(limits::COPY_PIECES_MAX);
     let (write, written) = mpsc::channel(limits::COPY_PIECES_MAX);
     let (names, write) = (leg.names, to.map(|_| write));
     let carrying = tokio::task::spawn_blocking(move || {
-        carry(Pieces { pieces, piece: None, read: 0 }, &names, write)
+        carry(Pieces { pieces, piece: None, read: 0 }, &names, owners, write)
     });
     let patient = engine.patient();
     let reading = async {
@@ -183,15 +187,15 @@ async fn copy_leg(
 
 fn directories<'a>(
     names: impl IntoIterator<Item = (&'a str, u32)>,
-    user: u64,
+    user: u32,
 ) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, mode) in names {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Directory);
         header.set_mode(mode);
-        header.set_uid(user);
-        header.set_gid(user);
+        header.set_uid(user.into());
+        header.set_gid(KEPT.into());
         header.set_size(0);
         archive.append_data(&mut header, name, io::empty())?;
     }
@@ -199,7 +203,8 @@ fn directories<'a>(
 }
 
 /// Makes the disk of a new sandbox, which is empty.
-pub(crate) async fn fresh_disk(engine: &Engine, maker: &str, user: u64) -> Result<(), Error> {
+pub(crate) async fn fresh_disk(engine: &Engine, maker: &str, store: &Store) -> Result<(), Error> {
+    let user = engine.user(store);
     let failed = |error| Error::Backend(format!("no empty disk: {error}"));
     if engine.archives_cross_volumes() {
         let all =

@@ -6,9 +6,9 @@
 use outrigger_sandbox::{Error, Origin, Spec};
 
 use crate::backend::{Inner, now_ms};
+use crate::copy;
 use crate::names::Store;
 use crate::store::{self, Disk, Found, Kept};
-use crate::{container, copy};
 
 impl Inner {
     /// Makes the disk of a sandbox from its origin.
@@ -24,7 +24,7 @@ impl Inner {
             Origin::Template(template) => {
                 let image = self.config.image(template)?;
                 let making = store::begin(engine, store, image).await?;
-                copy::fresh_disk(engine, &making.maker.container, container::USER).await?;
+                copy::fresh_disk(engine, &making.maker.container, store).await?;
                 Ok(making.seal(&record(template)).await?.0)
             }
             Origin::Snapshot(name) => {
@@ -39,7 +39,7 @@ impl Inner {
                     Box::pin(store::read_and_begin(engine, (&from, &kept.making), store, image))
                         .await?;
                 let target = (&*making.maker.container, store);
-                let copied = copy::copy(engine, &reader.container, Some(target)).await;
+                let copied = copy::copy(engine, (&reader.container, &from), Some(target)).await;
                 reader.remove(engine).await?;
                 let digest = match copied {
                     Ok(digest) if digest == kept.record.digest => None,

@@ -22,6 +22,9 @@ use bollard::query_parameters::{
 use outrigger_sandbox::Error;
 
 use crate::explain::{self, CONFLICT, FAILED, NOT_FOUND};
+use crate::names::Store;
+use crate::probe::has;
+use crate::user::{self, Users};
 use crate::{limits, names};
 
 /// Labels, or filters by label.
@@ -44,6 +47,7 @@ pub(crate) struct Engine {
     pub(crate) owner: String,
     /// What it says of the programs that it is made of, by name.
     parts: HashMap<String, String>,
+    users: Users,
 }
 
 fn seconds(ms: u64) -> u64 {
@@ -71,8 +75,8 @@ where
 }
 
 impl Engine {
-    /// Connects, and agrees with the daemon on a version of its API.
-    pub(crate) async fn connect(socket: &Path, owner: &str) -> Result<Self, Error> {
+    /// Connects, agrees with the daemon on a version of its API, and asks what it is.
+    pub(crate) async fn connect(socket: &Path, owner: &str) -> Result<(Self, SystemInfo), Error> {
         let socket = socket.display().to_string();
         let timeout = seconds(limits::ANSWER_MS_MAX);
         let connected = Client::connect_with_unix(&socket, timeout, bollard::API_DEFAULT_VERSION);
@@ -89,7 +93,20 @@ impl Engine {
         }
         let said = client.version().await.map_err(|failure| failed(&failure))?;
         let parts = said.components.into_iter().flatten().map(|part| (part.name, part.version));
-        Ok(Self { client, socket, owner: owner.to_owned(), parts: parts.collect() })
+        let parts = parts.collect();
+        let users = Users::new(false);
+        let engine = Self { client, socket, owner: owner.to_owned(), parts, users };
+        let info = engine.info().await?;
+        let are_mapped = ["name=rootless", "name=userns"].iter().any(|way| has(&info, way));
+        Ok((Self { users: Users::new(are_mapped), ..engine }, info))
+    }
+
+    /// Who owns the files of a store, and runs what runs in it.
+    pub(crate) fn user(&self, store: &Store) -> u32 {
+        match store {
+            Store::Disk(sandbox) => self.users.of(&self.owner, sandbox),
+            Store::Snapshot(_) | Store::Guest(_) => user::KEPT,
+        }
     }
 
     /// The version of the API that is spoken.
@@ -113,7 +130,7 @@ impl Engine {
         explain::failed(&self.socket, doing, failure)
     }
 
-    pub(crate) async fn info(&self) -> Result<SystemInfo, Error> {
+    async fn info(&self) -> Result<SystemInfo, Error> {
         self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
     }
 

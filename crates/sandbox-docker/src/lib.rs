@@ -33,10 +33,10 @@ mod names;
 mod probe;
 mod runc;
 mod sandbox;
-mod served;
 mod snapshots;
 mod store;
 mod stream;
+mod user;
 
 pub use backend::Docker;
 pub use config::Config;

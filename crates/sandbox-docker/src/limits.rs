@@ -11,8 +11,6 @@ pub(crate) const COPY_MS_MAX: u64 = 3_600_000;
 pub(crate) const GREET_MS_MAX: u64 = 30_000;
 /// From one attempt to reach a guest that is not up yet to the next.
 pub(crate) const GREET_PAUSE_MS: u64 = 20;
-/// From one look whether a guest waits for the devices of its served trees to the next.
-pub(crate) const DEVICES_PAUSE_MS: u64 = 5;
 /// Attempts at making a sandbox while others make, end or delete it at the same time.
 pub(crate) const CREATE_ATTEMPTS_MAX: u32 = 40;
 /// From one such attempt to the next.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
-use outrigger_sandbox::client::{Link, Serving};
+use outrigger_sandbox::client::Link;
 use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
@@ -42,8 +42,6 @@ pub(crate) struct Seen {
     pub(crate) old_at_ms: Option<u64>,
     /// How long it may be idle, in milliseconds.
     pub(crate) idle_ms_max: Option<u64>,
-    /// The folders for which its guest waits for devices before it serves.
-    pub(crate) served: Vec<String>,
     /// The exit code of its guest, once it ended.
     pub(crate) code: Option<i64>,
 }
@@ -106,7 +104,6 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
         began,
         old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
         idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),
-        served: said(&labels, names::SERVED).unwrap_or_default(),
         code: state.exit_code,
     })
 }
@@ -147,11 +144,10 @@ pub(crate) async fn connect(
     engine: &Engine,
     id: &SandboxId,
     expected: &Seen,
-    serving: Option<&Serving>,
     reach: &Reach,
 ) -> Result<Link, Error> {
     loop {
-        let attempt = timeout_at(reach.until(), greeted(engine, expected, serving)).await;
+        let attempt = timeout_at(reach.until(), greeted(engine, expected)).await;
         let error = match attempt.unwrap_or_else(|_| Err(lost("its guest does not answer"))) {
             Ok(link) if *link.generation() == expected.generation => return Ok(link),
             Ok(_) => return Err(lost("its guest is another life")),
@@ -176,13 +172,9 @@ pub(crate) async fn connect(
 }
 
 /// The link to whatever greets.
-async fn greeted(
-    engine: &Engine,
-    expected: &Seen,
-    serving: Option<&Serving>,
-) -> Result<Link, Error> {
+async fn greeted(engine: &Engine, expected: &Seen) -> Result<Link, Error> {
     let Some((reads, writes)) = stream::open(engine, &expected.container).await? else {
         return Err(lost("its container does not run"));
     };
-    Link::open_serving(reads, writes, serving.cloned()).await
+    Link::open(reads, writes).await
 }

@@ -14,10 +14,10 @@ use futures_util::future::try_join_all;
 use outrigger_sandbox::Error;
 
 use crate::backend::now_ms;
-use crate::container::USER;
 use crate::engine::{Engine, Labels, Made};
 use crate::limits;
 use crate::names::{self, Part, Store};
+use crate::user::KEPT;
 
 /// Where a maker sees the volumes of a store.
 pub(crate) const DISK: &str = "/outrigger/disk";
@@ -95,7 +95,7 @@ impl Maker {
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
             // Podman says that all it reads from a container is its user's.
-            user: Some(format!("{USER}:{USER}")),
+            user: Some(format!("{}:{KEPT}", engine.user(store))),
             // An image need not have a command, a container must.
             entrypoint: Some(vec!["/never-started".to_owned()]),
             cmd: Some(Vec::new()),

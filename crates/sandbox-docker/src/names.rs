@@ -25,9 +25,6 @@ pub(crate) const GENERATION: &str = "outrigger.generation";
 pub(crate) const SPEC: &str = "outrigger.spec";
 /// Label of a sandbox's container: what its life began as, see [`crate::live`].
 pub(crate) const BEGAN: &str = "outrigger.began";
-/// Label of a sandbox's container: the folders for which its guest waits for devices when
-/// it starts, as JSON. Absent if it waits for none.
-pub(crate) const SERVED: &str = "outrigger.served";
 /// Label of a container that makes or reads volumes, and of what it makes: the process
 /// that does it.
 pub(crate) const PROCESS: &str = "outrigger.process";

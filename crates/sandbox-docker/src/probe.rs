@@ -12,7 +12,6 @@ const GVISOR: &str = "runsc";
 /// The name of the usual runtime.
 const RUNC: &str = "runc";
 /// Another one of the same kind.
-const CRUN: &str = "crun";
 /// The same by the name that containerd has for it.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
 
@@ -30,8 +29,6 @@ pub(crate) struct Said {
     pub(crate) runc: Option<String>,
     /// Whether it is Podman.
     pub(crate) podman: bool,
-    /// Why no trees can be served into its containers; `None`: they can.
-    pub(crate) unserved: Option<String>,
 }
 
 /// Refuses a runtime that the daemon does not have.
@@ -55,31 +52,9 @@ fn check_runtime(info: &SystemInfo, runtime: &str) -> Result<(), Error> {
 }
 
 /// Whether a daemon names this among what it does for security.
-fn has(info: &SystemInfo, option: &str) -> bool {
+pub(crate) fn has(info: &SystemInfo, option: &str) -> bool {
     let options = info.security_options.iter().flatten();
     options.into_iter().any(|found| found.split(',').any(|part| part == option))
-}
-
-/// Whether trees can be served into containers with this runtime.
-fn served(said: &Said, runtime: &str) -> Layer {
-    let why = if said.podman {
-        Some("this is Podman")
-    } else if has(&said.info, "name=rootless") {
-        Some("the daemon runs without root")
-    } else if has(&said.info, "name=userns") {
-        Some("the daemon remaps user ids")
-    } else if ![RUNC, RUNC_SHIM, CRUN].contains(&runtime) {
-        Some("its runtime is not known to be one over the host's kernel")
-    } else {
-        said.unserved.as_deref()
-    };
-    match why {
-        None => layer("served trees", true, "trees are served to programs as files"),
-        Some(why) => {
-            let means = "served folders are empty, and tools alone reach what is in them";
-            layer("served trees", false, &format!("{means}: {why}"))
-        }
-    }
 }
 
 /// What sandboxes of this daemon with this runtime are.
@@ -109,8 +84,8 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
         _ => layer(
             "users",
             false,
-            "user 1000 inside is user 1000 of the host; `userns-remap` in the daemon's settings, \
-             or rootless Docker, sets them apart",
+            "each container has one of the host's to itself; `userns-remap` in the daemon's \
+             settings, or rootless Docker, sets them apart from the host's",
         ),
     };
     let seccomp = match has("name=seccomp") || rootless {
@@ -120,7 +95,6 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
     };
     let used = runtime.or(info.default_runtime.as_deref()).unwrap_or(RUNC);
     let runc_version = runc.as_deref().filter(|_| used == RUNC || used == RUNC_SHIM);
-    let served = served(said, used);
     let layers = [
         layer("daemon", true, &format!("{name} {daemon}, API {api}")),
         kernel,
@@ -138,7 +112,7 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
             false,
             "files with whole outputs can be changed by commands, whose user the guest has",
         ),
-        served.clone(),
+        layer("served trees", false, "their folders are empty, and tools alone reach them"),
     ];
     Ok(Capabilities {
         backend: "docker".to_owned(),
@@ -149,7 +123,7 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
         suspend: if freezes { vec![Suspend::Frozen] } else { Vec::new() },
         snapshots: true,
         disk_limit: DiskLimit::None,
-        live_mounts: served.active,
+        live_mounts: false,
         terminal: true,
         layers: layers.into_iter().chain(runc_version.map(runc::layer)).collect(),
     })
@@ -174,7 +148,7 @@ mod tests {
 
     fn said(info: &SystemInfo) -> Said {
         let runc = Some("1.1.5+ds1".to_owned());
-        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false, unserved: None }
+        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false }
     }
 
     fn active(capabilities: &Capabilities, name: &str) -> bool {
@@ -204,27 +178,6 @@ mod tests {
         assert!(found.layers.iter().all(|layer| layer.name != "runc"));
         // It being there does not make it used.
         assert_eq!(capabilities(&said(&info), None).unwrap().isolation, Isolation::Container);
-    }
-
-    #[test]
-    fn trees_are_served_only_where_this_host_has_the_containers() {
-        let live = |said: &Said, runtime| {
-            let found = capabilities(said, runtime).unwrap();
-            assert_eq!(found.live_mounts, active(&found, "served trees"));
-            found.live_mounts
-        };
-        let mut info = info();
-        let runtimes = ["runc", "runsc", "kata"].map(|name| (name.to_owned(), Runtime::default()));
-        info.runtimes = Some(runtimes.into());
-        assert!(live(&said(&info), None) && live(&said(&info), Some("runc")));
-        assert!(!live(&said(&info), Some("runsc")) && !live(&said(&info), Some("kata")));
-        assert!(!live(&Said { podman: true, ..said(&info) }, None));
-        let why = Some("this process is not root".to_owned());
-        assert!(!live(&Said { unserved: why, ..said(&info) }, None));
-        for option in ["name=rootless", "name=userns"] {
-            info.security_options = Some(vec![option.to_owned()]);
-            assert!(!live(&said(&info), None), "{option}");
-        }
     }
 
     #[test]

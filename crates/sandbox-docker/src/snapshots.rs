@@ -39,8 +39,10 @@ impl Inner {
         (target, store): (&str, &Store),
     ) -> Result<String, Error> {
         let engine = &self.engine;
-        let digest = copy::copy(engine, reader, Some((target, store))).await?;
-        let written = copy::copy(engine, target, None).await?;
+        let digest =
+            copy::copy(engine, (reader, &Store::Disk(sandbox.clone())), Some((target, store)))
+                .await?;
+        let written = copy::copy(engine, (target, store), None).await?;
         if digest != written {
             let what = format!("the copy of a disk is {written}, not {digest}");
             return Err(Error::Backend(what));

@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Row] = &[
                     ("read the block", held(READ)),
                     ("read the device", held(READ)),
                     ("read the fifo", held(READ)),
-                    ("a setuid program", held(&["1000 1000 0000000000000000"])),
+                    ("a setuid program", held(&["agent agent 0000000000000000"])),
                 ],
             ),
         ],

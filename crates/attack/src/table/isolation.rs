@@ -291,17 +291,20 @@ pub(super) const ROWS: &[Row] = &[
                 but(
                     inside("gain/", &["EPERM", "EINVAL", "EACCES"]),
                     &[
-                        ("own-setuid-program", held(&["1000 1000 0000000000000000"])),
+                        ("own-setuid-program", held(&["agent agent 0000000000000000"])),
                         ("setuid-programs-of-the-root", held(&["0"])),
                         ("prctl-capability", held(&["EPERM", "EINVAL"])),
                     ],
                 ),
                 &[
-                    ("reduced", "own-setuid-program", held(&["1000 1000 ?"])),
+                    ("reduced", "own-setuid-program", held(&["agent agent ?"])),
                     ("reduced", "file-capability", held(&["EOPNOTSUPP"])),
                 ],
             ),
-            on(inside("process/Uid", &["1000 1000 1000 1000"]), &[("reduced", "", held(UNTOLD))]),
+            on(
+                inside("process/Uid", &["agent agent agent agent"]),
+                &[("reduced", "", held(UNTOLD))],
+            ),
             on(inside("process/Cap", &["0000000000000000"]), &[("reduced", "", held(UNTOLD))]),
             on(inside("process/NoNewPrivs", &["1"]), &[("reduced", "", held(UNTOLD))]),
             on(inside("process/Seccomp", &["2"]), &[("reduced", "", held(UNTOLD))]),
@@ -335,7 +338,7 @@ pub(super) const ROWS: &[Row] = &[
                     outside("wishes of an image", act!(images::wishes), &["ignored"]),
                     &[
                         ("spy/directory", held(&["/workspace"])),
-                        ("spy/user", held(&["1000 1000"])),
+                        ("spy/user", held(&["agent agent"])),
                         ("spy/volumes", held(&["none"])),
                         ("left", held(&["nothing"])),
                     ],

@@ -19,20 +19,10 @@ const ENDED: &[&str] = &[
 /// As SECURITY.md says it.
 const RESTARTS: &str = "a command that takes all its memory through the kernel can end the guest";
 
-/// As SECURITY.md says it, of Docker.
-const BY_USER: &str = "what the kernel counts by user one sandbox can take from all others";
 /// As SECURITY.md says it, of an ordinary user.
 const PIPES: &str = "one sandbox can leave all others of the user small pipes";
-/// Whatever a neighbour gets, root on the host is served.
-const HOST_SERVED: &[&str] = &["host done; neighbour *"];
 /// Where sandboxes have one user.
 const SHARING: &[(&str, &str, Expect)] = &[
-    ("docker", "objects/timers", known(HOST_SERVED, BY_USER)),
-    ("docker", "objects/signals", known(HOST_SERVED, BY_USER)),
-    ("docker", "objects/queues", known(HOST_SERVED, BY_USER)),
-    ("docker", "objects/inotify", known(HOST_SERVED, BY_USER)),
-    ("docker", "objects/terminals", known(HOST_SERVED, BY_USER)),
-    ("docker", "objects/pipes", known(HOST_SERVED, BY_USER)),
     ("rootless_single", "objects/pipes", known(&["host *"], PIPES)),
     ("rootless_range", "objects/pipes", known(&["host *"], PIPES)),
 ];

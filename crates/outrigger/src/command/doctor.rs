@@ -16,7 +16,7 @@ pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
     let screen = Screen::on_stdout(doctor.output);
     let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes(), compose::least(&config));
-    let docker = compose::docker(paths, &config, None).await;
+    let docker = compose::docker(paths, &config).await;
     let store = compose::store(paths).await;
     let space = match &store {
         Ok(store) => Some(space(paths, &config, store).await?),

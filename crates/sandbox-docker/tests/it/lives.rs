@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::daemon::Daemon;
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Error, MemoryTrees, Spec, State, Suspend};
+use outrigger_sandbox::{Backend, Began, End, Error, Spec, State, Suspend};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_backend_attaches_while_a_command_runs_and_after() {
@@ -145,37 +145,6 @@ async fn an_old_one_is_destroyed_by_whoever_opens_the_backend_next() {
         // poll: lifetimes are seen to in the background.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_served_is_there_in_the_next_life_and_fails_while_nobody_answers() {
-    let trees = Arc::new(MemoryTrees::new(&["/memory"]));
-    let world = world().await;
-    let docker = world.serving(trees.clone()).await;
-    if !docker.capabilities().live_mounts {
-        return;
-    }
-    let id = sandbox_id("one");
-    let spec = Spec { served: vec!["/memory".to_owned()], ..Default::default() };
-    let sandbox = docker.create(&id, &spec).await.unwrap();
-    trees.tree(&id).put("/memory/f", "served\n");
-    assert_eq!(says(&*sandbox, "cat /memory/f").await, "served\n");
-    // One that attaches and serves nothing.
-    let other = world.again().await;
-    let found = other.find(&id).await.unwrap().unwrap();
-    assert_eq!(found.generation(), sandbox.generation());
-    drop((sandbox, docker));
-    let line = "until cat /memory/f 2>&1 | grep -o 'Input/output error'; do :; done";
-    assert_eq!(says(&*found, line).await, "Input/output error\n");
-    let docker = world.serving(trees.clone()).await;
-    let again = docker.create(&id, &spec).await.unwrap();
-    assert_eq!((again.began(), again.generation()), (Began::Attached, found.generation()));
-    assert_eq!(says(&*again, "cat /memory/f").await, "served\n");
-    world.daemon.docker(&["kill", &world.container("one")]);
-    let next = docker.create(&id, &spec).await.unwrap();
-    assert_eq!(next.began(), Began::Restarted);
-    assert_eq!(says(&*next, "cat /memory/f; echo new > /memory/g").await, "served\n");
-    assert_eq!(trees.tree(&id).get("/memory/g").unwrap().0, b"new\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

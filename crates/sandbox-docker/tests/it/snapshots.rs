@@ -37,15 +37,23 @@ async fn ids_modes_and_links_of_all_kinds_are_kept() {
                 echo s > d/s && mkfifo d/p && chmod 751 d/a && chmod 6711 d/s && chmod 0 d/p && \
                 chmod 3770 d && cp -r d ~ && cp -r d /tmp";
     assert_eq!(says(&*sandbox, make).await, "");
-    let show =
+    const LINE: &str =
         "stat -c '%n %a %u:%g %F %h' /workspace /workspace/d/* /tmp /tmp/d/* ~ ~/d/* /var/tmp";
-    let before = says(&*sandbox, show).await;
-    assert!(before.contains("d/a 751 1000:1000 regular file 2"), "{before}");
+    // All of it belongs to whom the sandbox is.
+    let show = |user: &str, said: String| {
+        assert!(said.contains(&format!("d/a 751 {user}:1000 regular file 2")), "{user}: {said}");
+        said.replace(&format!(" {user}:"), " USER:")
+    };
+    let user = says(&*sandbox, "id -u").await;
+    let before = show(user.trim(), says(&*sandbox, LINE).await);
     let snapshots = sandbox.world.docker.snapshots().unwrap();
     let taken = snapshots.take(&sandbox_id("one"), &snapshot_id("s")).await.unwrap();
     assert_eq!(taken.layers, 1);
     let fork = sandbox.world.docker.create(&sandbox_id("two"), &from("s")).await.unwrap();
-    assert_eq!(says(&*fork, show).await, before);
+    let other = says(&*fork, "id -u").await;
+    assert_ne!(other, user);
+    assert_eq!(show(other.trim(), says(&*fork, LINE).await), before);
+    assert_eq!(says(&*fork, "echo more >> /workspace/d/a && cat ~/d/s").await, "s\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command as Program, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Executed, Output, OutputSink, Sandbox, SandboxId,
-    SnapshotId, Spec, Streams, Trees,
+    Backend, Command, ExecId, Execute, Executed, Sandbox, SandboxId, SnapshotId, Spec, Streams,
 };
 use outrigger_sandbox_docker::{Config, Docker};
-
-use tokio::sync::Notify;
 
 use crate::daemon::{self, Daemon};
 
@@ -52,19 +48,11 @@ pub(crate) fn config(socket: &Path) -> Config {
         guest: outrigger_guest::PROGRAM,
         images: BTreeMap::new(),
         default_image: Some(IMAGE.to_owned()),
-        trees: None,
     }
 }
 
 /// One more of the usual programs, which not every build of those has.
 const PRINTENV: &str = "/usr/bin/printenv";
-
-/// An image with programs of this host, for what the usual ones in one do otherwise.
-pub(crate) const PROGRAMS_IMAGE: &str = "outrigger-docker-test-programs:1";
-/// Those programs.
-const PROGRAMS: &str = "awk bash cat chmod cmp cp cut diff dd env find git grep head id ln ls \
-    mkdir mkfifo mv od perl python3 readlink rm rmdir sed seq sh sleep sort stat tail tar touch \
-    tr truncate uname wc stty";
 
 /// Imports an image, unless it is there.
 fn import(daemon: &Daemon, name: &str, archive: fn() -> Vec<u8>) {
@@ -82,59 +70,6 @@ fn import(daemon: &Daemon, name: &str, archive: fn() -> Vec<u8>) {
     std::io::Write::write_all(&mut stdin, &archive()).unwrap();
     drop(stdin);
     assert!(child.wait().unwrap().success());
-}
-
-/// What a program of the host says, in lines.
-fn lines(program: &str, words: &[&str]) -> Vec<String> {
-    // Where commands look for programs, so that theirs are found.
-    let said =
-        Program::new(program).args(words).env("PATH", "/usr/local/bin:/usr/bin:/bin").output();
-    let said = said.unwrap_or_else(|error| panic!("{program}: {error}")).stdout;
-    String::from_utf8(said).unwrap().lines().map(str::to_owned).collect()
-}
-
-/// [`PROGRAMS`], at their places, with what they need.
-fn programs() -> Vec<u8> {
-    let mut files = std::collections::BTreeSet::new();
-    for name in PROGRAMS.split_whitespace() {
-        let found = lines("which", &[name]);
-        let found = found.first().unwrap_or_else(|| panic!("`{name}` is missing: install it"));
-        let program = std::fs::canonicalize(found).unwrap();
-        let libraries = lines("ldd", &[program.to_str().unwrap()]);
-        let libraries = libraries.iter().flat_map(|line| line.split_whitespace());
-        files.extend(libraries.filter(|word| word.starts_with('/')).map(str::to_owned));
-        // By its usual name, and that by which it looks for what belongs to it.
-        files.extend([found.clone(), program.to_str().unwrap().to_owned()]);
-    }
-    let modules = "import sys, os, errno, mmap, site, socket, encodings.utf_8, encodings.ascii, \
-                   encodings.latin_1\n\
-                   for m in list(sys.modules.values()):\n \
-                   f = getattr(m, '__file__', None)\n \
-                   if f: print(f)";
-    files.extend(lines("python3", &["-c", modules]));
-    // The locale of commands, where it is not within the library.
-    files.extend(lines("find", &["/usr/lib/locale/C.utf8", "-type", "f"]));
-    let mut archive = tar::Builder::new(Vec::new());
-    // Where directories are links to others, they are so in the image.
-    for dir in ["bin", "lib", "lib64"] {
-        if let Ok(target) = std::fs::read_link(Path::new("/").join(dir)) {
-            let mut header = tar::Header::new_gnu();
-            header.set_entry_type(tar::EntryType::Symlink);
-            header.set_size(0);
-            archive.append_link(&mut header, dir, target).unwrap();
-        }
-    }
-    for file in files {
-        let contents = std::fs::read(&file).unwrap();
-        let (dir, name) = file.rsplit_once('/').unwrap();
-        let file = std::fs::canonicalize(dir).unwrap().join(name);
-        let file = file.to_str().unwrap();
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(0o755);
-        header.set_size(contents.len() as u64);
-        archive.append_data(&mut header, &file[1..], &contents[..]).unwrap();
-    }
-    archive.into_inner().unwrap()
 }
 
 /// The usual programs in one, and a shell.
@@ -179,15 +114,6 @@ pub(crate) async fn world_on(daemon: Arc<Daemon>) -> World {
 }
 
 impl World {
-    /// Another value for the same owner that serves trees, into sandboxes with the
-    /// programs of this host.
-    pub(crate) async fn serving(&self, trees: Arc<dyn Trees>) -> Docker {
-        import(&self.daemon, PROGRAMS_IMAGE, programs);
-        let default_image = Some(PROGRAMS_IMAGE.to_owned());
-        let config = Config { trees: Some(trees), default_image, ..self.config.clone() };
-        Docker::open(config).await.unwrap()
-    }
-
     /// Another value for the same owner, as another process would have it.
     pub(crate) async fn again(&self) -> Docker {
         Docker::open(self.config.clone()).await.unwrap()
@@ -279,30 +205,4 @@ pub(crate) async fn says(sandbox: &dyn Sandbox, line: &str) -> String {
         text.push_str(&format!("[{:?}]", executed.end));
     }
     text
-}
-
-/// Keeps what a command prints, and lets a test wait for it.
-#[derive(Debug, Default)]
-pub(crate) struct Said(Mutex<Vec<u8>>, Notify);
-
-impl Said {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-
-    /// Waits until it said this.
-    pub(crate) async fn hears(&self, wanted: &str) {
-        while !self.text().contains(wanted) {
-            let news = tokio::time::timeout(Duration::from_secs(60), self.1.notified()).await;
-            assert!(news.is_ok(), "it said no `{wanted}`: {}", self.text());
-        }
-    }
-}
-
-impl OutputSink for Said {
-    fn output(&self, output: Output<'_>) {
-        let (Output::Stdout(piece) | Output::Stderr(piece)) = output;
-        self.0.lock().unwrap().extend_from_slice(piece);
-        self.1.notify_one();
-    }
 }

@@ -31,7 +31,6 @@ impl Stream {
             guest: outrigger_guest::PROGRAM,
             images: BTreeMap::new(),
             default_image: Some(image.to_owned()),
-            trees: None,
         });
         let docker = docker.await.doing("opening the Docker sandboxes")?;
         let id = name("stream");
