@@ -19,10 +19,13 @@ const ENDED: &[&str] = &[
 /// As SECURITY.md says it.
 const RESTARTS: &str = "a command that takes all its memory through the kernel can end the guest";
 
+/// As SECURITY.md says it, of Docker.
+const TERMINALS: &str = "one sandbox can take all terminals of the host but root's";
 /// As SECURITY.md says it, of an ordinary user.
 const PIPES: &str = "one sandbox can leave all others of the user small pipes";
 /// Where sandboxes have one user.
 const SHARING: &[(&str, &str, Expect)] = &[
+    ("docker", "objects/terminals", known(&["host done; neighbour *"], TERMINALS)),
     ("rootless_single", "objects/pipes", known(&["host *"], PIPES)),
     ("rootless_range", "objects/pipes", known(&["host *"], PIPES)),
 ];
