@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use outrigger_sandbox::cpu::Cores;
 use outrigger_sandbox::{
     Backend, Began, Capabilities, Error, Generation, Listed, Sandbox, SandboxId, Snapshots, Spec,
     Suspend,
@@ -27,7 +26,7 @@ use crate::live::{self, Doing, Reach, Seen};
 use crate::names::{self, Store};
 use crate::sandbox::Docked;
 use crate::store::{self, Disk};
-use crate::{demand, guest, held, limits, maker, probe};
+use crate::{guest, held, limits, maker, probe};
 
 /// The daemon's socket where none is named.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -46,8 +45,6 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) config: Config,
     pub(crate) capabilities: Capabilities,
-    /// The cores of its containers, where they can be told which.
-    pub(crate) cores: Option<Cores>,
     pub(crate) used: Mutex<HashMap<SandboxId, Used>>,
     dues: Mutex<Dues>,
     /// That something new is due, or that the backend is gone.
@@ -80,18 +77,16 @@ impl Docker {
         config.check()?;
         let socket = config.socket.clone().unwrap_or_else(|| PathBuf::from(SOCKET));
         let (engine, info) = Engine::connect(&socket, &config.owner).await?;
-        let cores = demand::cores(&info);
         let runtime = config.runtime.as_deref();
         let (api, podman) = (engine.version(), engine.is_podman());
         let runc = engine.runc().map(str::to_owned);
         let said = probe::Said { info, api, runc, podman };
         let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
-        let inner = Inner { engine, config, capabilities, cores, used, dues, news, turns };
+        let inner = Inner { engine, config, capabilities, used, dues, news, turns };
         inner.learn_dues().await?;
         let inner = Arc::new(inner);
         keeper::start(&inner);
-        demand::start(&inner);
         Ok(Self(inner))
     }
 }

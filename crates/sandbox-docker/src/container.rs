@@ -1,8 +1,7 @@
 //! The container of a sandbox: what the daemon is told to make.
 //!
 //! Owns the hardening, as data: nothing that a caller asks for can loosen it. Of a
-//! container that runs nothing is changed but who comes first where CPU is short; another
-//! life is another container.
+//! container that runs nothing is changed; another life is another container.
 
 use std::collections::HashMap;
 

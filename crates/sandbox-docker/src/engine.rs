@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use bollard::Docker as Client;
 use bollard::errors::Error as Failure;
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, ContainerSummary, ContainerUpdateBody,
-    SystemInfo, Volume, VolumeCreateRequest,
+    ContainerCreateBody, ContainerInspectResponse, ContainerSummary, SystemInfo, Volume,
+    VolumeCreateRequest,
 };
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, ListContainersOptions, ListVolumesOptions,
@@ -201,19 +201,6 @@ impl Engine {
                 Some(CONFLICT | FAILED) if format!("{failure}").contains("not paused") => Ok(true),
                 Some(_) | None => Err(self.failed("unpausing a container", &failure)),
             },
-        }
-    }
-
-    /// Changes what it may use. Whether the daemon does that.
-    pub(crate) async fn update(
-        &self,
-        container: &str,
-        body: ContainerUpdateBody,
-    ) -> Result<bool, Error> {
-        match self.client.update_container(container, body).await {
-            Ok(()) => Ok(true),
-            Err(failure) if explain::status(&failure).is_some() => Ok(false),
-            Err(failure) => Err(self.failed("changing a container's share", &failure)),
         }
     }
 

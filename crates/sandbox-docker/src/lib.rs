@@ -18,7 +18,6 @@ mod collect;
 mod config;
 mod container;
 mod copy;
-mod demand;
 mod disk;
 mod engine;
 mod explain;

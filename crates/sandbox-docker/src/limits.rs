@@ -55,5 +55,3 @@ pub(crate) const API_MIN: (usize, usize) = (1, 41);
 pub(crate) const KEEPER_PAUSE_MS: u64 = 50;
 /// Longest time between them.
 pub(crate) const KEEPER_PAUSE_MS_MAX: u64 = 60_000;
-/// Bytes that are read of what the kernel counted of one.
-pub(crate) const STAT_BYTES_MAX: usize = 8 << 10;

@@ -58,16 +58,6 @@ impl Gate {
         }
     }
 
-    /// The daemon's id of its container.
-    pub(crate) fn container(&self) -> &str {
-        &self.container
-    }
-
-    /// Whether it does not rest, as far as is known here.
-    pub(crate) fn goes(&self) -> bool {
-        !self.resting.load(Ordering::SeqCst)
-    }
-
     /// Notes that it is used now.
     pub(crate) fn touch(&self) {
         self.used_ms.store(now_ms(), Ordering::SeqCst);

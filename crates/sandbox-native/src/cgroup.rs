@@ -15,19 +15,17 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::{COUNTERS, Cores, Demand as Wanted, Share};
+use outrigger_sandbox::cpu::Share;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
-use self::cpu::{Demand, Version};
+use self::cpu::Version;
 use crate::limits;
 
 /// The group, below that of a sandbox, in which its guest has all commands.
 const COMMANDS: &str = "run";
 /// Controllers that carry limits.
 const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
-/// The one that says which cores, for use where it is there.
-const CORES: &str = "cpuset";
 
 /// Where groups can be made.
 #[derive(Debug, Default)]
@@ -105,7 +103,7 @@ pub(crate) fn find() -> Places {
             let Some(own) = path_of(&str::is_empty) else { continue };
             find_unified(&below(own), &point, &mut places);
         } else if kind == "cgroup" {
-            for name in LIMITING.into_iter().chain([CORES, "freezer"]) {
+            for name in LIMITING.into_iter().chain(["freezer"]) {
                 let has = |list: &str| list.split(',').any(|item| item == name);
                 let Some(own) = path_of(&has).filter(|_| has(options)) else { continue };
                 if writable(&below(own)) {
@@ -133,7 +131,7 @@ fn find_unified(own: &Path, top: &Path, places: &mut Places) {
             continue;
         }
         let passed_on = words(&dir.join("cgroup.subtree_control"));
-        let wanted = LIMITING.into_iter().chain([CORES]).map(str::to_owned);
+        let wanted = LIMITING.into_iter().map(str::to_owned);
         let has: BTreeSet<String> = wanted.filter(|name| passed_on.contains(name)).collect();
         if places.unified.is_none() || has.len() > places.unified_controllers.len() {
             places.unified = Some(dir.to_owned());
@@ -148,7 +146,6 @@ pub(crate) struct Groups {
     unified: Option<PathBuf>,
     controllers: BTreeSet<String>,
     legacy: BTreeMap<&'static str, PathBuf>,
-    cores: Option<Cores>,
 }
 
 /// The groups of one sandbox.
@@ -157,7 +154,6 @@ pub(crate) struct Group {
     unified: Option<PathBuf>,
     legacy: BTreeMap<&'static str, PathBuf>,
     events: Option<PathBuf>,
-    demand: Option<Demand>,
 }
 
 impl Groups {
@@ -168,7 +164,6 @@ impl Groups {
             unified: None,
             controllers: places.unified_controllers,
             legacy: BTreeMap::new(),
-            cores: None,
         };
         if let Some(dir) = places.unified.map(|dir| dir.join(name))
             && make(&dir).is_ok()
@@ -181,13 +176,11 @@ impl Groups {
         }
         for (controller, dir) in places.legacy {
             let dir = dir.join(name);
-            if make(&dir).is_ok() && (controller != CORES || inherit_cores(&dir).is_ok()) {
+            if make(&dir).is_ok() {
                 groups.legacy.insert(controller, dir);
             }
         }
         groups.weigh();
-        groups.cores =
-            groups.cores_file().and_then(|path| Cores::new(&fs::read_to_string(path).ok()?));
         for dir in groups.unified.iter().chain(groups.legacy.values()) {
             for stale in children(dir) {
                 remove(&stale);
@@ -207,16 +200,6 @@ impl Groups {
         }
     }
 
-    /// Where the kernel lists the cores that sandboxes have.
-    fn cores_file(&self) -> Option<PathBuf> {
-        match (&self.unified, self.legacy.get(CORES)) {
-            (Some(dir), _) if self.controllers.contains(CORES) => {
-                Some(dir.join("cpuset.cpus.effective"))
-            }
-            (_, dir) => Some(dir?.join("cpuset.effective_cpus")),
-        }
-    }
-
     /// Removes the spawner's own directories, once nothing is left in them.
     pub(crate) fn close(&self) {
         for dir in self.unified.iter().chain(self.legacy.values()) {
@@ -233,28 +216,15 @@ impl Groups {
         let legacy: BTreeMap<_, _> = self
             .legacy
             .iter()
-            .filter(|(controller, _)| !taken(controller) && **controller != CORES)
+            .filter(|(controller, _)| !taken(controller))
             .map(|(controller, dir)| (*controller, dir.join(name)))
             .collect();
-        let place = |controller| match (&unified, legacy.get(controller)) {
-            (Some(dir), _) if self.controllers.contains(controller) => {
-                Some((dir, Version::Unified))
-            }
-            (_, Some(dir)) => Some((dir, Version::Legacy)),
-            _ => None,
+        let events = match (&unified, legacy.get("memory")) {
+            (Some(dir), _) if self.controllers.contains("memory") => Some((dir, Version::Unified)),
+            (_, dir) => dir.map(|dir| (dir, Version::Legacy)),
         };
-        let counters = COUNTERS.each_ref().map(|counter| {
-            let (dir, version) = place(counter.controller)?;
-            Some(dir.join(version.file(counter)))
-        });
-        let [_, events, _] = counters.clone();
-        let cores = match &unified {
-            Some(dir) if self.controllers.contains(CORES) => Some(dir.clone()),
-            _ => self.legacy.get(CORES).map(|dir| dir.join(name)),
-        };
-        let cores = cores.zip(self.cores.clone());
-        let demand = place("cpu").map(|(dir, version)| Demand::new(dir, version, cores, counters));
-        Group { unified, legacy, events, demand }
+        let events = events.map(|(dir, version)| dir.join(version.memory_events()));
+        Group { unified, legacy, events }
     }
 
     /// Makes groups, without limits yet.
@@ -272,13 +242,8 @@ impl Groups {
     }
 
     /// Sets the limits of a sandbox on its groups, and gives them to `owner` as far as
-    /// its guest divides them further. That guest is `pid`, and has no children yet.
-    pub(crate) fn limit(
-        &self,
-        group: &mut Group,
-        spec: &Spec,
-        (pid, owner): (i32, u32),
-    ) -> io::Result<()> {
+    /// its guest divides them further.
+    pub(crate) fn limit(&self, group: &Group, spec: &Spec, owner: u32) -> io::Result<()> {
         let serves = if spec.served.is_empty() { 0 } else { limits::GUEST_SERVED_BYTES };
         let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES + serves).to_string();
         let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();
@@ -310,12 +275,6 @@ impl Groups {
                 _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }
-        let cores = group.demand.as_ref().and_then(|demand| demand.cores(spec));
-        if let Some((dir, _)) = cores.filter(|(dir, _)| Some(dir) != group.unified.as_ref()) {
-            make(dir)?;
-            put(&dir.join("tasks"), &pid.to_string())?;
-            group.legacy.insert(CORES, dir.clone());
-        }
         Ok(())
     }
 }
@@ -335,16 +294,6 @@ fn make(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-/// Gives a new group of version 1, and those that are made in it, the cores and memory of
-/// the one above: without, nothing can enter it. See the kernel's cgroup-v1/cpusets.rst.
-fn inherit_cores(dir: &Path) -> io::Result<()> {
-    for file in ["cpuset.cpus", "cpuset.mems"] {
-        let above = dir.parent().ok_or(io::ErrorKind::NotFound)?.join(file);
-        put(&dir.join(file), fs::read_to_string(above)?.trim())?;
-    }
-    put(&dir.join("cgroup.clone_children"), "1")
 }
 
 fn own(dir: &Path, owner: u32, files: &[&str]) -> io::Result<()> {
@@ -443,19 +392,6 @@ impl Group {
         self.unified.iter().chain(self.legacy.values())
     }
 
-    /// Lets it come after others for as long as it wants more than it may have. Gives what
-    /// it wants, if that is counted.
-    pub(crate) fn weigh(&mut self, spec: &Spec) -> Option<Wanted> {
-        self.demand.as_mut()?.look(spec)
-    }
-
-    /// Lets it come after others from its beginning, as its last life did.
-    pub(crate) fn resume(&mut self, wanted: Wanted, spec: &Spec) {
-        if let Some(demand) = &mut self.demand {
-            demand.resume(wanted, spec);
-        }
-    }
-
     /// Kills what is left and removes the groups.
     pub(crate) fn remove(&self) {
         for dir in self.dirs() {
@@ -495,8 +431,6 @@ mod tests {
             .collect();
         assert!(!dirs.is_empty(), "this test needs writable cgroups: run it as root");
         dirs.iter().for_each(|dir| make(dir).unwrap());
-        let with_cores = dirs.iter().filter(|dir| dir.join("cpuset.mems").exists());
-        with_cores.for_each(|dir| inherit_cores(dir).unwrap());
         dirs
     }
 
@@ -545,7 +479,7 @@ mod tests {
         let (sandbox, commands) = (top.join("s-one"), top.join("s-one/run"));
         fs::create_dir_all(&commands).unwrap();
         let legacy = BTreeMap::from([("freezer", sandbox.clone())]);
-        let group = Group { unified: None, legacy, events: None, demand: None };
+        let group = Group { unified: None, legacy, events: None };
         let mut sleep = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let pid = i32::try_from(sleep.id()).unwrap();
         put(&commands.join("cgroup.procs"), &pid.to_string()).unwrap();

@@ -130,9 +130,8 @@ pub const WARM_REST_MS: u64 = 2;
 /// How long a directory that commands closed to their own user is left so by whoever counts
 /// what is on the disk, in seconds.
 pub const CLOSED_SECONDS_MIN: u64 = 5;
-/// From one look at how full the file system is to the next, while a sandbox lives. It is
-/// looked at what sandboxes want then too.
-pub const SURVEY_TICK_MS: u64 = outrigger_sandbox::limits::DEMAND_LOOK_MS;
+/// From one look at how full the file system is to the next, while a sandbox lives.
+pub const SURVEY_TICK_MS: u64 = 250;
 /// From one survey of disks to the next where nothing seems to have been written.
 pub const SURVEY_MS_MAX: u64 = 30_000;
 /// Free space that must be gone before disks are surveyed, in bytes. Less where a
@@ -243,5 +242,3 @@ pub const GROUPS_MAX: u32 = 1_024;
 /// How much all sandboxes together weigh where processors are short, in hundredths of a
 /// process of the host's.
 pub const SANDBOXES_WEIGHT_PERCENT: u64 = 800;
-/// Sandboxes of which one look finds out whether they want more than they may have.
-pub const DEMANDS_MAX: usize = 64;

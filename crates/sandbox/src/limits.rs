@@ -116,27 +116,3 @@ pub const CPU_PERIOD_US: u64 = 10_000;
 pub const CPU_PERIOD_US_MAX: u64 = 1_000_000;
 /// The least CPU in a period that Linux takes, in microseconds.
 pub const CPU_QUOTA_US_MIN: u64 = 1_000;
-/// From one look at what sandboxes want to the next.
-pub const DEMAND_LOOK_MS: u64 = 250;
-/// How much a sandbox that wants more CPU than it may have weighs, in hundredths of one
-/// that does not.
-pub const LOW_WEIGHT_PERCENT: u64 = 12;
-/// How much of the cores that it is kept to such a sandbox gets, in hundredths: what is
-/// not stopped at its limit would not show that it still wants more.
-pub const LOW_CORES_PERCENT: u64 = 95;
-/// Looks for which it does so after the last one that found it wanting more.
-pub const LOW_LOOKS: u32 = 20;
-/// How much a sandbox weighs that had a process killed for want of memory while it wrote
-/// much, in hundredths of the usual weight.
-pub const LOWEST_WEIGHT_PERCENT: u64 = 6;
-/// How much of a core such a sandbox gets, in thousandths. One that uses up its memory makes
-/// the kernel write to the disk what it holds of files, at once: with so much CPU that is
-/// seldom enough for the slowest hundredth of a journal's writes not to tell of it.
-pub const LOWEST_CPU_MILLIS: u32 = 100;
-/// Looks for which it gets so little after the last that found another one killed.
-pub const LOWEST_LOOKS: u32 = 240;
-/// What a sandbox that writes much holds at least of files that the disk does not have yet,
-/// in bytes. A third of what was seen at once before kills that others felt.
-pub const DIRTY_BYTES_MIN: u64 = 16 << 20;
-/// Looks for which it counts as one after the last that found so much.
-pub const DIRTY_LOOKS: u32 = 20;

@@ -123,8 +123,8 @@ fn compared(stage: &OnStage, name: &str, mut idle: Vec<Duration>, mut busy: Vec<
     // The fast run is too short for a hundredth of it to mean anything.
     let saw = match percent <= u128::from(limits::NEIGHBOUR_PERCENT) {
         _ if stage.scaled(true, false) => "served",
-        true => "within twice the idle p99",
-        false => "above twice the idle p99",
+        true => "within ten times the idle p99",
+        false => "above ten times the idle p99",
     };
     let ms = |time: Duration| time.as_secs_f64() * 1_000.0;
     let note = format!(

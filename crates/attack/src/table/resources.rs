@@ -212,7 +212,11 @@ pub(super) const ROWS: &[Row] = &[
         32,
         "all at once, and what a neighbour feels of it",
         &[but(
-            outside("pressure", act!(pressure::pressure), &["served", "within twice the idle p99"]),
+            outside(
+                "pressure",
+                act!(pressure::pressure),
+                &["served", "within ten times the idle p99"],
+            ),
             &[("the attacker", held(&["alive", "restarted"]))],
         )],
     ),

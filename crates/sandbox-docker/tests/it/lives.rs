@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::daemon::Daemon;
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Error, Spec, State, Suspend};
+use outrigger_sandbox::{Backend, Began, End, Error, State, Suspend};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_backend_attaches_while_a_command_runs_and_after() {
@@ -145,77 +145,6 @@ async fn an_old_one_is_destroyed_by_whoever_opens_the_backend_next() {
         // poll: lifetimes are seen to in the background.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn whose_command_is_killed_while_it_writes_gets_hardly_any_cpu() {
-    let world = world().await;
-    // Of much less memory a kernel with control groups of version 2 writes files at once.
-    let spec = Spec { memory_bytes_max: 512 << 20, ..Spec::default() };
-    let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
-    let killed = async {
-        while tokio::task::block_in_place(|| share(&world)).0 != "61" {
-            let hog = "dd if=/dev/zero of=/dev/null bs=900M count=1";
-            let line = format!("head -c 40000000 /dev/zero > f; sleep 0.6; {hog}");
-            sandbox.execute(shell(&line), &()).await.unwrap();
-        }
-    };
-    let killed = tokio::time::timeout(std::time::Duration::from_secs(60), killed).await;
-    killed.expect("the daemon changes no running container, as Podman 4.3 does not");
-    assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
-    // Who ends its own life does not begin anew by it.
-    world.daemon.docker(&["kill", &world.container("one")]);
-    let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
-    let given = async {
-        while tokio::task::block_in_place(|| share(&world)).0 != "61" {
-            assert_eq!(says(&*sandbox, "sleep 0.1").await, "");
-        }
-    };
-    let given = tokio::time::timeout(std::time::Duration::from_secs(60), given).await;
-    given.expect("the next life comes after others too");
-}
-
-/// What the daemon says of a container's share: its weight, and its cores.
-fn share(world: &World) -> (String, String) {
-    let format = "--format={{.HostConfig.CpuShares}} {{.HostConfig.CpusetCpus}}";
-    let said = world.daemon.docker(&["inspect", format, &world.container("one")]);
-    let (shares, cores) = said.trim_end_matches('\n').split_once(' ').unwrap();
-    (shares.to_owned(), cores.to_owned())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_wants_more_than_it_may_have_gives_way_until_it_does_not() {
-    let world = world().await;
-    let share = || tokio::task::block_in_place(|| share(&world));
-    // poll: the daemon tells nobody of it.
-    let pause = || tokio::time::sleep(std::time::Duration::from_millis(50));
-    let first = world.again().await;
-    // So little that it gets it beside whatever else this host does.
-    let spec = Spec { cpu_millis_max: 100, ..Spec::default() };
-    let sandbox = first.create(&sandbox_id("one"), &spec).await.unwrap();
-    let spin = shell("while [ ! -e stop ]; do :; done");
-    let gives_way = async {
-        while share().0 != "122" {
-            pause().await;
-        }
-        says(&*sandbox, "touch stop").await
-    };
-    let spun = async { tokio::join!(sandbox.execute(spin, &()), gives_way).0 };
-    let spun = tokio::time::timeout(std::time::Duration::from_secs(60), spun).await;
-    let spun = spun.expect("the daemon changes no running container, as Podman 4.3 does not");
-    assert_eq!(spun.unwrap().end, End::Exited(0));
-    let (_, others) = share();
-    // Whoever told it to is gone, and somebody else lets it off.
-    drop((sandbox, first));
-    let _sandbox = world.docker.find(&sandbox_id("one")).await.unwrap().expect("it lives on");
-    let cores = loop {
-        match share() {
-            (shares, cores) if shares == "1024" => break cores,
-            yields => assert_eq!(yields, ("122".to_owned(), others.clone())),
-        }
-        pause().await;
-    };
-    assert!(cores.is_empty() || cores != others, "{cores}, and {others} before");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -107,7 +107,7 @@ fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unbor
 
 fn prepare(order: &Order<'_>, blank: &mut Blank, mould: &Mould) -> io::Result<Untold> {
     let Order { plan, prepared, lease, spec, generation, kept } = order;
-    mould.groups.limit(&mut blank.group, spec, (blank.pid, lease.guest()))?;
+    mould.groups.limit(&blank.group, spec, lease.guest())?;
     let args = [
         ("--generation", generation.to_string()),
         ("--pids", spec.pids_max.to_string()),

@@ -12,7 +12,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use outrigger_sandbox::cpu::LastLives;
 use outrigger_sandbox::{
     Error, Generation, Isolation, Listed, Origin, SandboxId, SnapshotId, Spec, State,
 };
@@ -76,7 +75,6 @@ pub(super) struct Sandboxes {
     /// Disks whose record is behind what is known of them, and whether to write it
     /// failed already.
     pub(super) unsettled: BTreeMap<SandboxId, bool>,
-    pub(super) last_lives: LastLives,
     /// Layers that nothing names yet.
     pub(super) making: BTreeSet<Layer>,
     /// Ranges of ids that disks have, living or not.
@@ -190,7 +188,6 @@ impl Sandboxes {
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
             unsettled: BTreeMap::new(),
-            last_lives: LastLives::default(),
             ranges: BTreeSet::new(),
             waits: Waits::new()?,
         };
@@ -409,13 +406,9 @@ impl Sandboxes {
 
     /// Buries a guest, whether it ended or not.
     pub(super) fn bury(&mut self, id: &SandboxId) -> Option<Spec> {
-        let mut living = self.living.remove(id)?;
+        let living = self.living.remove(id)?;
         self.doomed.remove(id);
         let spec = living.spec.clone();
-        // What ended it may be what nobody has looked at yet.
-        if let Some(wanted) = living.group.weigh(&spec) {
-            self.last_lives.ended(id, wanted);
-        }
         living.bury(&mut self.waits);
         Some(spec)
     }
@@ -437,7 +430,6 @@ impl Sandboxes {
         }
         self.disks.remove(id);
         self.unsettled.remove(id);
-        self.last_lives.forget(id);
         Ok(name)
     }
 

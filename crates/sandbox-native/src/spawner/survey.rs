@@ -11,7 +11,6 @@ mod look;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::ops::Bound;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -57,8 +56,6 @@ pub(super) struct Survey {
     looked: Instant,
     /// The last survey found one that grows above its limit.
     growing: bool,
-    /// Up to whom it is known who wants more CPU than it may have.
-    weighed: Option<SandboxId>,
 }
 
 /// Which disk, and under whom.
@@ -82,7 +79,6 @@ impl Survey {
             surveyed: now,
             looked: now,
             growing: false,
-            weighed: None,
         }
     }
 
@@ -122,7 +118,6 @@ impl Spawner {
             return;
         }
         self.survey.looked = now;
-        self.weigh();
         let Ok(free) = free(self.sandboxes.store.state()) else { return };
         let most = &mut self.survey.free;
         most.bytes = most.bytes.max(free.bytes);
@@ -142,20 +137,6 @@ impl Spawner {
             self.survey.surveyed = now;
             // What can't be looked at now is at the next time.
             let _ = self.begin_survey();
-        }
-    }
-
-    /// Has some of the living give way that want more CPU than they may have: the next
-    /// ones after those that were asked before.
-    fn weigh(&mut self) {
-        let after = self.survey.weighed.take();
-        let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let living = self.sandboxes.living.range_mut((after, Bound::Unbounded));
-        for (number, (id, living)) in living.take(limits::DEMANDS_MAX).enumerate() {
-            living.group.weigh(&living.spec);
-            if number + 1 == limits::DEMANDS_MAX {
-                self.survey.weighed = Some(id.clone());
-            }
         }
     }
 

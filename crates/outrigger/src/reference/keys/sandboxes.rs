@@ -38,7 +38,7 @@ pub(super) const SANDBOX: Table = Table {
             name: "memory_mib_max",
             kind: "whole number, 16 to 16777216",
             default: || value(Spec::default().memory_bytes_max >> 20),
-            about: "MiB of memory, of all its processes together. A sandbox that has a process killed for want of it while 16 MiB or more of what it wrote wait for the disk gets a tenth of a core until a minute after the last one. Not enforced where no cgroup can be written; `outrigger doctor` says so.",
+            about: "MiB of memory, of all its processes together. Not enforced where no cgroup can be written; `outrigger doctor` says so.",
             instead: "",
             example: "",
         },

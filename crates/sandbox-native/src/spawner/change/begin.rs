@@ -271,9 +271,6 @@ impl Spawner {
         if let Some(disk) = self.sandboxes.disks.get_mut(id) {
             disk.cold = None;
         }
-        if let Some(wanted) = self.sandboxes.last_lives.begins(id) {
-            living.group.resume(wanted, &living.spec);
-        }
         self.sandboxes.living.insert(id.clone(), living);
         self.sandboxes.touch(id);
         Ok(())
