@@ -71,7 +71,6 @@ impl NativeWorld {
             launch: Launch { program, args: vec![Self::SPAWNER.into()] },
             guest: outrigger_guest::PROGRAM,
             read_only: shown.iter().map(|shown| shown.dir.path().to_owned()).collect(),
-            warm: 0,
             isolation_min,
             trees: None,
         };

@@ -127,7 +127,6 @@ pub(crate) async fn native(
         launch,
         guest: outrigger_guest::PROGRAM,
         read_only,
-        warm: 0,
         isolation_min: least(config),
         trees: served.cloned().map(|served| Arc::new(served) as _),
     });

@@ -44,7 +44,6 @@ async fn main() -> ExitCode {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only,
-        warm: 0,
         isolation_min,
         trees: Some(trees.clone()),
     };

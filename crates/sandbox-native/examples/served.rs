@@ -28,7 +28,6 @@ async fn main() {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        warm: 0,
         isolation_min: Isolation::RootlessSingle,
         trees: Some(trees.clone()),
     };

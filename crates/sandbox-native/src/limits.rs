@@ -123,10 +123,6 @@ pub const LAYERS_FLATTEN: usize = 32;
 pub const LAYERS_MAX: usize = 64;
 /// Requests that wait until a sandbox can be asked again.
 pub const QUEUED_MAX: usize = 256;
-/// Sandboxes that are kept ready.
-pub const WARM_MAX: usize = 64;
-/// Without anything to do for this long, the spawner makes sandboxes ready.
-pub const WARM_REST_MS: u64 = 2;
 /// How long a directory that commands closed to their own user is left so by whoever counts
 /// what is on the disk, in seconds.
 pub const CLOSED_SECONDS_MIN: u64 = 5;

@@ -33,8 +33,6 @@ pub(crate) enum Request {
         spec: Spec,
         /// Host paths beside the built-in ones, bound read-only.
         read_only: Vec<PathBuf>,
-        /// How many more like it are kept ready.
-        warm: u32,
     },
     /// Attach if it lives.
     Find(SandboxId),

@@ -15,7 +15,6 @@
 //! - `incoming/`, layers of images that are being unpacked;
 //! - `templates/<name>`, the layers of an image and how it wants to be used;
 //! - `snapshots/<name>`, a named list of layers;
-//! - `pool/`, sandboxes that are kept ready; `spares/`, disks that are made ahead;
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
 mod about;
@@ -38,7 +37,6 @@ mod layers;
 mod live;
 mod maker;
 mod origin;
-mod pool;
 mod record;
 mod remove;
 mod root;
@@ -46,7 +44,6 @@ mod sandboxes;
 mod seal;
 mod serve;
 mod snapshots;
-mod spares;
 mod start;
 mod stock;
 mod store;

@@ -35,9 +35,6 @@ pub struct Config {
     /// Paths of the host that are seen inside at the same place, read-only, beside
     /// the host's programs and libraries. Absolute; absent ones are passed over.
     pub read_only: Vec<PathBuf>,
-    /// How many sandboxes like the last one that was made from a template are kept
-    /// ready, so that the next is there at once; at most [`limits::WARM_MAX`].
-    pub warm: u32,
     /// The least isolation of sandboxes that are asked for here. Where there are no user
     /// namespaces, sandboxes are made with Landlock and seccomp alone if that is accepted
     /// by name ([`outrigger_sandbox::Isolation::Reduced`]), and none otherwise.
@@ -52,7 +49,6 @@ pub struct Config {
 pub struct Native {
     spawner: Arc<Spawner>,
     read_only: Vec<PathBuf>,
-    warm: u32,
     trees: Option<Arc<dyn Trees>>,
     capabilities: Capabilities,
     /// Links in use, so that all who use a sandbox share one.
@@ -73,9 +69,9 @@ impl Native {
         };
         let (config, capabilities) = blocking(prepare).await?;
         let floor = Floor::of(config.isolation_min);
-        let Config { state_dir: state, launch, guest, read_only, warm, trees, .. } = config;
+        let Config { state_dir: state, launch, guest, read_only, trees, .. } = config;
         let spawner = Arc::new(Spawner { state, launch, guest, floor });
-        Ok(Self { spawner, read_only, warm, trees, capabilities, links: Mutex::default() })
+        Ok(Self { spawner, read_only, trees, capabilities, links: Mutex::default() })
     }
 
     pub(super) async fn ask(&self, request: Request) -> Result<(Answer, Option<OwnedFd>), Error> {
@@ -135,8 +131,7 @@ impl Native {
 
     async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
         let read_only = self.read_only.clone();
-        let request =
-            Request::Create { id: id.clone(), spec: spec.clone(), read_only, warm: self.warm };
+        let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
         let (answer, socket) = self.ask(request).await?;
         let Found::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
             return Err(astray());

@@ -50,8 +50,6 @@ pub(super) enum Want {
 pub(super) struct Make {
     pub(super) spec: Spec,
     pub(super) read_only: Vec<PathBuf>,
-    /// How many more like it are kept ready.
-    pub(super) warm: u32,
 }
 
 /// A change that goes on.
@@ -268,11 +266,7 @@ impl Spawner {
             if matches!(stage, Stage::Ending) {
                 change.lived = spawner.sandboxes.living.get(id).map(|living| Lived {
                     generation: living.generation.clone(),
-                    make: Make {
-                        spec: living.spec.clone(),
-                        read_only: living.read_only.clone(),
-                        warm: 0,
-                    },
+                    make: Make { spec: living.spec.clone(), read_only: living.read_only.clone() },
                 });
             }
             spawner.sandboxes.bury(id);

@@ -38,18 +38,6 @@ fn bytes<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     Ok([&[VERSION][..], &digest(&body), &body].concat())
 }
 
-/// Writes a record that nobody reads yet, over an older one if there is one: that costs a
-/// third of [`write`], and what a crash leaves half written is to be deleted.
-pub(super) fn fill<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    let bytes = bytes(value)?;
-    let mut file = fs::File::options().write(true).create(true).truncate(false).open(path)?;
-    file.write_all(&bytes)?;
-    if file.metadata()?.len() > bytes.len() as u64 {
-        file.set_len(bytes.len() as u64)?;
-    }
-    Ok(())
-}
-
 /// Writes a record in the place of an older one.
 pub(super) fn write<T: Serialize>(path: &Path, value: &T, outlasts: Outlasts) -> io::Result<()> {
     let bytes = bytes(value)?;
@@ -108,8 +96,8 @@ mod tests {
         write(&path, &"first", Outlasts::Process).unwrap();
         write(&path, &"second", Outlasts::Answer).unwrap();
         assert_eq!(read::<String>(&path).unwrap().unwrap(), "second");
-        fill(&path, &"a longer one").unwrap();
-        fill(&path, &"third").unwrap();
+        write(&path, &"a longer one", Outlasts::Process).unwrap();
+        write(&path, &"third", Outlasts::Process).unwrap();
         assert_eq!(read::<String>(&path).unwrap().unwrap(), "third");
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {

@@ -36,7 +36,6 @@ use super::store::Place;
 use super::sys;
 use crate::limits;
 
-pub(super) use self::disk::lay;
 pub(super) use self::prepared::{Ground, Prepared, folders};
 pub(super) use self::served::Device;
 pub(super) use self::shared::Part;

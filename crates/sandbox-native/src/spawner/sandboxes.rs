@@ -122,20 +122,6 @@ impl Expected {
         self.unborn.hear().map_err(not_started)
     }
 
-    /// Waits until it serves.
-    pub(super) fn await_birth(mut self) -> Result<Living, Error> {
-        loop {
-            match self.hear() {
-                Ok(true) => return Ok(self.born()),
-                Ok(false) => {}
-                Err(error) => {
-                    self.discard();
-                    return Err(error);
-                }
-            }
-        }
-    }
-
     /// It serves.
     pub(super) fn born(self) -> Living {
         let Self { unborn, generation, spec, read_only, lease } = self;
@@ -164,17 +150,14 @@ impl Sandboxes {
     pub(super) fn open(state: PathBuf, isolation: Isolation, mould: Mould) -> io::Result<Self> {
         let store = Store::new(state);
         private(&store.staging())?;
-        // What was kept ready died with its spawner.
-        store.discard(&store.pool())?;
-        store.discard(&store.spares())?;
-        // So did what unpacked layers.
+        // What unpacked layers died with its spawner.
         store.discard(&store.incoming())?;
-        for dir in [store.sandboxes(), store.layers(), store.pool()] {
+        for dir in [store.sandboxes(), store.layers()] {
             private(&dir)?;
             store::spread(&dir);
         }
         let snapshots::Loaded { all, damaged } = snapshots::load(&store)?;
-        let stock = Stock::new(mould, store.spares());
+        let stock = Stock::new(mould);
         let mut sandboxes = Self {
             snapshots: all,
             damaged_snapshot: damaged,
@@ -197,7 +180,7 @@ impl Sandboxes {
                 sandboxes.load(id)?;
             }
         }
-        sandboxes.discard_unused_layers([])?;
+        sandboxes.discard_unused_layers()?;
         Ok(sandboxes)
     }
 
@@ -289,13 +272,6 @@ impl Sandboxes {
             origin: about.map_or_else(Origin::default, |about| about.origin.clone()),
             made_at_ms: about.map_or(0, |about| about.made_at_ms),
             used_at_ms: disk.used_at_ms,
-        }
-    }
-
-    /// Has a new disk begin as one that was made ahead, if one waits that fits.
-    pub(super) fn begin_disk(&mut self, place: &Place, template: &str, layers: &[Layer]) {
-        if layers.is_empty() && base_of(template) == Base::HostTools {
-            self.stock.take_disk(place.dir());
         }
     }
 
@@ -411,13 +387,6 @@ impl Sandboxes {
         let spec = living.spec.clone();
         living.bury(&mut self.waits);
         Some(spec)
-    }
-
-    /// Frees the range of a sandbox whose disk goes.
-    pub(super) fn release(&mut self, lease: &Lease) {
-        if let Some(number) = lease.number() {
-            self.ranges.remove(&number);
-        }
     }
 
     /// Takes a disk out of sight, so that its name is free. Gives where it is now.

@@ -14,7 +14,6 @@ use outrigger_sandbox::{Began, Error, Listed, SandboxId, SnapshotId, Spec, State
 use super::change::{Change, Make, Want, check};
 use super::images::Jobs;
 use super::live::unreached;
-use super::pool::Pool;
 use super::sandboxes::Sandboxes;
 use super::survey::Survey;
 use super::task::Task;
@@ -28,7 +27,6 @@ pub(super) struct Spawner {
     listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
     pub(super) changes: BTreeMap<SandboxId, Change>,
-    pub(super) pool: Pool,
     pub(super) survey: Survey,
     /// Work on images.
     pub(super) jobs: Jobs,
@@ -54,7 +52,6 @@ impl Spawner {
             listener,
             sandboxes,
             changes: BTreeMap::new(),
-            pool: Pool::default(),
             survey: Survey::new(),
             jobs: Jobs::default(),
             cleaner: None,
@@ -83,13 +80,11 @@ impl Spawner {
             self.watch(now);
             if quiet {
                 self.sandboxes.catch_up();
-                self.make_ready();
             }
             let idle = self.sandboxes.living.is_empty()
                 && self.changes.is_empty()
                 && self.jobs.is_empty()
                 && self.cleaner.is_none();
-            // What is kept ready says nothing of itself.
             if !quiet || !idle {
                 active = now;
             }
@@ -101,7 +96,6 @@ impl Spawner {
             if (idle && over) || (look && !self.sandboxes.has_state()) {
                 // An engine that connects now finds the connection closed and starts another.
                 let _ = std::fs::remove_file(self.sandboxes.store.socket());
-                self.dismiss();
                 self.sandboxes.close();
                 return Ok(());
             }
@@ -112,10 +106,9 @@ impl Spawner {
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let changes = self.changes.values().filter_map(Change::until);
-        let rest = self.rest().map(|rest| now + rest);
         let put_off = self.sandboxes.has_put_off();
         let put_off = put_off.then(|| now + Duration::from_millis(limits::PUT_OFF_MS));
-        let others = [put_off, self.next_expiry(now), self.next_survey(), self.next_doom(), rest];
+        let others = [put_off, self.next_expiry(now), self.next_survey(), self.next_doom()];
         let soonest = changes.chain(others.into_iter().flatten()).min();
         let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
         soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))
@@ -128,7 +121,6 @@ impl Spawner {
             Source::Said(id) => self.said(&id),
             Source::Change(id) => self.changed(&id),
             Source::Cleaner => self.cleaned(),
-            Source::Ready(generation) => self.unready(&generation),
             Source::Image(job) => self.finish_job(job),
             Source::Survey => self.surveyed(),
             Source::Look(id) => self.looked(&id),
@@ -169,8 +161,8 @@ impl Spawner {
             return self.wanted(&id);
         }
         let answer = match request {
-            Request::Create { id, spec, read_only, warm } => {
-                let make = Make { spec, read_only, warm };
+            Request::Create { id, spec, read_only } => {
+                let make = Make { spec, read_only };
                 match check(&make).and_then(|()| self.isolates(&make.spec)) {
                     Ok(()) => {
                         return self.begin(id, Change::new(Want::Live(Box::new(make)), Some(peer)));
@@ -248,7 +240,7 @@ impl Spawner {
     /// Has every layer deleted that nothing stands on any more.
     pub(super) fn collect(&mut self) {
         // What can't be collected now is when a spawner starts.
-        if let Ok(true) = self.sandboxes.discard_unused_layers(self.pool.layers()) {
+        if let Ok(true) = self.sandboxes.discard_unused_layers() {
             self.clean();
         }
     }

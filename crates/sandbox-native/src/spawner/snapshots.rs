@@ -89,17 +89,13 @@ impl Sandboxes {
 
     /// Moves every layer that nothing stands on to the trash. Says whether there was one.
     /// `held` are those that are used in other ways.
-    pub(super) fn discard_unused_layers<'a>(
-        &'a self,
-        held: impl IntoIterator<Item = &'a Layer>,
-    ) -> io::Result<bool> {
+    pub(super) fn discard_unused_layers(&self) -> io::Result<bool> {
         // One whose record is damaged may name any.
         if self.damaged_snapshot {
             return Ok(false);
         }
         let Ok(image) = template::layers(&self.store) else { return Ok(false) };
-        let mut used: BTreeSet<&Layer> = held.into_iter().collect();
-        used.extend(&image);
+        let mut used: BTreeSet<&Layer> = image.iter().collect();
         for disk in self.disks.values() {
             // One whose record is damaged may stand on any.
             let Some(about) = &disk.about else { return Ok(false) };

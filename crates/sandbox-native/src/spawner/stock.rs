@@ -1,11 +1,9 @@
-//! What is made ahead: blanks, and disks for them.
+//! Blanks that are made ahead.
 //!
-//! Owns who makes them. Whoever needs a blank takes one that waits, else the next. Where no
-//! disk waits, whoever needs one makes it itself.
+//! Owns who makes them. Whoever needs one takes one that waits, else the next.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::net::{RecvFlags, SendFlags};
@@ -14,7 +12,6 @@ use super::blank::{Blank, Mould};
 use super::maker::Maker;
 use super::random_name;
 use super::root::Ground;
-use super::spares::Spares;
 use super::zygote::Zygote;
 use crate::{limits, passing};
 
@@ -23,9 +20,6 @@ use crate::{limits, passing};
 pub(super) struct Stock {
     pub(super) mould: Mould,
     blanks: Option<Blanks>,
-    /// Where disks are made ahead.
-    disks: PathBuf,
-    spares: Option<Spares>,
 }
 
 /// Blanks on one ground.
@@ -42,9 +36,8 @@ type Made = Result<Blank, String>;
 type Said = Result<(i32, String), String>;
 
 impl Stock {
-    /// `disks` is a directory for those that are made ahead.
-    pub(super) fn new(mould: Mould, disks: PathBuf) -> Self {
-        Self { mould, blanks: None, disks, spares: None }
+    pub(super) fn new(mould: Mould) -> Self {
+        Self { mould, blanks: None }
     }
 
     /// A blank on this ground; one that was waited for may have ended. To be called by a
@@ -56,11 +49,11 @@ impl Stock {
             && error.kind() != io::ErrorKind::WouldBlock
         {
             // Who makes them may have been killed.
-            self.close_blanks();
+            self.close();
             taken = self.try_take(ground);
         }
         if taken.is_err() {
-            self.close_blanks();
+            self.close();
         }
         taken?.map_err(io::Error::other)
     }
@@ -69,45 +62,19 @@ impl Stock {
         Blanks::on(ground, &mut self.blanks, &self.mould)?.take(&self.mould)
     }
 
-    /// Puts an empty disk that was made ahead where none is, if one waits.
-    pub(super) fn take_disk(&mut self, to: &Path) {
-        if let Some(spares) = &mut self.spares {
-            spares.take(to);
-        }
-    }
-
     /// Has what was taken made up for. Without a stock whoever needs something waits longer,
     /// and is told of what fails.
     pub(super) fn refill(&mut self, ground: &Rc<Ground>) {
         let blanks = Blanks::on(ground, &mut self.blanks, &self.mould);
         if blanks.and_then(|blanks| blanks.maker.refill()).is_err() {
-            self.close_blanks();
-        }
-        let spares = match self.spares.take() {
-            Some(spares) => Ok(spares),
-            None => Spares::start(&self.disks),
-        };
-        let spares = spares.map(|spares| self.spares.insert(spares));
-        if spares.and_then(Spares::refill).is_err() {
-            self.close_spares();
+            self.close();
         }
     }
 
-    /// Ends and deletes all that waits.
+    /// Ends all that wait.
     pub(super) fn close(&mut self) {
-        self.close_blanks();
-        self.close_spares();
-    }
-
-    fn close_blanks(&mut self) {
         if let Some(blanks) = self.blanks.take() {
             blanks.dismiss(&self.mould);
-        }
-    }
-
-    fn close_spares(&mut self) {
-        if let Some(spares) = self.spares.take() {
-            spares.dismiss();
         }
     }
 }

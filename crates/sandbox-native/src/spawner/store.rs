@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::{Generation, SandboxId, SnapshotId};
+use outrigger_sandbox::{SandboxId, SnapshotId};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use super::layers::Layer;
@@ -40,20 +40,6 @@ impl Store {
 
     pub(super) fn disk(&self, id: &SandboxId) -> Place {
         Place(self.sandboxes().join(id.as_str()))
-    }
-
-    pub(super) fn pool(&self) -> PathBuf {
-        self.state.join("pool")
-    }
-
-    /// Where one that is kept ready has its disk.
-    pub(super) fn ready(&self, name: &Generation) -> Place {
-        Place(self.pool().join(name.as_str()))
-    }
-
-    /// Where disks are that are made ahead.
-    pub(super) fn spares(&self) -> PathBuf {
-        self.state.join("spares")
     }
 
     pub(super) fn layers(&self) -> PathBuf {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use outrigger_sandbox::{Generation, SandboxId};
+use outrigger_sandbox::SandboxId;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -26,8 +26,6 @@ pub(super) enum Source {
     Said(SandboxId),
     /// The process of a change ended.
     Change(SandboxId),
-    /// A sandbox that was kept ready ended.
-    Ready(Generation),
     /// The process that deletes in the background ended.
     Cleaner,
     /// A process that works on an image ended.

@@ -26,7 +26,6 @@ pub(crate) fn config(state: &Path) -> Config {
         launch: Launch { program: example("spawner"), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        warm: 0,
         isolation_min: Isolation::RootlessSingle,
         trees: None,
     }

@@ -82,12 +82,6 @@ impl Spawner {
             made_at_ms: now_ms(),
             lifetime: make.spec.lifetime,
         };
-        self.expect_more(make, about.layers.clone());
-        if let Some(adopted) = self.adopt(id, make, &about) {
-            return adopted.and_then(|()| self.attached(id, Began::Made, false));
-        }
-        let place = self.sandboxes.store.disk(id);
-        self.sandboxes.begin_disk(&place, &about.template, &about.layers);
         // From here on nothing that it stands on is collected.
         self.sandboxes
             .note(id, about, Outlasts::Process)

@@ -130,7 +130,7 @@ fn laid() -> impl Iterator<Item = (&'static str, bool, u32)> {
 }
 
 /// Makes a tree with the parts, of the spawner's own. What is there of it already is fine.
-pub(in crate::spawner) fn lay(blank: &Path) -> io::Result<()> {
+fn lay(blank: &Path) -> io::Result<()> {
     let make = |dir: BorrowedFd<'_>, path: &Path, mode| match mkdirat(
         dir,
         path,

@@ -65,7 +65,6 @@ impl Harness {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
-            warm: 0,
             isolation_min: Isolation::RootlessSingle,
             trees: None,
         });

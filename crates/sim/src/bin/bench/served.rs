@@ -119,7 +119,6 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
         launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        warm: 0,
         isolation_min: Isolation::RootlessSingle,
         trees: Some(Arc::new(One(tree))),
     });

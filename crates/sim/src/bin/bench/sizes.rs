@@ -29,8 +29,6 @@ pub(crate) const SANDBOX_EXECS: usize = 10;
 pub(crate) const SANDBOX_FILES: usize = 50;
 /// Rounds from one sample of Docker to the next, which takes a hundred times as long.
 pub(crate) const SANDBOX_DOCKER_EVERY: usize = 4;
-/// Sandboxes that are kept ready where that is measured.
-pub(crate) const SANDBOX_WARM: u32 = 2;
 /// Sandboxes at once.
 pub(crate) const SANDBOX_CROWD: usize = 1_000;
 /// Tasks that make them.

@@ -27,7 +27,7 @@ fn used_kib() -> Outcome<u64> {
 
 /// Makes them, runs `true` in each, and ends them.
 pub(super) async fn measure(home: &Home, samples: &mut Samples) -> Outcome<()> {
-    let opened = Opened::new(home, "crowd", 0).await?;
+    let opened = Opened::new(home, "crowd").await?;
     let native = Arc::clone(&opened.native);
     let first = native.create(&name("first"), &Spec::default()).await;
     first.doing("making a sandbox")?;

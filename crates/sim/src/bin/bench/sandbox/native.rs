@@ -16,12 +16,9 @@ use crate::home::Home;
 use crate::sizes;
 use crate::spawner::Spawner;
 
-/// A backend without ready sandboxes, and one that keeps a few.
+/// A backend of its own.
 #[derive(Debug)]
-pub(super) struct Ours {
-    cold: Opened,
-    warm: Opened,
-}
+pub(super) struct Ours(Opened);
 
 /// A backend and where it is.
 #[derive(Debug)]
@@ -31,8 +28,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// In a directory of its own, with so many sandboxes kept ready.
-    pub(super) async fn new(home: &Home, name: &str, warm: u32) -> Outcome<Self> {
+    /// In a directory of its own.
+    pub(super) async fn new(home: &Home, name: &str) -> Outcome<Self> {
         let state = home.path().join(name);
         let program = std::env::current_exe().doing("finding this program")?;
         let config = Config {
@@ -40,7 +37,6 @@ impl Opened {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
-            warm,
             isolation_min: Isolation::RootlessSingle,
             trees: None,
         };
@@ -95,22 +91,17 @@ async fn read_4k(sandbox: &dyn Sandbox) -> Outcome<()> {
 
 impl Ours {
     pub(super) async fn open(home: &Home) -> Outcome<Self> {
-        let ours = Self {
-            cold: Opened::new(home, "cold", 0).await?,
-            warm: Opened::new(home, "warm", sizes::SANDBOX_WARM).await?,
-        };
-        // The spawners start at the first request, which is not what is measured.
-        for opened in [&ours.cold, &ours.warm] {
-            let first = name("first");
-            opened.native.create(&first, &Spec::default()).await.doing("making a sandbox")?;
-            opened.native.destroy(&first).await.doing("destroying a sandbox")?;
-        }
-        Ok(ours)
+        let opened = Opened::new(home, "native").await?;
+        // The spawner starts at the first request, which is not what is measured.
+        let first = name("first");
+        opened.native.create(&first, &Spec::default()).await.doing("making a sandbox")?;
+        opened.native.destroy(&first).await.doing("destroying a sandbox")?;
+        Ok(Self(opened))
     }
 
     /// One sample of each figure.
     pub(super) async fn round(&mut self, round: usize, samples: &mut Samples) -> Outcome<()> {
-        let (native, spec) = (&self.cold.native, Spec::default());
+        let (native, spec) = (&self.0.native, Spec::default());
         let id = name(&format!("s{round}"));
         let create = async { native.create(&id, &spec).await.doing("making a sandbox") };
         let sandbox = samples.time("native/create", create).await?;
@@ -134,13 +125,12 @@ impl Ours {
         };
         samples.time("native/cold_resume_exec", resume).await?;
         self.keep_and_fork(round, samples).await?;
-        let destroy = async { self.cold.native.destroy(&id).await.doing("destroying a sandbox") };
-        samples.time("native/destroy", destroy).await?;
-        self.warm(round, samples).await
+        let destroy = async { self.0.native.destroy(&id).await.doing("destroying a sandbox") };
+        samples.time("native/destroy", destroy).await
     }
 
     async fn keep_and_fork(&self, round: usize, samples: &mut Samples) -> Outcome<()> {
-        let native = &self.cold.native;
+        let native = &self.0.native;
         let id = name(&format!("s{round}"));
         let kept = SnapshotId::new(format!("k{round}")).expect("a letter and digits are plain");
         let snapshots = native.snapshots().doing("finding the snapshots")?;
@@ -155,17 +145,7 @@ impl Ours {
         snapshots.remove(&kept).await.doing("removing a snapshot")
     }
 
-    async fn warm(&self, round: usize, samples: &mut Samples) -> Outcome<()> {
-        let (native, spec) = (&self.warm.native, Spec::default());
-        let id = name(&format!("w{round}"));
-        let create = async { native.create(&id, &spec).await.doing("making a sandbox") };
-        let sandbox = samples.time("native/create_warm", create).await?;
-        run_true(&*sandbox, "e").await?;
-        native.destroy(&id).await.doing("destroying a sandbox")
-    }
-
     pub(super) async fn close(self) -> Outcome<()> {
-        self.cold.close().await?;
-        self.warm.close().await
+        self.0.close().await
     }
 }

@@ -12,7 +12,6 @@ pub(crate) struct Report {
 fn promised(name: &str) -> Option<f64> {
     Some(match name {
         "native/create" => 2.0,
-        "native/create_warm" => 0.5,
         "native/read_4k" | "native/freeze" | "native/thaw" => 0.1,
         "native/cold_resume_exec" => 3.5,
         "native/snapshot" | "docker/exec_stream" => 5.0,
