@@ -15,7 +15,6 @@ mod hostile;
 pub mod limits;
 mod native;
 mod outside;
-pub mod reduced;
 mod report;
 mod run;
 mod stage;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use outrigger_sandbox::{Backend, Error, Isolation};
+use outrigger_sandbox::{Backend, Error};
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
 use crate::target::{Images, TEMPLATE, Target};
@@ -56,12 +56,12 @@ impl NativeWorld {
     /// The word that makes a program a spawner.
     pub const SPAWNER: &'static str = "--spawner";
 
-    /// Opens the backend, which may fall as low as this.
+    /// Opens the backend.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where no sandbox can be made, [`Error::Backend`] where
     /// no directory can.
-    pub async fn open(program: PathBuf, isolation_min: Isolation) -> Result<Self, Error> {
+    pub async fn open(program: PathBuf) -> Result<Self, Error> {
         let state = tempfile::Builder::new().prefix("outrigger-attack-").tempdir();
         let state = state.map_err(|error| Error::Backend(format!("no directory: {error}")))?;
         // Where this user may not write, there is none to attack.
@@ -71,7 +71,6 @@ impl NativeWorld {
             launch: Launch { program, args: vec![Self::SPAWNER.into()] },
             guest: outrigger_guest::PROGRAM,
             read_only: shown.iter().map(|shown| shown.dir.path().to_owned()).collect(),
-            isolation_min,
             trees: None,
         };
         Ok(Self { backend: Arc::new(Native::open(config).await?), state, _shown: shown })
@@ -99,11 +98,6 @@ impl NativeWorld {
 
 #[async_trait]
 impl Images for Imported {
-    fn none(&self) -> Option<&'static str> {
-        let reduced = self.backend.capabilities().isolation == Isolation::Reduced;
-        reduced.then_some("the backend declares no namespaces, without which there are no images")
-    }
-
     fn foreign_reader(&self) -> Option<&'static str> {
         None
     }

@@ -104,7 +104,6 @@ impl Stage {
         let name = format!("attack-{what}-{}-{number}", std::process::id());
         let id = SandboxId::new(name).map_err(|error| error.to_string())?;
         let mut spec = Spec {
-            isolation_min: self.backend().capabilities().isolation,
             memory_bytes_max: limits::MEMORY_BYTES_MAX,
             pids_max: limits::PIDS_MAX,
             cpu_millis_max: limits::CPU_MILLIS_MAX,

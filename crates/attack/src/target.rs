@@ -25,11 +25,6 @@ pub struct Target {
 /// Where a backend takes images: as whoever operates it gives them, not through the port.
 #[async_trait]
 pub trait Images: Debug + Send + Sync {
-    /// Why there are none here, where the backend takes none.
-    fn none(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Who else reads the archives, if this project does not: what they are attacked
     /// with is not for us to withstand then.
     fn foreign_reader(&self) -> Option<&'static str>;

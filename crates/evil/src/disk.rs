@@ -7,11 +7,12 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
 use crate::bomb::fill_file;
 use crate::report::Report;
-use crate::sys::{call, name, nap, on_signal, outcome_of, place};
+use crate::sys::{call, name, nap, on_signal, outcome_of};
 
 const HERE: usize = libc::AT_FDCWD as usize;
 
@@ -117,7 +118,7 @@ fn inodes(count: u64) -> String {
 
 fn deep(levels: u64) -> String {
     let dir = c"d".as_ptr() as usize;
-    let _ = std::env::set_current_dir(place("/workspace"));
+    let _ = std::env::set_current_dir("/workspace");
     for level in 0..levels {
         let gone = call(libc::SYS_mkdirat, &[HERE, dir, 0o755])
             .and_then(|_| call(libc::SYS_chdir, &[dir]));
@@ -165,12 +166,9 @@ fn special() -> std::io::Result<()> {
     let dir = "special";
     fs::create_dir_all(dir)?;
     let fifo = CString::new(format!("{dir}/fifo"))?;
-    // Without a socket behind it, which can't be had everywhere.
-    let socket = CString::new(format!("{dir}/socket"))?;
-    for (path, kind) in [(&fifo, libc::S_IFIFO), (&socket, libc::S_IFSOCK)] {
-        let args = [HERE, path.as_ptr() as usize, (kind | 0o644) as usize, 0];
-        call(libc::SYS_mknodat, &args).map_err(std::io::Error::from_raw_os_error)?;
-    }
+    let args = [HERE, fifo.as_ptr() as usize, (libc::S_IFIFO | 0o644) as usize, 0];
+    call(libc::SYS_mknodat, &args).map_err(std::io::Error::from_raw_os_error)?;
+    drop(UnixListener::bind(format!("{dir}/socket"))?);
     let links = [
         ("outside", "/etc/passwd"),
         ("outside-dir", "/etc"),

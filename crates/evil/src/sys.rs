@@ -130,15 +130,3 @@ pub(crate) fn pause() {
 pub(crate) fn nap(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
-
-/// A place of the sandbox, as commands see it: where there are no namespaces it has another
-/// name, which the environment says.
-pub(crate) fn place(path: &str) -> String {
-    let named = match path {
-        "/workspace" => "WORKSPACE",
-        "/home/agent" => "HOME",
-        "/tmp" => "TMPDIR",
-        _ => return path.to_owned(),
-    };
-    std::env::var(named).unwrap_or_else(|_| path.to_owned())
-}

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 
 use crate::report::Report;
-use crate::sys::{call, outcome, outcome_of, place as seen};
+use crate::sys::{call, outcome, outcome_of};
 
 /// Places where commands write.
 const PLACES: [&str; 5] = ["/workspace", "/tmp", "/home/agent", "/var/tmp", "/dev/shm"];
@@ -34,7 +34,7 @@ fn left_behind(place: &str) -> String {
 /// See the module.
 pub(crate) fn whiteouts(report: &Report) {
     for place in PLACES {
-        report.attempt(&format!("whiteout/made{place}"), || make(&seen(place), "whiteout"));
-        report.attempt(&format!("whiteout/left{place}"), || left_behind(&seen(place)));
+        report.attempt(&format!("whiteout/made{place}"), || make(place, "whiteout"));
+        report.attempt(&format!("whiteout/left{place}"), || left_behind(place));
     }
 }

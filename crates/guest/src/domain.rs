@@ -31,8 +31,6 @@ use rustix::io::Errno;
 use crate::sys::AgentRights;
 use crate::{limits, sys};
 
-pub(crate) mod shared;
-
 type Rights = BitFlags<AccessFs>;
 
 /// All that is spoken of. Rights that later kernels add are not, until somebody has

@@ -31,13 +31,13 @@ mod files;
 #[cfg(fuzzing)]
 pub mod fuzz;
 #[cfg(fuzzing)]
-mod ground;
-#[cfg(fuzzing)]
 mod limits;
 #[cfg(fuzzing)]
 mod listen;
 #[cfg(fuzzing)]
 mod options;
+#[cfg(fuzzing)]
+mod paths;
 #[cfg(fuzzing)]
 mod scratch;
 #[cfg(fuzzing)]

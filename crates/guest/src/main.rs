@@ -24,10 +24,10 @@ mod counts;
 mod domain;
 mod exec;
 mod files;
-mod ground;
 mod limits;
 mod listen;
 mod options;
+mod paths;
 mod scratch;
 mod seccomp;
 mod serve;
@@ -43,14 +43,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use control::Tell;
-use domain::shared::Confined;
 use exec::child::{self, Launcher};
 use exec::kept::{self, KeptError};
 use exec::running::MemoryEvents;
 use exec::table::Table;
 use exec::vfork::Stack;
 use exec::{Cgroups, Commands, Given, Spills};
-use ground::Ground;
 use options::{Options, Role, Way};
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
@@ -112,10 +110,8 @@ fn run() -> u8 {
     // Whoever looks at processes sees that, however this one was executed.
     let _ = rustix::thread::set_name(NAME);
     let ended = match Role::parse(std::env::args().skip(1)) {
-        Some(Role::Guest(options)) => {
-            begin(options.ground).and_then(|filters| serve(*options, filters))
-        }
-        Some(Role::Zygote(zygote)) => begin(zygote.ground()).and_then(|filters| {
+        Some(Role::Guest(options)) => begin().and_then(|filters| serve(*options, filters)),
+        Some(Role::Zygote(zygote)) => begin().and_then(|filters| {
             match zygote.serve()? {
                 // This process was cloned from the one that asked.
                 Some(options) => serve(options, filters),
@@ -129,47 +125,28 @@ fn run() -> u8 {
 }
 
 /// Does what is the same for all guests.
-fn begin(ground: Ground) -> Result<Filters, Failure> {
+fn begin() -> Result<Filters, Failure> {
     child::set_limits()?;
-    let filters = Filters::compile(ground).map_err(io::Error::other)?;
+    let filters = Filters::compile().map_err(io::Error::other)?;
     sys::give_back_memory();
     Ok(filters)
 }
 
 fn serve(options: Options, filters: Filters) -> Result<(), Failure> {
-    let ground = options.ground;
     if !matches!(options.way, Way::Control(_)) {
         // All containers of an engine have one user.
         counts::leave_the_rest()?;
     }
-    let guest = set_up(options, filters)?;
-    let served = guest.serve();
-    if ground == Ground::Shared {
-        exec::tree::end_all();
-    }
-    served.map_err(Failure::Serve)
+    set_up(options, filters)?.serve().map_err(Failure::Serve)
 }
 
-/// Enters the domain of this program, and gives what commands are confined by beyond that.
-fn confine(options: &mut Options) -> Result<Option<Confined>, Failure> {
+/// Enters the domain of this program and of all that it starts.
+fn confine(options: &Options) -> io::Result<()> {
     let own = [&options.output, &options.cgroup2, &options.freezer];
     let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
-    match (options.ground, options.disk.take()) {
-        (Ground::Apart, None) => {
-            let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
-            domain::enter(&own, &served)?;
-            sys::die_with_parent()?;
-            Ok(None)
-        }
-        (Ground::Shared, Some(disk)) => {
-            // It ends with the spawner's socket, when it has ended what would stay behind.
-            rustix::process::set_parent_process_death_signal(None).map_err(io::Error::from)?;
-            sys::adopt_orphans()?;
-            let disk = ground::begin_at(disk)?;
-            Ok(Some(domain::shared::enter(disk, &own, &options.shown)?))
-        }
-        (Ground::Shared, None) | (Ground::Apart, Some(_)) => Err(Failure::Options),
-    }
+    let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
+    domain::enter(&own, &served)?;
+    sys::die_with_parent()
 }
 
 fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
@@ -188,12 +165,12 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
         sys::become_user(user)?;
     }
     sys::hide()?;
-    sys::drop_capabilities(options.ground)?;
-    let confined = match options.way {
-        Way::Control(_) => confine(&mut options)?,
+    sys::drop_capabilities()?;
+    match options.way {
+        Way::Control(_) => confine(&options)?,
         // Process 1 of a container, which is confined from outside.
-        Way::Listen(_) | Way::Stdio => None,
-    };
+        Way::Listen(_) | Way::Stdio => {}
+    }
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
@@ -207,7 +184,6 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
         stack: Stack::new(),
         // What the new process enters and executes may have to be answered for by this one.
         lends: served.is_empty(),
-        confined,
     };
     let given = match (options.cgroup2, options.freezer) {
         (Some(dir), _) => Given::Unified(dir),

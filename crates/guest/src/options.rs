@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use outrigger_sandbox::Generation;
 use rustix::thread::CapabilitySet;
 
-use crate::ground::Ground;
 use crate::zygote::Zygote;
 use crate::{limits, sys};
 
@@ -64,11 +63,6 @@ pub(crate) struct Options {
     pub(crate) served: Vec<(OwnedFd, String)>,
     /// Whose their files are, as whoever mounted them counts ids.
     pub(crate) served_owner: u32,
-    pub(crate) ground: Ground,
-    /// The disk, where it is not the root.
-    pub(crate) disk: Option<OwnedFd>,
-    /// What is seen of the host beside it.
-    pub(crate) shown: Vec<PathBuf>,
 }
 
 impl Default for Options {
@@ -87,9 +81,6 @@ impl Default for Options {
             user: None,
             served: Vec::new(),
             served_owner: 0,
-            ground: Ground::Apart,
-            disk: None,
-            shown: Vec::new(),
         }
     }
 }
@@ -120,8 +111,6 @@ impl Options {
                 self.served.push((descriptor(number)?, path.to_owned()));
             }
             "--served-owner" => self.served_owner = value.parse().ok()?,
-            "--disk" => self.disk = Some(descriptor(&value)?),
-            "--shown" => self.shown.push(value.into()),
             _ => return None,
         }
         Some(())
@@ -129,8 +118,7 @@ impl Options {
 
     /// Whether nothing is missing.
     fn is_whole(&self) -> bool {
-        let placed = self.ground == Ground::Apart || self.disk.is_some();
-        let named = self.generation.is_some() && self.pids_max.is_some() && placed;
+        let named = self.generation.is_some() && self.pids_max.is_some();
         named || matches!(self.way, Way::Listen(_))
     }
 
@@ -192,7 +180,7 @@ impl Role {
             }
         }
         let capabilities = CapabilitySet::from_bits_retain(capabilities?);
-        Some(Self::Zygote(Zygote { socket: inherited(socket)?, prepared, capabilities }))
+        Some(Self::Zygote(Zygote { socket: inherited(socket)?, prepared: prepared?, capabilities }))
     }
 }
 

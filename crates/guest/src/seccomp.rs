@@ -5,8 +5,7 @@
 //! and denied (EPERM), and answers anything else as a kernel that lacks the call would
 //! (ENOSYS), so that C libraries fall back; of a few allowed calls it looks at the
 //! arguments and refuses some uses. Another stands on commands alone. Everything is
-//! compiled once, at the start. Where there are no namespaces more is denied: what those
-//! would have kept apart.
+//! compiled once, at the start.
 //!
 //! The list follows the default profile of Docker (moby `profiles/seccomp`), minus
 //! what a sandbox without capabilities has no use for.
@@ -21,8 +20,6 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-use crate::ground::Ground;
 
 /// Why the filters could not be made or installed.
 #[derive(Debug, thiserror::Error)]
@@ -57,9 +54,6 @@ const TERMINAL_ABUSE: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD
 /// Any other makes the kernel load a module for it.
 const PROTOCOLS: [i32; 5] =
     [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6];
-
-/// `SOCK_TYPE_MASK` of linux/net.h.
-const SOCKET_KIND: u64 = 0xf;
 
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
@@ -187,43 +181,13 @@ fn search(runs: &[(u32, u32)], program: &mut BpfProgram) {
 }
 
 /// The calls that are known and denied.
-fn refused(ground: Ground) -> BTreeSet<u32> {
-    let (more, here) = match ground {
-        Ground::Apart => (&[][..], &[][..]),
-        Ground::Shared => (lists::DENIED_SHARED, lists::DENIED_SHARED_HERE),
-    };
-    let numbers = lists::DENIED.iter().chain(lists::DENIED_HERE).chain(more).chain(here);
+fn refused() -> BTreeSet<u32> {
+    let numbers = lists::DENIED.iter().chain(lists::DENIED_HERE);
     numbers.map(|&call| u32::try_from(call).expect("numbers of system calls are small")).collect()
 }
 
 /// The denied uses of allowed calls.
-fn denied(ground: Ground) -> Rules {
-    let mut rules = denied_everywhere();
-    if ground == Ground::Apart {
-        return rules;
-    }
-    let is_not = |argument: u8, value: u64| rule(vec![when(argument, Len::Dword, Op::Ne, value)]);
-    // Other processes of the user, by number.
-    for call in lists::OWN_THREAD {
-        rules.insert(*call, vec![is_not(0, 0)]);
-    }
-    let (process, of_ioprio) = (u64::from(libc::PRIO_PROCESS), 1);
-    rules.insert(libc::SYS_setpriority, vec![is_not(0, process), is_not(1, 0)]);
-    rules.insert(libc::SYS_ioprio_set, vec![is_not(0, of_ioprio), is_not(1, 0)]);
-    // A pair of these can be told to send elsewhere, to any socket that the user may write to.
-    let kind = |kind: i32| {
-        let bits = Op::MaskedEq(SOCKET_KIND);
-        rule(vec![when(1, Len::Dword, bits, kind.unsigned_abs().into())])
-    };
-    let pairs = rules.entry(libc::SYS_socketpair).or_default();
-    pairs.extend([kind(libc::SOCK_DGRAM), kind(libc::SOCK_RAW)]);
-    // There is none to be made in the first place.
-    rules.remove(&libc::SYS_socket);
-    rules
-}
-
-/// Those that are denied in namespaces too.
-fn denied_everywhere() -> Rules {
+fn denied() -> Rules {
     let mut rules = Rules::new();
     let namespaces = (0..64)
         .map(|bit| 1_u64 << bit)
@@ -288,20 +252,16 @@ fn denied_everywhere() -> Rules {
 }
 
 /// The filter of commands alone, which the guest can't have on itself: it starts
-/// them by clone3, whose flags lie in memory where no filter can look, and in no namespaces
-/// it is asked what becomes of some of their calls. Room on the disk is taken by commands
-/// alone; see [`space`].
+/// them by clone3, whose flags lie in memory where no filter can look. Room on the disk is
+/// taken by commands alone; see [`space`].
 #[derive(Debug)]
 pub(crate) struct CommandFilter(BpfProgram);
 
 impl CommandFilter {
-    fn new(ground: Ground) -> Result<Self, Error> {
+    fn new() -> Result<Self, Error> {
         let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
         let mut program = space::refuse();
-        program.extend(match ground {
-            Ground::Apart => compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?,
-            Ground::Shared => asking(),
-        });
+        program.extend(compile(clone3, SeccompAction::Allow, errno(libc::ENOSYS))?);
         Ok(Self(program))
     }
 
@@ -311,31 +271,12 @@ impl CommandFilter {
     }
 }
 
-/// A program that allows all but clone3 and what no file system there knows, and has the
-/// kernel ask about some.
-fn asking() -> BpfProgram {
-    let unsupported = libc::SECCOMP_RET_ERRNO | libc::EOPNOTSUPP.unsigned_abs();
-    let unsupported = lists::UNSUPPORTED.iter().map(|call| (*call, unsupported));
-    let asked = lists::ASKED.iter().chain(lists::ASKED_HERE);
-    let asked = asked.map(|call| (*call, libc::SECCOMP_RET_USER_NOTIF));
-    let answers = [(libc::SYS_clone3, UNKNOWN)].into_iter().chain(unsupported).chain(asked);
-    let mut program = vec![instruction(LOAD, 0, 0, 0)];
-    for (call, answer) in answers {
-        let call = u32::try_from(call).expect("numbers of system calls are small");
-        program.push(instruction(IF_EQUAL, 0, 1, call));
-        program.push(instruction(RETURN, 0, 0, answer));
-    }
-    program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-    program
-}
-
 /// The filter of the guest and all that it starts. One and not two: the kernel looks at
 /// every call that there is for each that is installed, which takes longer than all else here.
-fn whole(ground: Ground) -> Result<BpfProgram, Error> {
-    let uses = denied(ground);
+fn whole() -> Result<BpfProgram, Error> {
+    let uses = denied();
     let number = |&call: &i64| u32::try_from(call).expect("numbers of system calls are small");
-    let refused = refused(ground);
-    let mut program = decide(&allowed(), &refused, &uses.keys().map(number).collect());
+    let mut program = decide(&allowed(), &refused(), &uses.keys().map(number).collect());
     program.extend(cores::pretend());
     program.extend(uses::requests());
     program.extend(compile(uses, SeccompAction::Allow, errno(libc::EPERM))?);
@@ -350,8 +291,8 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn compile(ground: Ground) -> Result<Self, Error> {
-        Ok(Self { guest: whole(ground)?, commands: CommandFilter::new(ground)? })
+    pub(crate) fn compile() -> Result<Self, Error> {
+        Ok(Self { guest: whole()?, commands: CommandFilter::new()? })
     }
 
     /// Installs that of the guest, for good, and gives the other. To be called before any
@@ -367,32 +308,16 @@ impl Filters {
 mod tests {
     use super::*;
 
-    const GROUNDS: [Ground; 2] = [Ground::Apart, Ground::Shared];
-
     #[test]
     fn no_call_is_both_allowed_and_denied_outright() {
         let allowed = allowed();
-        let both: Vec<_> = refused(Ground::Apart).intersection(&allowed).copied().collect();
+        let both: Vec<_> = refused().intersection(&allowed).copied().collect();
         assert_eq!(both, []);
-        for ground in GROUNDS {
-            let refused = refused(ground);
-            for (call, rules) in denied(ground) {
-                assert!(!rules.is_empty(), "system call {call} is denied outright by a use");
-                let call = u32::try_from(call).unwrap();
-                assert!(allowed.contains(&call), "a filter on {call}, which is not allowed");
-                assert!(!refused.contains(&call), "a filter on {call}, which is denied outright");
-            }
+        for (call, rules) in denied() {
+            assert!(!rules.is_empty(), "system call {call} is denied outright by a use");
+            let allowed = allowed.contains(&u32::try_from(call).unwrap());
+            assert!(allowed, "a filter on {call}, which is not allowed");
         }
-    }
-
-    #[test]
-    fn without_namespaces_nothing_more_is_allowed() {
-        assert!(refused(Ground::Shared).is_superset(&refused(Ground::Apart)));
-        let (apart, shared) = (denied(Ground::Apart), denied(Ground::Shared));
-        for (call, rules) in apart.iter().filter(|(call, _)| **call != libc::SYS_socket) {
-            assert!(shared[call].starts_with(rules), "{call}");
-        }
-        assert!(refused(Ground::Shared).contains(&u32::try_from(libc::SYS_socket).unwrap()));
     }
 
     /// What a program of loads, jumps and returns answers, by the words of `struct
@@ -429,42 +354,25 @@ mod tests {
 
     #[test]
     fn exactly_the_lists_are_allowed_and_refused() {
-        let allowed = allowed();
-        for ground in GROUNDS {
-            let refused = refused(ground);
-            let looked_at: BTreeSet<u32> =
-                denied(ground).keys().map(|&call| u32::try_from(call).unwrap()).collect();
-            let program = decide(&allowed, &refused, &looked_at);
-            for number in (0..700).chain([u32::MAX, 0x4000_0000]) {
-                let expected = match number {
-                    number if looked_at.contains(&number) => ASK_FURTHER,
-                    number if refused.contains(&number) => libc::SECCOMP_RET_ERRNO | 1,
-                    number if allowed.contains(&number) => libc::SECCOMP_RET_ALLOW,
-                    _ => UNKNOWN,
-                };
-                assert_eq!(answer(&program, number, AUDIT_ARCH), expected, "{number}");
-            }
-            assert_eq!(answer(&program, 0, 0), libc::SECCOMP_RET_KILL_PROCESS);
+        let (allowed, refused) = (allowed(), refused());
+        let looked_at: BTreeSet<u32> =
+            denied().keys().map(|&call| u32::try_from(call).unwrap()).collect();
+        let program = decide(&allowed, &refused, &looked_at);
+        for number in (0..700).chain([u32::MAX, 0x4000_0000]) {
+            let expected = match number {
+                number if looked_at.contains(&number) => ASK_FURTHER,
+                number if refused.contains(&number) => libc::SECCOMP_RET_ERRNO | 1,
+                number if allowed.contains(&number) => libc::SECCOMP_RET_ALLOW,
+                _ => UNKNOWN,
+            };
+            assert_eq!(answer(&program, number, AUDIT_ARCH), expected, "{number}");
         }
-    }
-
-    #[test]
-    fn what_the_guest_is_asked_is_allowed_to_it() {
-        let program = asking();
-        let (allowed, refused) = (allowed(), refused(Ground::Shared));
-        for call in lists::ASKED.iter().chain(lists::ASKED_HERE) {
-            let call = u32::try_from(*call).unwrap();
-            assert_eq!(answer(&program, call, AUDIT_ARCH), libc::SECCOMP_RET_USER_NOTIF);
-            assert!(allowed.contains(&call) && !refused.contains(&call), "{call}");
-        }
-        assert_eq!(answer(&program, 0, AUDIT_ARCH), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(answer(&program, 0, 0), libc::SECCOMP_RET_KILL_PROCESS);
     }
 
     #[test]
     fn the_program_stays_short() {
-        for ground in GROUNDS {
-            let whole = whole(ground).unwrap();
-            assert!(whole.len() < 900, "{}", whole.len());
-        }
+        let whole = whole().unwrap();
+        assert!(whole.len() < 900, "{}", whole.len());
     }
 }

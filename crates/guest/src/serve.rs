@@ -88,7 +88,6 @@ enum Token {
     Connection(u64),
     Pipe(i32, Pipe),
     Drain,
-    Asks(usize),
 }
 
 impl Guest {
@@ -151,7 +150,6 @@ impl Guest {
             Some((pid, pipe)) => add(fd, Token::Pipe(pid, pipe)),
             None => add(fd, Token::Drain),
         });
-        self.commands.poll_asks(|fd, number| add(fd, Token::Asks(number)));
         // After the pipes: the last output of a command is read before its end is noted.
         add(sys::pollfd(&self.signals, libc::POLLIN), Token::Signals);
         add(sys::pollfd(&self.files.wake, libc::POLLIN), Token::Files);
@@ -178,7 +176,6 @@ impl Guest {
             }
             Token::Pipe(pid, pipe) => self.commands.ready(pid, pipe, &mut self.connections),
             Token::Drain => self.commands.drain(),
-            Token::Asks(number) => self.commands.mediate(number),
         }
         Ok(true)
     }

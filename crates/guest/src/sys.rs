@@ -10,8 +10,6 @@ use outrigger_sandbox::Generation;
 use rustix::process::Signal;
 use rustix::thread::{self, CapabilitySet, CapabilitySets, UnshareFlags};
 
-use crate::ground::{self, Ground};
-
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -192,6 +190,15 @@ pub(crate) fn become_user(id: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// The user of commands and file operations. Root becomes another for them; whoever is not,
+/// in a container, is the only one.
+pub(crate) fn agent_id() -> u32 {
+    /// That of every template.
+    const AGENT_ID: u32 = 1000;
+    let own = rustix::process::geteuid();
+    if own.is_root() { AGENT_ID } else { own.as_raw() }
+}
+
 /// The rights of the sandbox's user on files, and no others, for this thread and until
 /// this is dropped. What it held before had no rights on files but its own user's.
 #[derive(Debug)]
@@ -204,7 +211,7 @@ pub(crate) struct AgentRights {
 impl AgentRights {
     /// `None`: they can't be taken, and nothing has changed.
     pub(crate) fn take() -> Option<Self> {
-        let (own, agent) = (rustix::process::geteuid().as_raw(), ground::agent_id());
+        let (own, agent) = (rustix::process::geteuid().as_raw(), agent_id());
         if own == agent {
             return Some(Self { own: None });
         }
@@ -243,17 +250,14 @@ fn file_ids_are(id: u32) -> bool {
 }
 
 /// Gives up every capability but those that start and kill commands of another
-/// user, and the whole bounding set, so that nothing started from here has any. On the
-/// host's own ground there is no other user, and the bounding set may not be this
-/// program's to empty: that no program gains anything (no_new_privs) has to do.
-pub(crate) fn drop_capabilities(ground: Ground) -> io::Result<()> {
-    let keep = match ground {
-        Ground::Apart if rustix::process::geteuid().is_root() => {
-            CapabilitySet::KILL | CapabilitySet::SETGID | CapabilitySet::SETUID
-        }
-        Ground::Apart | Ground::Shared => CapabilitySet::empty(),
+/// user, and the whole bounding set, so that nothing started from here has any.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    let keep = if rustix::process::geteuid().is_root() {
+        CapabilitySet::KILL | CapabilitySet::SETGID | CapabilitySet::SETUID
+    } else {
+        CapabilitySet::empty()
     };
-    empty_bounding_set(ground)?;
+    empty_bounding_set()?;
     let inheritable = CapabilitySet::empty();
     thread::set_capabilities(
         None,
@@ -262,7 +266,7 @@ pub(crate) fn drop_capabilities(ground: Ground) -> io::Result<()> {
     Ok(thread::clear_ambient_capability_set()?)
 }
 
-fn empty_bounding_set(ground: Ground) -> io::Result<()> {
+fn empty_bounding_set() -> io::Result<()> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         match thread::capability_is_in_bounding_set(capability) {
@@ -271,13 +275,10 @@ fn empty_bounding_set(ground: Ground) -> io::Result<()> {
             // The kernel knows no such capability, nor any above.
             Err(_) => break,
         }
-        let removed = thread::remove_capability_from_bounding_set(capability);
-        if ground == Ground::Apart {
-            removed.map_err(|error| {
-                let why = format!("capability {number} stays in the bounding set: {error}");
-                io::Error::new(io::Error::from(error).kind(), why)
-            })?;
-        }
+        thread::remove_capability_from_bounding_set(capability).map_err(|error| {
+            let why = format!("capability {number} stays in the bounding set: {error}");
+            io::Error::new(io::Error::from(error).kind(), why)
+        })?;
     }
     Ok(())
 }
@@ -285,7 +286,7 @@ fn empty_bounding_set(ground: Ground) -> io::Result<()> {
 /// Keeps these capabilities of those that a new user namespace gives, and none for what is
 /// started from here.
 pub(crate) fn keep_capabilities(keep: CapabilitySet) -> io::Result<()> {
-    empty_bounding_set(Ground::Apart)?;
+    empty_bounding_set()?;
     let inheritable = CapabilitySet::empty();
     let sets = CapabilitySets { effective: keep, permitted: keep, inheritable };
     Ok(thread::set_capabilities(None, sets)?)
@@ -369,59 +370,6 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is passed.
     let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     check(libc::c_long::from(result)).map(|_| ())
-}
-
-/// Has what is orphaned among the processes that descend from this one be its own, as it
-/// is for process 1 of a namespace.
-pub(crate) fn adopt_orphans() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
-}
-
-/// A question that the kernel asks for a call that waits (seccomp_unotify(2)). `None`: whoever
-/// called is gone.
-pub(crate) fn asked(listener: &OwnedFd) -> Option<libc::seccomp_notif> {
-    // SAFETY: it consists of numbers, of which the kernel demands that all are zero.
-    let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live local of the kind that this request fills.
-    let result = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked)
-    };
-    (result == 0).then_some(asked)
-}
-
-/// Whether a call still waits for its answer, so that the number of its process is its own.
-pub(crate) fn still_asks(listener: &OwnedFd, id: u64) -> bool {
-    // SAFETY: the pointer is to a live local of the kind that this request reads.
-    let result = unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id)
-    };
-    result == 0
-}
-
-/// Ends a call that waits, with an error (negative) or with 0.
-pub(crate) fn tell_asked(listener: &OwnedFd, id: u64, error: i32) {
-    let told = libc::seccomp_notif_resp { id, val: 0, error, flags: 0 };
-    // SAFETY: the pointer is to a live local of the kind that this request reads.
-    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const told) };
-}
-
-/// Changes the mode of what a descriptor leads to, which may be one of `O_PATH`.
-pub(crate) fn change_mode(fd: &OwnedFd, mode: u32) -> io::Result<()> {
-    /// fchmodat2(2), of Linux 6.6, which has the same number everywhere.
-    const FCHMODAT2: libc::c_long = 452;
-    // SAFETY: the string is a constant.
-    let result = unsafe {
-        libc::syscall(FCHMODAT2, fd.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH)
-    };
-    check(result).map(drop)
-}
-
-/// Changes the times of what a descriptor leads to, which may be one of `O_PATH`. `None`: now.
-pub(crate) fn change_times(fd: &OwnedFd, times: Option<[libc::timespec; 2]>) -> io::Result<()> {
-    let at = times.as_ref().map_or(std::ptr::null(), |times| times.as_ptr());
-    // SAFETY: the string is a constant, and the times, if there are any, are live.
-    let result = unsafe { libc::utimensat(fd.as_raw_fd(), c"".as_ptr(), at, libc::AT_EMPTY_PATH) };
-    check(libc::c_long::from(result)).map(drop)
 }
 
 /// Sets both limits of a resource, not above what is allowed already.

@@ -3,8 +3,8 @@
 //! Owns how one is asked for. A static program's start asks the processor what it is, some
 //! seventy times, and a hypervisor answers each: that alone takes as long as half of a birth.
 //! A zygote holds nothing of any sandbox, only what all guests have in common, and the
-//! descriptors of an order are its guest's alone. One stands on one ground; see
-//! [`crate::apart`] for what a clone does first.
+//! descriptors of an order are its guest's alone. See [`crate::apart`] for what a clone does
+//! first.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -18,7 +18,6 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::CapabilitySet;
 
-use crate::ground::Ground;
 use crate::options::{Options, Way};
 use crate::sys::{self, Cloned};
 use crate::{apart, control, limits};
@@ -29,18 +28,13 @@ pub(crate) struct Zygote {
     /// Over which guests are asked for, one at a time. An answer with a descriptor is the
     /// number of a process, and that is its pidfd; another says why there is none.
     pub(crate) socket: OwnedFd,
-    /// The mount namespace of which each guest has a copy. Without one they share the host.
-    pub(crate) prepared: Option<OwnedFd>,
+    /// The mount namespace of which each guest has a copy.
+    pub(crate) prepared: OwnedFd,
     /// What guests are left of their rights in their own user namespace.
     pub(crate) capabilities: CapabilitySet,
 }
 
 impl Zygote {
-    /// What guests stand on.
-    pub(crate) fn ground(&self) -> Ground {
-        if self.prepared.is_some() { Ground::Apart } else { Ground::Shared }
-    }
-
     /// Makes guests until nobody can ask for one any more. In a process that was made so it
     /// gives what that one is to be; a clone that fails tells whoever waits for it why.
     pub(crate) fn serve(self) -> io::Result<Option<Options>> {
@@ -53,10 +47,10 @@ impl Zygote {
             if length == 0 {
                 return Ok(None);
             }
-            let mut options = Options { ground: self.ground(), ..Options::default() };
+            let mut options = Options::default();
             let taken = options.take_pieces(&order[..length], fds);
             let cloned = match taken.and(options.awaits_the_rest()) {
-                Some(_) => self.clone_for(&mut options),
+                Some(_) => clone_for(&mut options),
                 None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
             };
             match cloned {
@@ -67,26 +61,6 @@ impl Zygote {
                 }
             }
         }
-    }
-
-    /// Clones this process into the group of version 2 where the kernel can, else leaves the
-    /// clone a door to it.
-    fn clone_for(&self, options: &mut Options) -> io::Result<Cloned> {
-        let namespaces = match self.ground() {
-            Ground::Apart => apart::BORN_INTO,
-            Ground::Shared => 0,
-        };
-        if let Some(unified) = &options.cgroup2 {
-            match sys::clone_beside(namespaces, Some(unified.as_fd())) {
-                // Kernels before 5.7 and containers refuse the call itself.
-                Err(error) if UNKNOWN.contains(&error.raw_os_error().unwrap_or(0)) => {
-                    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-                    options.doors.push(openat(unified, "cgroup.procs", flags, Mode::empty())?);
-                }
-                result => return result,
-            }
-        }
-        sys::clone_beside(namespaces, None)
     }
 
     fn answer(&self, pid: i32, pidfd: &OwnedFd) -> io::Result<()> {
@@ -102,7 +76,7 @@ impl Zygote {
 
     /// In a clone: gives up what is not its own.
     fn become_guest(self, mut options: Options) -> io::Result<Options> {
-        let anew = self.ground() == Ground::Apart && self.capabilities.is_empty();
+        let anew = self.capabilities.is_empty();
         let left = match self.leave(&mut options) {
             Ok(()) if anew => Err(start_anew(&options)),
             left => left,
@@ -124,9 +98,7 @@ impl Zygote {
                 io::Error::new(error.kind(), format!("cannot enter a cgroup: {error}"))
             })?;
         }
-        if let Some(prepared) = prepared {
-            apart::go(prepared, capabilities)?;
-        }
+        apart::go(prepared, capabilities)?;
         // Those of before are the host's.
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         dup2_stdin(&null)?;
@@ -134,6 +106,22 @@ impl Zygote {
         dup2_stderr(&null)?;
         Ok(())
     }
+}
+
+/// Clones this process into the group of version 2 where the kernel can, else leaves the
+/// clone a door to it.
+fn clone_for(options: &mut Options) -> io::Result<Cloned> {
+    if let Some(unified) = &options.cgroup2 {
+        match sys::clone_beside(apart::BORN_INTO, Some(unified.as_fd())) {
+            // Kernels before 5.7 and containers refuse the call itself.
+            Err(error) if UNKNOWN.contains(&error.raw_os_error().unwrap_or(0)) => {
+                let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+                options.doors.push(openat(unified, "cgroup.procs", flags, Mode::empty())?);
+            }
+            result => return result,
+        }
+    }
+    sys::clone_beside(apart::BORN_INTO, None)
 }
 
 /// Executes the program once more. Whose the files of a process in `/proc` are that may not be

@@ -5,7 +5,7 @@ use outrigger_agent::ModelSpec;
 use outrigger_engine::{Engine, Feed, Parts, Served, Shelves, Site, SystemClock};
 use outrigger_model::Model;
 use outrigger_policy::Scope;
-use outrigger_sandbox::{Backend, Isolation, Spec};
+use outrigger_sandbox::{Backend, Spec};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::entries::{Entries, Reviews};
@@ -103,12 +103,6 @@ pub(crate) async fn backends(
     Ok(backends)
 }
 
-/// The least isolation that any sandbox of the native backend accepts.
-pub(crate) fn least(config: &Config) -> Isolation {
-    let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
-    ours.map(|sandbox| sandbox.spec.isolation_min).min().unwrap_or(Isolation::RootlessSingle)
-}
-
 /// The native backend. Its list of readable directories holds for all its sandboxes.
 pub(crate) async fn native(
     paths: &Paths,
@@ -127,7 +121,6 @@ pub(crate) async fn native(
         launch,
         guest: outrigger_guest::PROGRAM,
         read_only,
-        isolation_min: least(config),
         trees: served.cloned().map(|served| Arc::new(served) as _),
     });
     opened.await.map(Arc::new).map_err(|error| no_sandbox(&error))

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Isolation, MemoryTrees, Origin, Output, OutputSink,
-    SandboxId, Spec, conformance,
+    Backend, Command, ExecId, Execute, MemoryTrees, Origin, Output, OutputSink, SandboxId, Spec,
+    conformance,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 
@@ -28,10 +28,6 @@ async fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let mut next = |what: &str| args.next().unwrap_or_else(|| panic!("{what} is missing"));
     let mut mode = next("the mode");
-    let mut isolation_min = Isolation::RootlessSingle;
-    if mode == "reduced" {
-        (mode, isolation_min) = (next("the mode"), Isolation::Reduced);
-    }
     let mut read_only = Vec::new();
     if mode == "shown" {
         read_only.push(PathBuf::from(next("a directory")));
@@ -44,7 +40,6 @@ async fn main() -> ExitCode {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only,
-        isolation_min,
         trees: Some(trees.clone()),
     };
     let native = Native::open(config).await.expect("the backend opens");
@@ -61,7 +56,7 @@ async fn main() -> ExitCode {
             let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
             let sandbox = SandboxId::new(sandbox).expect("a name");
             let served = vec!["/memory".to_owned()];
-            let mut spec = Spec { served, isolation_min, ..Spec::default() };
+            let mut spec = Spec { served, ..Spec::default() };
             // An archive with an image may be named too.
             if let Some(archive) = args.next() {
                 let archive = Archive::open(archive).expect("an archive");

@@ -5,9 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Isolation, MemoryTrees, SandboxId, Spec,
-};
+use outrigger_sandbox::{Backend, Command, ExecId, Execute, MemoryTrees, SandboxId, Spec};
 use outrigger_sandbox_native::{Config, Launch, Native};
 
 /// Opens, reads and closes a file so often, and prints the median in microseconds.
@@ -28,7 +26,6 @@ async fn main() {
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        isolation_min: Isolation::RootlessSingle,
         trees: Some(trees.clone()),
     };
     let native = Native::open(config).await.expect("the backend opens");

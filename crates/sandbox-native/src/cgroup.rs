@@ -337,14 +337,10 @@ fn remove(dir: &Path) {
 }
 
 /// A directory as a mount of its own, so that its holder can't climb out of it. For
-/// use as the start of paths alone. Where nothing can be mounted the holder's domain keeps
-/// it there.
+/// use as the start of paths alone.
 fn detached(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    match open_tree(CWD, dir, flags) {
-        Err(rustix::io::Errno::PERM) => open(dir, OFlags::PATH | OFlags::DIRECTORY),
-        opened => Ok(opened?),
-    }
+    Ok(open_tree(CWD, dir, flags)?)
 }
 
 impl Group {

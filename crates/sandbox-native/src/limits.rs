@@ -123,9 +123,6 @@ pub const LAYERS_FLATTEN: usize = 32;
 pub const LAYERS_MAX: usize = 64;
 /// Requests that wait until a sandbox can be asked again.
 pub const QUEUED_MAX: usize = 256;
-/// How long a directory that commands closed to their own user is left so by whoever counts
-/// what is on the disk, in seconds.
-pub const CLOSED_SECONDS_MIN: u64 = 5;
 /// From one look at how full the file system is to the next, while a sandbox lives.
 pub const SURVEY_TICK_MS: u64 = 250;
 /// From one survey of disks to the next where nothing seems to have been written.

@@ -13,9 +13,8 @@ use std::path::Path;
 
 use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, NetworkMode, Suspend};
 
-use self::landlock::Landlock;
 use crate::cgroup;
-use crate::spawner::{self, Floor};
+use crate::spawner;
 
 /// Stack of the trial process, in words of 16 bytes for its alignment.
 const STACK_WORDS: usize = 1 << 12;
@@ -40,25 +39,17 @@ struct Missing {
 }
 
 /// Probes the host, for a state directory that may be there already: what is in it
-/// keeps the tier that it was made on. `least` is what is accepted.
+/// keeps the tier that it was made on.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where no sandbox can be made, with what would fix it.
-pub fn probe(state_dir: &Path, least: Isolation) -> Result<Capabilities, Error> {
-    let floor = Floor::of(least);
-    let tier = spawner::tier(Some(state_dir), floor).map_err(|reason| Error::Unavailable {
+pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
+    let (isolation, why) = spawner::tier(Some(state_dir)).map_err(|reason| Error::Unavailable {
         reason,
         advice: "give them back, or use another state directory".to_owned(),
-    });
-    let (isolation, why) = tier?;
-    let missing = match isolation {
-        // It was found out already that nothing can be mounted.
-        Isolation::Reduced => Missing { overlay: true, fuse: true },
-        _ => refusal(attempt(isolation)).map_err(|reason| Error::Unavailable {
-            reason,
-            advice: advice() + Landlock::look().way_out(floor),
-        })?,
-    };
+    })?;
+    let missing = refusal(attempt(isolation))
+        .map_err(|reason| Error::Unavailable { reason, advice: advice() })?;
     if rustix::fs::access("/proc/sys/kernel/seccomp/actions_avail", rustix::fs::Access::READ_OK)
         .is_err()
     {
@@ -100,13 +91,6 @@ fn refusal(trial: Trial) -> Result<Missing, String> {
     }
 }
 
-/// Why this process can make no namespaces for a tier, if it can't and Landlock alone would
-/// do.
-pub(crate) fn without_namespaces(isolation: Isolation) -> Option<String> {
-    let why = refusal(attempt(isolation)).err()?;
-    Landlock::look().confines().then(|| format!("{why}: {}", advice()))
-}
-
 /// What would fix a refusal, from what this host shows of its settings.
 pub(crate) fn advice() -> String {
     let setting = |path: &str| {
@@ -133,6 +117,7 @@ pub(crate) fn advice() -> String {
     if found.is_empty() {
         found.push("allow user namespaces for this user, or run as root on the host");
     }
+    found.push("or use the Docker backend: `backend = \"docker\"` under `[sandbox]`");
     found.join("; ")
 }
 

@@ -21,7 +21,6 @@ mod about;
 mod birth;
 mod blank;
 mod change;
-mod closed;
 mod cold;
 mod copy;
 mod doom;
@@ -47,7 +46,6 @@ mod snapshots;
 mod start;
 mod stock;
 mod store;
-mod strays;
 mod subordinate;
 mod survey;
 mod sys;
@@ -68,15 +66,12 @@ use outrigger_sandbox::{Error, Generation, Isolation};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub(crate) use tier::Floor;
-
 /// What the spawner tells its starter on standard output before it serves.
 pub(crate) const READY: &str = "ready";
 /// What it tells when another one serves this state directory already.
 pub(crate) const BUSY: &str = "busy";
 
-/// Runs a spawner until it is idle. `args` is the state directory, and what is accepted
-/// where there are no namespaces.
+/// Runs a spawner until it is idle. `args` is the state directory alone.
 ///
 /// To be called first thing in `main`, before any thread or runtime exists: it
 /// forks. Standard input is a sealed memory file with the guest program, standard
@@ -95,11 +90,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Which tier the spawner of a state directory, or of a new one, takes, and why it is
 /// no better one.
-pub(crate) fn tier(
-    state: Option<&Path>,
-    floor: Floor,
-) -> Result<(Isolation, Option<String>), String> {
-    tier::choose(state, floor).map(|tier| (tier.isolation, tier.why))
+pub(crate) fn tier(state: Option<&Path>) -> Result<(Isolation, Option<String>), String> {
+    tier::choose(state).map(|tier| (tier.isolation, tier.why))
 }
 
 fn backend(what: &str, error: &io::Error) -> Error {

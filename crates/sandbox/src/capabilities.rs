@@ -11,9 +11,6 @@ use crate::Suspend;
 pub enum Isolation {
     /// No isolation at all: an in-memory fake, for tests only.
     Fake,
-    /// Landlock and seccomp only, no namespaces. Never chosen silently. Commands see the
-    /// host's paths, and find their places by `$WORKSPACE`, `$HOME` and `$TMPDIR`.
-    Reduced,
     /// Namespaces with a single user id, made without root.
     RootlessSingle,
     /// A container of a daemon: namespaces and a user without rights, whose id means the
@@ -32,7 +29,6 @@ impl fmt::Display for Isolation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Fake => "fake",
-            Self::Reduced => "reduced",
             Self::RootlessSingle => "rootless_single",
             Self::Container => "container",
             Self::RootlessRange => "rootless_range",
@@ -46,7 +42,7 @@ impl fmt::Display for Isolation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
-    /// No interface but an unconnected loopback, or no sockets at all.
+    /// No interface but an unconnected loopback.
     None,
 }
 

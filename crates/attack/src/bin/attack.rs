@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
-use outrigger_attack::{DockerWorld, NativeWorld, Report, Scale, Target, reduced, run};
-use outrigger_sandbox::Isolation;
+use outrigger_attack::{DockerWorld, NativeWorld, Report, Scale, Target, run};
 
 /// Attacks sandboxes in every numbered way and compares with what must come of it.
 ///
@@ -36,17 +35,15 @@ struct Args {
 enum Which {
     /// Namespaces of this host.
     Native,
-    /// What the native backend makes where there are none, on a host that gives none.
-    Reduced,
     /// Containers of the engine that answers.
     Docker,
-    /// Namespaces and containers, one after the other.
+    /// One after the other.
     All,
 }
 
 impl Which {
     fn has(self, one: Self) -> bool {
-        self == one || (self == Self::All && one != Self::Reduced)
+        self == one || self == Self::All
     }
 }
 
@@ -60,9 +57,6 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return explained(&error),
     };
-    if args.backend == Which::Reduced && !reduced::is_there() {
-        return go_there();
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime
         .map_err(|error| error.to_string())
@@ -73,23 +67,6 @@ fn main() -> ExitCode {
         Err(error) => {
             // There is nowhere left to report a closed stderr.
             let _ = writeln!(std::io::stderr(), "error: {error}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// Does the same where there are no namespaces.
-fn go_there() -> ExitCode {
-    let run = || -> std::io::Result<Option<i32>> {
-        let dir = tempfile::Builder::new().prefix("outrigger-attack-").tempdir()?;
-        let mut command = reduced::command(&std::env::current_exe()?, dir.path())?;
-        Ok(command.args(std::env::args_os().skip(1)).status()?.code())
-    };
-    match run() {
-        Ok(code) => ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)),
-        Err(error) => {
-            // There is nowhere left to report a closed stderr.
-            let _ = writeln!(std::io::stderr(), "error: cannot go without namespaces: {error}");
             ExitCode::from(2)
         }
     }
@@ -112,16 +89,13 @@ fn explained(error: &clap::Error) -> ExitCode {
 async fn attack(args: &Args) -> Result<bool, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut fine = true;
-    for which in [Which::Native, Which::Reduced, Which::Docker] {
+    for which in [Which::Native, Which::Docker] {
         if !args.backend.has(which) {
             continue;
         }
         let report = match which {
             Which::Docker => docker(args).await?,
-            Which::Reduced => native(args, program.clone(), Isolation::Reduced).await?,
-            Which::Native | Which::All => {
-                native(args, program.clone(), Isolation::RootlessSingle).await?
-            }
+            Which::Native | Which::All => native(args, program.clone()).await?,
         };
         fine &= report.unexpected().next().is_none() && !report.attempts.is_empty();
         let text = if args.json {
@@ -134,12 +108,8 @@ async fn attack(args: &Args) -> Result<bool, String> {
     Ok(fine)
 }
 
-async fn native(args: &Args, program: PathBuf, least: Isolation) -> Result<Report, String> {
-    let world = NativeWorld::open(program, least).await.map_err(|error| error.to_string())?;
-    let given = world.target().backend.capabilities().isolation;
-    if least == Isolation::Reduced && given != least {
-        return Err(format!("this host gives namespaces ({given}), so there is nothing reduced"));
-    }
+async fn native(args: &Args, program: PathBuf) -> Result<Report, String> {
+    let world = NativeWorld::open(program).await.map_err(|error| error.to_string())?;
     let report = against(args, world.target()).await;
     world.close().await.map_err(|error| error.to_string())?;
     Ok(report)

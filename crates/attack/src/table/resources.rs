@@ -98,11 +98,6 @@ pub(super) const ROWS: &[Row] = &[
                 ("rootless_single", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("rootless_range", "bomb/memfd", known(ENDED, RESTARTS)),
                 ("rootless_range", "bomb/sockets", known(ENDED, RESTARTS)),
-                ("reduced", "bomb/memfd", known(ENDED, RESTARTS)),
-                ("reduced", "bomb/sockets", known(ENDED, RESTARTS)),
-                // There is no shared memory.
-                ("reduced", "bomb/shm", held(&["ended: EACCES; alive; neighbour served"])),
-                ("reduced", "bomb/sysv", held(&["ended: EPERM; alive; neighbour served"])),
                 ("docker", "bomb/memfd", known(ENDED, RESTARTS)),
                 ("docker", "bomb/sockets", known(ENDED, RESTARTS)),
                 ("docker", "bomb/pipes", known(ENDED, RESTARTS)),
@@ -185,26 +180,23 @@ pub(super) const ROWS: &[Row] = &[
                 ),
                 SHARING,
             ),
-            on(
-                but(
-                    outside(
-                        "kernel objects",
-                        act!(bombs::objects),
-                        &[
-                            "ended: EMFILE; alive; neighbour served",
-                            "ended: EAGAIN; alive; neighbour served",
-                            "ended: ENOMEM; alive; neighbour served",
-                        ],
-                    ),
-                    &[(
-                        "bomb/names",
-                        held(&[
-                            "ended: never refused; alive; neighbour served",
-                            "out of memory; alive; neighbour served",
-                        ]),
-                    )],
+            but(
+                outside(
+                    "kernel objects",
+                    act!(bombs::objects),
+                    &[
+                        "ended: EMFILE; alive; neighbour served",
+                        "ended: EAGAIN; alive; neighbour served",
+                        "ended: ENOMEM; alive; neighbour served",
+                    ],
                 ),
-                &[("reduced", "ports", held(&["ended: EPERM; alive; neighbour served"]))],
+                &[(
+                    "bomb/names",
+                    held(&[
+                        "ended: never refused; alive; neighbour served",
+                        "out of memory; alive; neighbour served",
+                    ]),
+                )],
             ),
         ],
     ),

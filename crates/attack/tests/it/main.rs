@@ -1,5 +1,4 @@
 //! The table of attacks, and a fast run of all of it against the native backend.
 
 mod native;
-mod reduced;
 mod table;

@@ -5,7 +5,7 @@ use outrigger_agent::{
     Amounts, Loss, Outcome, Phase, Place, Product, Seen, Seq, SessionId, Status, ToolCall,
     ToolOutput, Touched,
 };
-use outrigger_sandbox::{Error, ExecId, Isolation, Output, OutputSink, Sandbox};
+use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Engine {
             let Ended { mut outcome, loss, reached, took } = attempt.perform(&sink).await;
             let touched = match &attempt.shelved {
                 Some(shelved) => {
-                    attempt.say_what_is_elsewhere(&mut outcome);
+                    attempt.say_what_is_not_served(&mut outcome);
                     shelved.told(&mut outcome).await
                 }
                 None => Touched::default(),
@@ -122,12 +122,6 @@ const NOT_CONFIGURED: &str = "Not run: memory and skills are not configured any 
 /// Behind what a command said that names memory or skills where they can't be mounted.
 const NOT_SERVED: &str = "\n[/memory and /skills are not in this sandbox, where they are empty: use read_file, write_file, edit_file, ls, glob and grep for them]";
 
-/// Places of a sandbox, which commands see by other names where it is in no namespaces.
-const PLACES: [&str; 3] = ["/workspace", "/home/agent", "/tmp"];
-
-/// Behind what a command said that names one of them there.
-const OTHER_PATHS: &str = "\n[in this sandbox commands see the host's paths: use $WORKSPACE, where they start, for /workspace, $HOME for /home/agent and $TMPDIR for /tmp; the file tools take the usual paths]";
-
 /// What a call came to.
 struct Ended {
     outcome: Outcome,
@@ -172,23 +166,17 @@ impl Attempt {
         }
     }
 
-    /// A command that names what is not there in its sandbox, or elsewhere, looked at nothing.
-    fn say_what_is_elsewhere(&self, outcome: &mut Outcome) {
+    /// A command that names what can't be mounted in its sandbox looked at nothing.
+    fn say_what_is_not_served(&self, outcome: &mut Outcome) {
         let Some(House { berth: Ok(berth), .. }) = &self.house else { return };
-        let offered = berth.backend.capabilities();
-        let names = |paths: &[&str]| paths.iter().any(|path| self.arguments.contains(path));
-        let (unserved, shared) =
-            (!offered.live_mounts || berth.shared, offered.isolation == Isolation::Reduced);
-        if !(unserved && names(&MOUNTS) || shared && names(&PLACES)) {
+        let served = berth.backend.capabilities().live_mounts && !berth.shared;
+        if served || !MOUNTS.iter().any(|mount| self.arguments.contains(mount)) {
             return;
         }
         let Some(label) = outrigger_tools::label(&self.tool, &self.arguments) else { return };
-        let Outcome::Done(Product::Output(output)) = outcome else { return };
-        if unserved && !label.touches.is_empty() {
+        if let (false, Outcome::Done(Product::Output(output))) = (label.touches.is_empty(), outcome)
+        {
             output.text.push_str(NOT_SERVED);
-        }
-        if shared && names(&PLACES) {
-            output.text.push_str(OTHER_PATHS);
         }
     }
 }

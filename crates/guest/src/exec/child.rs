@@ -13,22 +13,23 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::domain::shared::Confined;
 use crate::exec::group::Group;
-use crate::exec::guard::{Bounds, Guard};
 use crate::exec::report::Report;
 use crate::exec::terminal::{self, Pair};
-use crate::exec::tree;
 use crate::exec::vfork::{self, Memory, Stack};
-use crate::ground::{self, HOME, TMP, WORKSPACE};
+use crate::paths::{HOME, TMP, WORKSPACE};
 use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
 
 /// The few variables that every command has.
-const ENVIRONMENT: [(&str, &str); 3] =
-    [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("USER", "agent"), ("LANG", "C.UTF-8")];
-/// Those which say where a command's places are.
-const PLACES: [(&str, &str); 3] = [("WORKSPACE", WORKSPACE), ("HOME", HOME), ("TMPDIR", TMP)];
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("WORKSPACE", WORKSPACE),
+    ("HOME", HOME),
+    ("USER", "agent"),
+    ("LANG", "C.UTF-8"),
+    ("TMPDIR", TMP),
+];
 
 /// What a terminal is taken for where the request says nothing else.
 const TERM: (&str, &str) = ("TERM", "xterm-256color");
@@ -56,7 +57,6 @@ struct Plan<'a> {
     filter: &'a [seccompiler::sock_filter],
     /// The user of commands.
     agent: u32,
-    confined: Option<Bounds>,
 }
 
 /// A process that was forked, and our ends of its pipes.
@@ -64,8 +64,6 @@ struct Plan<'a> {
 pub(crate) struct Started {
     pub(crate) pid: i32,
     pub(crate) streams: Ours,
-    /// Over which the listener of its filter comes, if that asks.
-    pub(crate) mediator: Option<OwnedFd>,
     /// Why its program did not run, once it ended; [`refusal`] puts it into words.
     pub(crate) report: Report,
 }
@@ -126,8 +124,6 @@ pub(crate) struct Launcher {
     pub(crate) stack: Stack,
     /// Whether a new process may borrow this one's memory, which stands still meanwhile.
     pub(crate) lends: bool,
-    /// What a command is confined by where it is in no namespaces.
-    pub(crate) confined: Option<Confined>,
 }
 
 /// The program as the request names it, for messages.
@@ -174,12 +170,7 @@ impl Launcher {
         };
         let (streams, theirs) = streams(request).map_err(failed)?;
 
-        let mut places = Vec::new();
-        for (name, place) in PLACES {
-            places.push((name, ground::seen(place).map_err(failed)?));
-        }
         let mut variables: BTreeMap<&str, &str> = ENVIRONMENT.into();
-        variables.extend(places.iter().map(|(name, place)| (*name, place.as_str())));
         variables.extend(request.terminal.map(|_| TERM));
         variables.extend(request.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let argv: Vec<CString> = match &request.command {
@@ -193,36 +184,23 @@ impl Launcher {
             .map(|(name, value)| c_string(format!("{name}={value}").as_bytes()))
             .collect();
         let path = variables.get("PATH").copied().unwrap_or("");
-        let named = match std::str::from_utf8(argv[0].as_bytes()) {
-            Ok(named) => ground::seen(named).map_err(failed)?.into_bytes(),
-            Err(_) => argv[0].as_bytes().to_vec(),
-        };
-        let cwd = request.cwd.as_deref().map(ground::seen).transpose().map_err(failed)?;
         let join = group.door();
         let report = Report::new().map_err(failed)?;
-        let terminal = request.terminal.is_some().then_some(theirs.stdout.as_fd());
-        let guard = self.confined.as_ref().map(|confined| Guard::new(confined, terminal));
-        let guard = guard.transpose().map_err(failed)?;
         let plan = Plan {
-            candidates: candidates(&named, path),
+            candidates: candidates(argv[0].as_bytes(), path),
             argv: pointers(&argv),
             envp: pointers(&envp),
-            cwd: cwd.map(|cwd| c_string(cwd.as_bytes())),
+            cwd: request.cwd.as_ref().map(|cwd| c_string(cwd.as_bytes())),
             stdin: theirs.stdin.as_ref().unwrap_or(&self.null).as_raw_fd(),
             stdout: theirs.stdout.as_raw_fd(),
             stderr: theirs.stderr.as_ref().unwrap_or(&theirs.stdout).as_raw_fd(),
             report: &report,
             join: join.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             terminal: request.terminal.is_some(),
-            pids_max: self.pids_max.map(|most| match &self.confined {
-                // Of the user's, who has others: the kernel counts all of them.
-                Some(_) => most.saturating_add(tree::count_of_user()),
-                None => most,
-            }),
+            pids_max: self.pids_max,
             file_bytes_max: self.file_bytes_max,
             filter: self.filter.program(),
-            agent: ground::agent_id(),
-            confined: guard.as_ref().map(Guard::bounds),
+            agent: sys::agent_id(),
         };
         let memory = if self.lends { memory } else { Memory::Copied };
         let (into, with) = (group.birthplace(), (&raw const plan).cast());
@@ -232,7 +210,7 @@ impl Launcher {
         // It may have been killed while that was shown.
         sys::hide_memory().map_err(failed)?;
         let pid = pid.map_err(failed)?;
-        Ok(Started { pid, streams, mediator: guard.map(|guard| guard.mediator), report })
+        Ok(Started { pid, streams, report })
     }
 }
 
@@ -272,11 +250,6 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
         if let Err(step) = give_up_privileges(plan) {
             fail(plan.report, step);
         }
-        if let Some(bounds) = plan.confined
-            && !bounds.go_to_workspace()
-        {
-            fail(plan.report, STEP_CWD);
-        }
         // Not at the exec, because both the working directory and the program may be answered
         // for by the guest, whose end must not wait for a copy of what it answers by.
         libc::syscall(
@@ -286,7 +259,7 @@ unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
             0 as libc::c_ulong,
         );
         let workspace = c"/workspace";
-        if plan.confined.is_none() && libc::chdir(workspace.as_ptr()) != 0 {
+        if libc::chdir(workspace.as_ptr()) != 0 {
             fail(plan.report, STEP_CWD);
         }
         if let Some(cwd) = &plan.cwd
@@ -394,22 +367,13 @@ unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
             // made this memory, which is the guest's, open to the new one.
             libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         }
-        if plan.confined.is_some_and(|bounds| !bounds.enter()) {
-            return Err(STEP_SETUP);
-        }
         if !plan.filter.is_empty() {
             let program = libc::sock_fprog {
                 len: plan.filter.len() as u16,
                 filter: plan.filter.as_ptr().cast_mut().cast(),
             };
-            match plan.confined {
-                Some(bounds) if bounds.filter(&program) => {}
-                Some(_) => return Err(STEP_SETUP),
-                None => {
-                    let mode = libc::SECCOMP_SET_MODE_FILTER;
-                    check(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program))?;
-                }
-            }
+            let mode = libc::SECCOMP_SET_MODE_FILTER;
+            check(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program))?;
         }
     }
     Ok(())

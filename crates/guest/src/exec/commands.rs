@@ -16,7 +16,6 @@ use crate::exec::child::Launcher;
 use crate::exec::freezer::Freezer;
 use crate::exec::group::{Cgroups, Group};
 use crate::exec::kept;
-use crate::exec::mediator::Mediator;
 use crate::exec::output::{Output, Spills};
 use crate::exec::running::{MemoryEvents, Pipe, Running};
 use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, brief, never_ran};
@@ -37,7 +36,6 @@ pub(crate) struct Commands {
     watched: BTreeSet<ExecId>,
     leftover: Vec<Group>,
     drains: Vec<OwnedFd>,
-    mediator: Mediator,
     scratch: Scratch,
 }
 
@@ -59,7 +57,6 @@ impl Commands {
             watched: BTreeSet::new(),
             leftover: Vec::new(),
             drains: Vec::new(),
-            mediator: Mediator::default(),
             scratch: Scratch::new(),
         }
     }
@@ -102,7 +99,7 @@ impl Commands {
         let alone = self.running.is_empty() && self.leftover.is_empty() && group.sees_all();
         let memory = if alone { Memory::Borrowed } else { Memory::Copied };
         let now = Instant::now();
-        let mut started = match self.launcher.start(&request, &group, memory) {
+        let started = match self.launcher.start(&request, &group, memory) {
             Ok(started) => started,
             Err(error) => {
                 self.leftover.extend(self.cgroups.take_back(group));
@@ -110,7 +107,6 @@ impl Commands {
             }
         };
         group.begin(started.pid);
-        started.mediator.take().into_iter().for_each(|way| self.mediator.expect(way));
         let id = request.id.clone();
         let output = Output::new(&request);
         let running = Running::new(&mut request, started, group, now);
@@ -227,16 +223,6 @@ impl Commands {
         }
     }
 
-    /// Adds every way by which commands ask for what they may not do by themselves.
-    pub(crate) fn poll_asks(&self, add: impl FnMut(libc::pollfd, usize)) {
-        self.mediator.poll(add);
-    }
-
-    /// Does what one asks for.
-    pub(crate) fn mediate(&mut self, number: usize) {
-        self.mediator.ready(number);
-    }
-
     /// When to look at the clock again.
     pub(crate) fn wake(&mut self, releasing: bool) -> Option<Duration> {
         let Self { running, table, .. } = self;
@@ -310,7 +296,6 @@ impl Commands {
     /// `releasing`: what ended commands wrote may not be outside yet.
     pub(crate) fn step(&mut self, out: &mut Connections, releasing: bool) {
         self.freezer.step(&mut self.cgroups, out);
-        self.mediator.tidy();
         let now = Instant::now();
         let mains: BTreeSet<i32> = self.running.keys().copied().collect();
         for pid in &mains {

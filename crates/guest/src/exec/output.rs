@@ -12,8 +12,8 @@ use outrigger_sandbox::wire::Stream;
 use outrigger_sandbox::{ExecId, Execute, Streams, limits as door};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use crate::ground::OUTPUT;
 use crate::limits;
+use crate::paths::OUTPUT;
 
 /// The kept bytes of one stream.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
 use crate::exec::table::Caller;
-use crate::{ground, limits, sys};
+use crate::{limits, sys};
 
 /// Both ends of a new terminal.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn open(size: TerminalSize) -> io::Result<Pair> {
     // It belongs to whoever opens it, and a thread can be that user for good, where
     // the guest could not change back without losing its tie to its parent (prctl(2)).
     let work = || -> io::Result<OwnedFd> {
-        sys::become_user(ground::agent_id())?;
+        sys::become_user(sys::agent_id())?;
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         Ok(rustix::pty::openpt(flags)?)
     };

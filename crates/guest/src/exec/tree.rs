@@ -1,14 +1,11 @@
 //! The process tree as `/proc` shows it, for hosts without cgroups.
 //!
 //! Owns the reading of `/proc/<pid>/stat` and the rule which processes belong to a
-//! command. Orphans are this program's: as process 1 of a namespace, or because it asked. What it reads is written by commands in part (their names), so it
+//! command. What it reads is written by commands in part (their names), so it
 //! parses from the last parenthesis on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::{Duration, Instant};
-
-use outrigger_sandbox::limits as door;
 
 use crate::sys;
 
@@ -45,31 +42,9 @@ fn all() -> Vec<Process> {
         .collect()
 }
 
-/// This program, whose orphans are.
-fn own() -> i32 {
-    i32::try_from(std::process::id()).unwrap_or(i32::MAX)
-}
-
-/// Processes whose parent is this one.
+/// Processes whose parent is process 1.
 pub(crate) fn orphans() -> BTreeSet<i32> {
-    let own = own();
-    all().into_iter().filter(|process| process.parent == own).map(|process| process.pid).collect()
-}
-
-/// How many processes and threads of this user there are, on the whole host if this program
-/// stands on it. What ended in between counts as none.
-pub(crate) fn count_of_user() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let own = rustix::process::geteuid().as_raw();
-    let Ok(entries) = fs::read_dir("/proc") else { return 0 };
-    let numbers = entries.flatten().filter(|entry| {
-        entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
-            && entry.metadata().is_ok_and(|found| found.uid() == own)
-    });
-    let threads = |entry: fs::DirEntry| {
-        fs::read_dir(entry.path().join("task")).map_or(0, |threads| threads.count() as u64)
-    };
-    numbers.map(threads).sum()
+    all().into_iter().filter(|process| process.parent == 1).map(|process| process.pid).collect()
 }
 
 /// Whether a process was started from outside of this process namespace: its parent
@@ -92,7 +67,7 @@ pub(crate) fn going_on() -> BTreeMap<i32, bool> {
 /// session with such a process, and orphans that appeared since it began and are
 /// no main process (nor of the session of one) of another command.
 fn select(
-    (all, own): (&[Process], i32),
+    all: &[Process],
     main: i32,
     before: &BTreeSet<i32>,
     others: &BTreeSet<i32>,
@@ -103,7 +78,7 @@ fn select(
         let count = members.len();
         for process in all {
             let foreign = others.contains(&process.pid) || others.contains(&process.session);
-            let orphan = process.parent == own && !before.contains(&process.pid) && !foreign;
+            let orphan = process.parent == 1 && !before.contains(&process.pid) && !foreign;
             if members.contains(&process.parent) || sessions.contains(&process.session) || orphan {
                 members.insert(process.pid);
                 sessions.insert(process.session);
@@ -119,23 +94,7 @@ fn select(
 
 /// Living processes of the command.
 pub(crate) fn members(main: i32, before: &BTreeSet<i32>, others: &BTreeSet<i32>) -> BTreeSet<i32> {
-    select((&all(), own()), main, before, others)
-}
-
-/// Ends all that descend from this program, as far as that goes in a time: each that ends
-/// leaves its children to it. For one whose own end is not theirs.
-pub(crate) fn end_all() {
-    let until = Instant::now() + Duration::from_millis(door::KILL_MS_MAX);
-    loop {
-        let found = orphans();
-        if found.is_empty() || Instant::now() >= until {
-            return;
-        }
-        for signal in [libc::SIGSTOP, libc::SIGKILL] {
-            found.iter().for_each(|pid| sys::kill(*pid, signal));
-        }
-        while sys::reap().is_some() {}
-    }
+    select(&all(), main, before, others)
 }
 
 /// Stops, then kills, all that is found, so that nothing forks away in between.
@@ -182,7 +141,7 @@ mod tests {
             process(21, 20, 20), // and its child
             process(22, 1, 20),  // and an orphan of its session
         ];
-        let members = select((&all, 1), 10, &BTreeSet::from([5]), &BTreeSet::from([20]));
+        let members = select(&all, 10, &BTreeSet::from([5]), &BTreeSet::from([20]));
         assert_eq!(members, BTreeSet::from([10, 11, 12, 13, 14]));
     }
 }

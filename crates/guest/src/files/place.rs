@@ -9,12 +9,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use outrigger_sandbox::{FileError, FileErrorKind, text};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat, statat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat,
+    statat,
 };
 use rustix::io::Errno;
 
-use crate::ground::{self, HOME, TMP, WORKSPACE, is_within};
 use crate::limits;
+use crate::paths::{HOME, TMP, WORKSPACE, is_within};
 
 /// Beneath these the sandbox's user may write.
 pub(super) const WRITABLE: [&str; 3] = [WORKSPACE, TMP, HOME];
@@ -133,10 +134,9 @@ impl Place {
                 place.path = next;
                 break;
             }
-            let (dir, name) = ground::at(&next);
-            let mut read = readlinkat(dir, name, Vec::new());
+            let mut read = readlinkat(CWD, &next, Vec::new());
             if read == Err(Errno::ACCESS) && locked == Locked::Unlocked && place.unlock()? {
-                read = readlinkat(dir, name, Vec::new());
+                read = readlinkat(CWD, &next, Vec::new());
             }
             let target = match read {
                 Ok(target) => target.to_string_lossy().into_owned(),
@@ -224,8 +224,7 @@ impl Place {
         let waiting = OFlags::NONBLOCK | OFlags::NOCTTY;
         let flags = if flags.contains(OFlags::PATH) { flags } else { flags | waiting };
         let refuse = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let (dir, path) = ground::at(path);
-        openat2(dir, path, flags, Mode::empty(), refuse).map_err(|errno| self.kernel(errno))
+        openat2(CWD, path, flags, Mode::empty(), refuse).map_err(|errno| self.kernel(errno))
     }
 
     /// Opens the directory that it stands in; its name there comes along.
@@ -237,8 +236,7 @@ impl Place {
     /// What is there, links not followed. `None`: nothing.
     pub(super) fn stat(&self) -> Result<Option<Stat>, FileError> {
         if self.path == "/" {
-            let (dir, name) = ground::at(&self.path);
-            return statat(dir, name, AtFlags::empty())
+            return statat(CWD, "/", AtFlags::empty())
                 .map(Some)
                 .map_err(|errno| self.kernel(errno));
         }

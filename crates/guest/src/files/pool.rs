@@ -14,7 +14,7 @@ use outrigger_sandbox::{Error, FileOp, FileReply};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::Ticket;
-use crate::{ground, limits, sys};
+use crate::{limits, sys};
 
 type Answer = (Ticket, Result<FileReply, Error>);
 
@@ -100,7 +100,7 @@ impl Pool {
 fn work(shared: &Shared, answer: &Sender<Answer>) {
     // Without the switch nothing may be touched: each operation is answered with that.
     let apart = if shared.apart { sys::keep_apart(shared.wake.as_fd()) } else { Ok(()) };
-    let rights = apart.and_then(|()| sys::become_user(ground::agent_id()));
+    let rights = apart.and_then(|()| sys::become_user(sys::agent_id()));
     loop {
         let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let (op, ticket) = loop {

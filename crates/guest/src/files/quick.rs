@@ -6,11 +6,11 @@
 //! again: here is no second opinion on paths and permissions.
 
 use outrigger_sandbox::{FileReply, limits as door};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::place::WRITABLE;
-use crate::ground::{self, WORKSPACE, is_within};
+use crate::paths::{WORKSPACE, is_within};
 use crate::{limits, sys};
 
 /// Whether a path has no part that leads elsewhere by its name.
@@ -31,8 +31,7 @@ pub(super) fn read(path: &str, offset: u64, bytes_max: u64) -> Option<FileReply>
     let _rights = sys::AgentRights::take()?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let resolve = ResolveFlags::CACHED | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let (dir, place) = ground::at(&path);
-    let file = openat2(dir, place, flags, Mode::empty(), resolve).ok()?;
+    let file = openat2(CWD, &path, flags, Mode::empty(), resolve).ok()?;
     let stat = fstat(&file).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;

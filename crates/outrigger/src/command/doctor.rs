@@ -15,7 +15,7 @@ use crate::{cli, compose, models};
 pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
     let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
     let screen = Screen::on_stdout(doctor.output);
-    let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes(), compose::least(&config));
+    let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes());
     let docker = compose::docker(paths, &config).await;
     let store = compose::store(paths).await;
     let space = match &store {

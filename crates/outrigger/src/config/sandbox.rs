@@ -114,7 +114,6 @@ impl BackendName {
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Least {
-    Reduced,
     RootlessSingle,
     Container,
     RootlessRange,
@@ -125,7 +124,6 @@ pub(crate) enum Least {
 impl From<Least> for Isolation {
     fn from(least: Least) -> Self {
         match least {
-            Least::Reduced => Self::Reduced,
             Least::RootlessSingle => Self::RootlessSingle,
             Least::Container => Self::Container,
             Least::RootlessRange => Self::RootlessRange,

@@ -4,10 +4,10 @@
 use crate::bad_input::powerless;
 use crate::canary::hits;
 use crate::provider::{Nobody, Provider};
-use crate::support::{Ran, Turn, World, shell};
+use crate::support::{OUTRIGGER, Ran, Turn, World, shell};
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -206,18 +206,46 @@ fn without_namespaces(world: &World, args: &[&str]) -> Ran {
     Ran::of(command.output().expect("`unshare` of util-linux can be run"))
 }
 
+/// The same as root of all ids, as in a container.
+fn without_namespaces_as_root(world: &World, args: &[&str]) -> Ran {
+    assert!(rustix::process::geteuid().is_root(), "this needs root, to be root elsewhere");
+    // A shell that is mapped while it starts takes itself for a setuid program.
+    let mut holder = world.command("unshare");
+    let mut holder = holder.args(["--user", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
+    for map in ["uid_map", "gid_map"] {
+        let path = format!("/proc/{}/{map}", holder.id());
+        // It is in its namespace once it can be mapped; before, it is in ours.
+        while fs::write(&path, "0 0 4294967295").is_err() {
+            assert!(holder.try_wait().unwrap().is_none(), "`unshare` ended");
+            std::thread::yield_now();
+        }
+    }
+    const ALONE: &str = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+    let mut command = world.command("nsenter");
+    command.args(["--user", "--target", &holder.id().to_string(), "sh", "-ec", ALONE, "sh"]);
+    command.arg(OUTRIGGER).arg("--data-dir").arg(world.data()).args(args);
+    let ran = Ran::of(command.output().unwrap());
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    ran
+}
+
 #[test]
 fn without_user_namespaces_the_advice_is_told() {
-    let world = World::new();
-    let dir = world.dir("repo", &[("plain", b"x")]);
-    let script = world.script(&[]);
-    let args = ["run", "--script", &script, "--dir", dir.to_str().unwrap(), "a task"];
-    let advice = ["no sandbox can be made here", "user.max_user_namespaces"];
-    for args in [&args[..], &["demo"], &["doctor"]] {
-        let ran = without_namespaces(&world, args);
-        assert_eq!(ran.code, Some(13), "{args:?}: {}", ran.stderr);
-        for part in advice {
-            assert!(ran.stderr.contains(part), "{args:?}: {part}: {}", ran.stderr);
+    let hosts: [fn(&World, &[&str]) -> Ran; 2] = [without_namespaces, without_namespaces_as_root];
+    for host in hosts {
+        let world = World::new();
+        let dir = world.dir("repo", &[("plain", b"x")]);
+        let script = world.script(&[]);
+        let args = ["run", "--script", &script, "--dir", dir.to_str().unwrap(), "a task"];
+        let advice =
+            ["no sandbox can be made here", "user.max_user_namespaces", "use the Docker backend"];
+        for args in [&args[..], &["demo"], &["doctor"], &["sandbox", "create"]] {
+            let ran = host(&world, args);
+            assert_eq!(ran.code, Some(13), "{args:?}: {}", ran.stderr);
+            for part in advice {
+                assert!(ran.stderr.contains(part), "{args:?}: {part}: {}", ran.stderr);
+            }
         }
     }
 }

@@ -31,7 +31,6 @@ mod policy;
 mod programs;
 mod provider;
 mod race;
-mod reduced;
 mod run;
 mod sandboxes;
 mod sessions;

@@ -19,7 +19,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
-use crate::spawner::{BUSY, Floor, READY};
+use crate::spawner::{BUSY, READY};
 
 /// How the spawner is started: a program that calls [`crate::spawner::main`] with
 /// the arguments after those given here, before it does anything else.
@@ -27,7 +27,7 @@ use crate::spawner::{BUSY, Floor, READY};
 pub struct Launch {
     /// The program.
     pub program: PathBuf,
-    /// What makes it a spawner, for example a hidden subcommand. Two more are added.
+    /// What makes it a spawner, for example a hidden subcommand. The state directory is added.
     pub args: Vec<OsString>,
 }
 
@@ -37,7 +37,6 @@ pub(super) struct Spawner {
     pub(super) state: PathBuf,
     pub(super) launch: Launch,
     pub(super) guest: &'static [u8],
-    pub(super) floor: Floor,
 }
 
 /// What came of starting a spawner.
@@ -194,7 +193,6 @@ impl Spawner {
         let started = Command::new(&self.launch.program)
             .args(&self.launch.args)
             .arg(&self.state)
-            .arg(self.floor.name())
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(guest))

@@ -11,8 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outrigger_sandbox::client::{Link, Remote, Serving};
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Isolation, Listed, Origin, Sandbox, SandboxId,
-    Snapshots, Spec, Suspend, Trees,
+    Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
+    Spec, Suspend, Trees,
 };
 use tokio::net::UnixStream;
 
@@ -20,7 +20,6 @@ use super::launch::{Launch, Spawner};
 use crate::image::ask::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
-use crate::spawner::Floor;
 
 /// What a native backend is opened with.
 #[derive(Debug, Clone)]
@@ -35,10 +34,6 @@ pub struct Config {
     /// Paths of the host that are seen inside at the same place, read-only, beside
     /// the host's programs and libraries. Absolute; absent ones are passed over.
     pub read_only: Vec<PathBuf>,
-    /// The least isolation of sandboxes that are asked for here. Where there are no user
-    /// namespaces, sandboxes are made with Landlock and seccomp alone if that is accepted
-    /// by name ([`outrigger_sandbox::Isolation::Reduced`]), and none otherwise.
-    pub isolation_min: Isolation,
     /// Who answers for trees that are served into sandboxes, for as long as somebody here
     /// has a handle of one. `None`: nobody does, here.
     pub trees: Option<Arc<dyn Trees>>,
@@ -63,14 +58,13 @@ impl Native {
     /// [`Error::Backend`] if the state directory can't be used.
     pub async fn open(config: Config) -> Result<Self, Error> {
         let prepare = move || {
-            let capabilities = crate::probe::probe(&config.state_dir, config.isolation_min)?;
+            let capabilities = crate::probe::probe(&config.state_dir)?;
             prepare(&config.state_dir)?;
             Ok((config, capabilities))
         };
         let (config, capabilities) = blocking(prepare).await?;
-        let floor = Floor::of(config.isolation_min);
-        let Config { state_dir: state, launch, guest, read_only, trees, .. } = config;
-        let spawner = Arc::new(Spawner { state, launch, guest, floor });
+        let Config { state_dir: state, launch, guest, read_only, trees } = config;
+        let spawner = Arc::new(Spawner { state, launch, guest });
         Ok(Self { spawner, read_only, trees, capabilities, links: Mutex::default() })
     }
 

@@ -4,15 +4,11 @@
 
 use std::fs;
 
-use crate::spawner::Floor;
-
 /// `LANDLOCK_CREATE_RULESET_VERSION` of linux/landlock.h.
 const ASK_VERSION: libc::c_uint = 1;
 /// The first version that lets files be moved between directories. One that does not would
 /// break what works without it, so guests don't use it.
 const USED_SINCE: u32 = 2;
-/// The first version that confines signals, without which it can't stand alone.
-const ALONE_SINCE: u32 = 6;
 /// What later versions add: the version, the kernel that came with it, what it refuses.
 const LATER: [(u32, &str, &str); 2] =
     [(3, "6.2", "cutting files short"), (5, "6.10", "requests to devices (ioctl)")];
@@ -48,38 +44,6 @@ impl Landlock {
     /// Whether guests use it.
     pub(super) fn serves(self) -> bool {
         matches!(self, Self::Version(USED_SINCE..))
-    }
-
-    /// Whether it is enough where there are no namespaces.
-    pub(super) fn confines(self) -> bool {
-        matches!(self, Self::Version(ALONE_SINCE..))
-    }
-
-    /// What is left to whoever gets no namespaces and accepts no less than `floor`.
-    pub(super) fn way_out(self, floor: Floor) -> &'static str {
-        match (self.confines(), floor) {
-            (true, Floor::Reduced) => "",
-            (true, Floor::Namespaces) => {
-                "; or accept what Landlock and seccomp alone keep apart: `isolation_min = \
-                 \"reduced\"` under `[sandbox]` (docs/how-to/go-without-namespaces.md)"
-            }
-            (false, _) => {
-                "; Landlock could stand alone from Linux 6.12 on, where it confines signals too"
-            }
-        }
-    }
-
-    /// Where it stands alone: what it does there.
-    pub(super) fn alone(self) -> String {
-        let version = match self {
-            Self::Version(version) => version,
-            Self::Off | Self::Absent => 0,
-        };
-        format!(
-            "version {version}: nothing of the host is opened but programs, libraries and \
-             harmless devices, nothing is written but the sandbox's disk, no process outside is \
-             signalled; who knows a name sees whether there is such a file, and how large it is"
-        )
     }
 
     /// What it does, or what would have it do that.
@@ -140,13 +104,6 @@ mod tests {
         ] {
             assert_eq!(landlock.serves(), serves, "{landlock:?}");
             assert!(landlock.detail().contains(says), "{}", landlock.detail());
-        }
-        for (landlock, floor, says) in [
-            (Landlock::Version(6), Floor::Namespaces, "isolation_min"),
-            (Landlock::Version(5), Floor::Namespaces, "Linux 6.12"),
-            (Landlock::Off, Floor::Reduced, "Linux 6.12"),
-        ] {
-            assert!(landlock.way_out(floor).contains(says), "{landlock:?} {floor:?}");
         }
         assert!(!Landlock::Version(5).detail().contains("from Linux"));
         assert_eq!(advice("capability,yama,apparmor"), "boot with `lsm=landlock,yama,apparmor`");

@@ -44,9 +44,6 @@ pub(super) fn layers(
 }
 
 fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
-    if isolation == Isolation::Reduced {
-        return alone(places, host);
-    }
     let idmapped = isolation == Isolation::RootRange;
     let range = idmapped || isolation == Isolation::RootlessRange;
     let freezer = places.legacy.contains_key("freezer");
@@ -61,40 +58,11 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
         always("seccomp", "an allow-list of system calls"),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, COUNTED)),
+        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host)),
         layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
         layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
         always("network", "none but a loopback of its own"),
         layer("landlock", host.landlock.serves(), host.landlock.detail()),
-    ]
-}
-
-/// Where there are no namespaces.
-fn alone(places: &Places, host: &Host) -> Vec<Layer> {
-    let left = if host.root { UNCOUNTED } else { COUNTED };
-    let why = host.why.as_deref().unwrap_or("allow user namespaces for this user");
-    let freezer = places.legacy.contains_key("freezer");
-    let never = |name, detail: &str| layer(name, false, detail.to_owned());
-    vec![
-        layer("namespaces", false, format!("none; {why}")),
-        never("user_ids", "commands are this user: what keeps them from its files is Landlock"),
-        never("root", "the host's: commands see its paths, and their own by $WORKSPACE and $HOME"),
-        never("overlay", "no images, snapshots and forks without namespaces"),
-        never("fuse", "served folders are empty, and tools alone reach what is in them"),
-        never("proc", "the host's, of which commands read what tells of no process"),
-        layer("capabilities", true, "commands have none, and no way to gain any".to_owned()),
-        layer(
-            "seccomp",
-            true,
-            "an allow-list of system calls, without sockets and without what is shared by \
-             number or name"
-                .to_owned(),
-        ),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host, left)),
-        layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
-        layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
-        layer("network", true, "none, not even a loopback: no socket can be made".to_owned()),
-        layer("landlock", true, host.landlock.alone()),
     ]
 }
 
@@ -147,14 +115,7 @@ fn idmapped_mounts(isolation: Isolation) -> String {
     text.to_owned()
 }
 
-/// What is limited without cgroups.
-const COUNTED: &str = "processes are limited by rlimit, memory and CPU are not";
-/// The same where commands are root by number.
-const UNCOUNTED: &str =
-    "neither processes, which the kernel does not count for root, nor memory and CPU are limited";
-
-/// `left`: what is limited without them.
-fn cgroup_limits(places: &Places, host: &Host, left: &str) -> String {
+fn cgroup_limits(places: &Places, host: &Host) -> String {
     let has = places.describe();
     if places.limiting() {
         return format!("memory, processes and CPU, by {has}");
@@ -165,7 +126,7 @@ fn cgroup_limits(places: &Places, host: &Host, left: &str) -> String {
     } else {
         "have systemd delegate them (`systemd-run --user --scope -p Delegate=yes`), or run as root"
     };
-    format!("{has}; {left}: {fix}")
+    format!("{has}; processes are limited by rlimit, memory and CPU are not: {fix}")
 }
 
 fn cgroup_kill(places: &Places, freezer: bool) -> String {

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::blank::{Blank, Mould};
 use super::ids::Lease;
-use super::root::{Device, Home, Plan, Prepared, Ready};
+use super::root::{Home, Plan, Prepared, Ready};
 use super::stock::Stock;
 use super::sys;
 use crate::cgroup::Group;
@@ -74,12 +74,12 @@ struct Untold {
 /// Has a guest begin. Where one that was made ahead fails, another one does: it may
 /// have been killed while it waited.
 pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
-    let ground = &order.prepared.ground;
-    let blank = stock.take(ground)?;
+    let prepared = &order.prepared.namespace;
+    let blank = stock.take(prepared)?;
     if let Ok(unborn) = begin(order, blank, &stock.mould) {
         return Ok(unborn);
     }
-    let blank = stock.take(ground)?;
+    let blank = stock.take(prepared)?;
     begin(order, blank, &stock.mould)
 }
 
@@ -152,31 +152,16 @@ impl Unborn {
     fn tell(&self, untold: Untold) -> io::Result<Vec<u64>> {
         let Blank { pid, control, .. } = &self.blank;
         let Untold { root, map, mut args, kept, agent } = untold;
-        let settled = match root {
-            Ready::Apart(root) => {
-                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-                let mounts = rustix::fs::open(format!("/proc/{pid}/ns/mnt"), flags, Mode::empty())?;
-                let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
-                write_maps(*pid, &map)?;
-                Settled { output, devices, disk: None }
-            }
-            Ready::Shared(part) => {
-                for path in part.shown {
-                    let path = path.into_os_string().into_string();
-                    let path = path.map_err(|_| io::Error::other("a path that is no UTF-8"))?;
-                    args.extend(["--shown".to_owned(), path]);
-                }
-                Settled { output: part.output, devices: Vec::new(), disk: Some(part.disk) }
-            }
-        };
-        let Settled { output, devices, disk } = settled;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mounts = rustix::fs::open(format!("/proc/{pid}/ns/mnt"), flags, Mode::empty())?;
+        let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
+        write_maps(*pid, &map)?;
         // Descriptors are named by their place.
         let mut fds = vec![output.as_fd()];
         args.extend(["--output", "0"].map(str::to_owned));
-        for (name, fd) in [("--kept", &kept), ("--disk", &disk)] {
-            let Some(fd) = fd else { continue };
-            args.extend([name.to_owned(), fds.len().to_string()]);
-            fds.push(fd.as_fd());
+        if let Some(kept) = &kept {
+            fds.push(kept.as_fd());
+            args.extend(["--kept", "1"].map(str::to_owned));
         }
         if !devices.is_empty() {
             args.extend(["--served-owner".to_owned(), agent.to_string()]);
@@ -209,13 +194,6 @@ pub(super) fn connect(control: &OwnedFd) -> io::Result<OwnedFd> {
     // A guest that listens no more must not hold the spawner.
     passing::send(control, b"c", &[theirs.as_fd()], SendFlags::DONTWAIT)?;
     Ok(ours)
-}
-
-/// What a guest has of its root.
-struct Settled {
-    output: OwnedFd,
-    devices: Vec<Device>,
-    disk: Option<OwnedFd>,
 }
 
 /// Root of a namespace may map many ids; with one, giving up groups stays forbidden.

@@ -2,8 +2,7 @@
 //!
 //! Owns what it covers: all that can't change without a change of the time that the
 //! kernel notes for every inode (`ctime`), so contents are not read. The times of the
-//! top directory are left out, because a rename of the tree changes them; so is that one of
-//! directories which are closed to their owner ([`super::closed`]).
+//! top directory are left out, because a rename of the tree changes them.
 
 use std::ffi::CStr;
 use std::io;
@@ -77,11 +76,6 @@ impl Sum {
         }
         self.0.update(stat.st_mtime.to_le_bytes());
         self.0.update(stat.st_mtime_nsec.to_le_bytes());
-        // One that its owner closed may have been opened to look into it, and closed again.
-        let closed = stat.st_mode & 0o500 != 0o500;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && closed {
-            return;
-        }
         self.0.update(stat.st_ctime.to_le_bytes());
         self.0.update(stat.st_ctime_nsec.to_le_bytes());
     }

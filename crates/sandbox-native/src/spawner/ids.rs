@@ -28,8 +28,6 @@ pub(crate) enum Lease {
     Shared,
     /// One id: the sandbox's user inside, the spawner's own outside.
     Single,
-    /// None: that of the spawner, which is the same on both sides.
-    None(u32),
 }
 
 /// The lock of a range, let go of at once when it is dropped: a process that was forked
@@ -56,18 +54,12 @@ impl Drop for Lock {
 }
 
 impl Lease {
-    /// For sandboxes in no user namespace.
-    pub(crate) fn own() -> Self {
-        Self::None(rustix::process::geteuid().as_raw())
-    }
-
     /// The id outside of the guest's user.
     pub(crate) fn guest(&self) -> u32 {
         match self {
             Self::Range { first, .. } => *first,
             Self::Shared => limits::SHARED_ID_FIRST,
             Self::Single => 0,
-            Self::None(own) => *own,
         }
     }
 
@@ -77,7 +69,6 @@ impl Lease {
             Self::Range { first, .. } => first + 1000,
             Self::Shared => limits::SHARED_ID_FIRST + 1000,
             Self::Single => 0,
-            Self::None(own) => *own,
         }
     }
 
@@ -87,7 +78,6 @@ impl Lease {
             Self::Range { first, .. } => *first..first + limits::IDS_PER_SANDBOX,
             Self::Shared => limits::SHARED_ID_FIRST..limits::SHARED_ID_FIRST + limits::SHARED_IDS,
             Self::Single => 0..1,
-            Self::None(own) => *own..*own + 1,
         }
     }
 
@@ -96,7 +86,6 @@ impl Lease {
         match self {
             Self::Range { .. } | Self::Shared => 0,
             Self::Single => 1000,
-            Self::None(own) => *own,
         }
     }
 
@@ -105,7 +94,7 @@ impl Lease {
         match self {
             Self::Range { first, .. } => Some(first + 5),
             Self::Shared => Some(limits::SHARED_ID_FIRST + 5),
-            Self::Single | Self::None(_) => None,
+            Self::Single => None,
         }
     }
 
@@ -115,7 +104,6 @@ impl Lease {
             Self::Range { first, .. } => format!("0 {first} {}", limits::IDS_PER_SANDBOX),
             Self::Shared => format!("0 {} {}", limits::SHARED_ID_FIRST, limits::SHARED_IDS),
             Self::Single => "1000 0 1".to_owned(),
-            Self::None(_) => String::new(),
         }
     }
 
@@ -123,7 +111,7 @@ impl Lease {
     pub(crate) fn number(&self) -> Option<u32> {
         match self {
             Self::Range { first, .. } => Some((first - limits::ID_FIRST) / limits::IDS_PER_SANDBOX),
-            Self::Shared | Self::Single | Self::None(_) => None,
+            Self::Shared | Self::Single => None,
         }
     }
 

@@ -17,8 +17,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::birth::{self, Born};
 use super::ids::Lease;
 use super::survey::Usage;
+use super::sys;
 use super::waits::{Key, Source, Waits};
-use super::{strays, sys};
 use crate::cgroup::Group;
 use crate::{limits, passing};
 
@@ -185,9 +185,6 @@ impl Living {
             waits.remove(words, &self.born.control);
         }
         self.group.remove();
-        if let Lease::None(_) = self.lease {
-            strays::end();
-        }
         if !ended {
             std::mem::forget(self.lease);
         }

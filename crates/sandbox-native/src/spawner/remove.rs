@@ -7,16 +7,14 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, fchmod, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::closed::{self, Unlocked};
 use crate::limits;
 
 fn open(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    let (dir, unlocked) = closed::open(parent, name)?;
-    unlocked.into_iter().for_each(Unlocked::leave_open);
-    Ok(dir)
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
 }
 
 /// Takes what is not there any more for done: two may delete the same.

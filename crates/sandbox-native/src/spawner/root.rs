@@ -17,7 +17,6 @@ mod mounts;
 mod overlay;
 mod prepared;
 mod served;
-mod shared;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -36,9 +35,8 @@ use super::store::Place;
 use super::sys;
 use crate::limits;
 
-pub(super) use self::prepared::{Ground, Prepared, folders};
+pub(super) use self::prepared::{Prepared, folders};
 pub(super) use self::served::Device;
-pub(super) use self::shared::Part;
 
 /// What a sandbox stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,18 +85,9 @@ pub(super) struct Plan {
 /// For each lower of a plan the map of its owners.
 pub(super) type LowerMaps = Vec<Option<Rc<OwnedFd>>>;
 
-/// What a root is made of, not attached to anything yet.
+/// The trees of a root, not attached to anything yet.
 #[derive(Debug)]
-pub(super) enum Ready {
-    /// Trees to be mounted.
-    Apart(Unattached),
-    /// A directory of the host.
-    Shared(Part),
-}
-
-/// The trees of a root of its own.
-#[derive(Debug)]
-pub(super) struct Unattached {
+pub(super) struct Ready {
     plan: Plan,
     trees: Trees,
 }
@@ -204,9 +193,6 @@ impl Plan {
     /// Makes what is missing of the sandbox's own tree, and all trees of its root. To be
     /// called by a process with one thread, while nothing of the sandbox runs.
     pub(super) fn ready(&self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
-        if let Ground::Shared = *prepared.ground {
-            return Part::make(self, prepared).map(Ready::Shared);
-        }
         let maps = self.maps(prepared)?;
         self.make_disk()?;
         let trees = if self.is_plain() {
@@ -215,7 +201,7 @@ impl Plan {
         } else {
             home.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
-        Ok(Ready::Apart(Unattached { trees: trees?, plan: self.clone() }))
+        Ok(Ready { trees: trees?, plan: self.clone() })
     }
 
     /// Makes what is missing of the sandbox's own tree.
@@ -269,7 +255,7 @@ fn leave_mounts() -> io::Result<()> {
     doing("leave the mounts of", "/", unsafe { sys::unshare(libc::CLONE_NEWNS) })
 }
 
-impl Unattached {
+impl Ready {
     /// Turns a copy of the prepared root to that of the sandbox, from outside of its
     /// namespace. Gives the directory for whole outputs, through which files can be
     /// made, and the devices of the trees that are served, which no process may have that

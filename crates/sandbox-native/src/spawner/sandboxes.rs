@@ -287,7 +287,6 @@ impl Sandboxes {
         let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
         let prepared = match self.prepared.take() {
             Some(last) if last.serves(read_only, served) => last,
-            _ if self.isolation == Isolation::Reduced => Prepared::shared(read_only),
             last => Prepared::new(&staging, read_only, folders(last.as_ref(), served))
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
@@ -335,21 +334,8 @@ impl Sandboxes {
     /// One more blank is made for the one that was used.
     pub(super) fn refill(&mut self) {
         if let Some(prepared) = &self.prepared {
-            self.stock.refill(&prepared.ground);
+            self.stock.refill(&prepared.namespace);
         }
-    }
-
-    /// Refuses a disk whose files have other owners than those that it would get: root makes
-    /// some for ids of their own, and some for itself where it has no namespaces.
-    fn owns(&self, place: &Place) -> io::Result<()> {
-        let ranged = ids::noted(&place.range()).is_some();
-        let why = match self.isolation {
-            Isolation::Reduced if ranged => "in namespaces, which this host refuses now",
-            Isolation::RootRange if !ranged && place.upper().exists() => "without namespaces",
-            _ => return Ok(()),
-        };
-        let what = "start it as it was made, or destroy it";
-        Err(io::Error::other(format!("its disk was made {why}: {what}")))
     }
 
     /// Makes the directories of a disk where they are missing, with their owners.
@@ -360,11 +346,9 @@ impl Sandboxes {
         mut lowers: Vec<Lower>,
     ) -> io::Result<(Lease, Vec<Lower>)> {
         private(place.dir())?;
-        self.owns(place)?;
         let lease = match self.isolation {
             Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
             Isolation::RootlessRange => Lease::Shared,
-            Isolation::Reduced => Lease::own(),
             _ => Lease::Single,
         };
         self.ranges.extend(lease.number());

@@ -24,8 +24,8 @@ use super::root::Home;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
-use super::tier::{self, Floor, Tier};
-use super::{BUSY, READY, strays};
+use super::tier::{self, Tier};
+use super::{BUSY, READY};
 use crate::{cgroup, limits};
 
 /// Numbers that what is kept is moved above while the rest is closed.
@@ -39,11 +39,10 @@ const GUEST_CAPABILITIES: CapabilitySet =
 pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Option<Spawner>> {
     let (program, status) = leave_starter()?;
     let mut status = fs::File::from(status);
-    let floor = |name: OsString| name.to_str().and_then(Floor::named);
-    let (state, floor) = match (args.next(), args.next().and_then(floor), args.next()) {
-        (Some(state), Some(floor), None) => (PathBuf::from(state), floor),
+    let state = match (args.next(), args.next()) {
+        (Some(state), None) => PathBuf::from(state),
         _ => {
-            status.write_all(b"the spawner takes the state directory and what it may fall to")?;
+            status.write_all(b"the spawner takes the state directory as its one argument")?;
             return Ok(None);
         }
     };
@@ -54,7 +53,7 @@ pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Opti
     }
     rustix::process::setsid()?;
     sys::schedule_normally();
-    match open(&state, floor, program) {
+    match open(&state, program) {
         Ok(Some(spawner)) => {
             // Whoever started it may have waited no longer. It serves all the same.
             let _ = status.write_all(READY.as_bytes());
@@ -114,7 +113,7 @@ fn sealed(program: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Opens the state directory. `None`: another spawner serves it.
-fn open(state: &Path, floor: Floor, program: OwnedFd) -> io::Result<Option<Spawner>> {
+fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let lock = rustix::fs::open(state.join("spawner.lock"), flags, Mode::from_raw_mode(0o600))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -122,10 +121,10 @@ fn open(state: &Path, floor: Floor, program: OwnedFd) -> io::Result<Option<Spawn
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    let isolation = take_tier(state, floor)?;
+    let isolation = take_tier(state)?;
     let groups = cgroup::Groups::open(cgroup::find(), &name(&fs::metadata(state)?));
     let capabilities = match isolation {
-        Isolation::RootlessSingle | Isolation::Reduced => CapabilitySet::empty(),
+        Isolation::RootlessSingle => CapabilitySet::empty(),
         _ => GUEST_CAPABILITIES,
     };
     let mould = Mould { program, groups, home: Rc::new(Home::here()?), capabilities };
@@ -151,10 +150,10 @@ fn name(state: &fs::Metadata) -> String {
 }
 
 /// Finds the best tier, and becomes root of a user namespace where this is not root
-/// already and there are any: from there on both are the same.
-fn take_tier(state: &Path, floor: Floor) -> io::Result<Isolation> {
+/// already: from there on both are the same.
+fn take_tier(state: &Path) -> io::Result<Isolation> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let Tier { isolation, .. } = tier::choose(Some(state), floor).map_err(io::Error::other)?;
+    let Tier { isolation, .. } = tier::choose(Some(state)).map_err(io::Error::other)?;
     if isolation == Isolation::RootRange {
         // SAFETY: this process has one thread.
         unsafe { sys::unshare(libc::CLONE_NEWNS) }?;
@@ -168,10 +167,6 @@ fn take_tier(state: &Path, floor: Floor) -> io::Result<Isolation> {
         return Ok(isolation);
     }
     tier::forget_subordinate(state)?;
-    if isolation == Isolation::Reduced {
-        strays::adopt()?;
-        return Ok(isolation);
-    }
     // SAFETY: this process has one thread.
     unsafe { sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }?;
     fs::write("/proc/self/setgroups", "deny")?;

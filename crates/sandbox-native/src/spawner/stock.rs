@@ -11,7 +11,6 @@ use rustix::net::{RecvFlags, SendFlags};
 use super::blank::{Blank, Mould};
 use super::maker::Maker;
 use super::random_name;
-use super::root::Ground;
 use super::zygote::Zygote;
 use crate::{limits, passing};
 
@@ -22,12 +21,13 @@ pub(super) struct Stock {
     blanks: Option<Blanks>,
 }
 
-/// Blanks on one ground.
+/// Blanks for one prepared root.
 #[derive(Debug)]
 struct Blanks {
     maker: Maker,
     zygote: Zygote,
-    ground: Rc<Ground>,
+    /// The mount namespace of that root.
+    prepared: Rc<OwnedFd>,
 }
 
 /// A blank, or why there is none.
@@ -40,17 +40,17 @@ impl Stock {
         Self { mould, blanks: None }
     }
 
-    /// A blank on this ground; one that was waited for may have ended. To be called by a
-    /// process with one thread.
-    pub(super) fn take(&mut self, ground: &Rc<Ground>) -> io::Result<Blank> {
-        let mut taken = self.try_take(ground);
+    /// A blank for this prepared root; one that was waited for may have ended. To be called by
+    /// a process with one thread.
+    pub(super) fn take(&mut self, prepared: &Rc<OwnedFd>) -> io::Result<Blank> {
+        let mut taken = self.try_take(prepared);
         if let Err(error) = &taken
             // Who is slow once is not waited for twice.
             && error.kind() != io::ErrorKind::WouldBlock
         {
             // Who makes them may have been killed.
             self.close();
-            taken = self.try_take(ground);
+            taken = self.try_take(prepared);
         }
         if taken.is_err() {
             self.close();
@@ -58,14 +58,14 @@ impl Stock {
         taken?.map_err(io::Error::other)
     }
 
-    fn try_take(&mut self, ground: &Rc<Ground>) -> io::Result<Made> {
-        Blanks::on(ground, &mut self.blanks, &self.mould)?.take(&self.mould)
+    fn try_take(&mut self, prepared: &Rc<OwnedFd>) -> io::Result<Made> {
+        Blanks::on(prepared, &mut self.blanks, &self.mould)?.take(&self.mould)
     }
 
     /// Has what was taken made up for. Without a stock whoever needs something waits longer,
     /// and is told of what fails.
-    pub(super) fn refill(&mut self, ground: &Rc<Ground>) {
-        let blanks = Blanks::on(ground, &mut self.blanks, &self.mould);
+    pub(super) fn refill(&mut self, prepared: &Rc<OwnedFd>) {
+        let blanks = Blanks::on(prepared, &mut self.blanks, &self.mould);
         if blanks.and_then(|blanks| blanks.maker.refill()).is_err() {
             self.close();
         }
@@ -80,27 +80,27 @@ impl Stock {
 }
 
 impl Blanks {
-    /// Those on this ground, in place of those on another.
+    /// Those for this prepared root, in place of those for another.
     fn on<'a>(
-        ground: &Rc<Ground>,
+        prepared: &Rc<OwnedFd>,
         place: &'a mut Option<Self>,
         mould: &Mould,
     ) -> io::Result<&'a mut Self> {
-        if let Some(others) = place.take_if(|blanks| !Rc::ptr_eq(&blanks.ground, ground)) {
+        if let Some(others) = place.take_if(|blanks| !Rc::ptr_eq(&blanks.prepared, prepared)) {
             others.dismiss(mould);
         }
         let blanks = match place.take() {
             Some(blanks) => blanks,
-            None => Self::start(mould, ground)?,
+            None => Self::start(mould, prepared)?,
         };
         Ok(place.insert(blanks))
     }
 
-    fn start(mould: &Mould, ground: &Rc<Ground>) -> io::Result<Self> {
-        let zygote = Zygote::start(mould, ground)?;
+    fn start(mould: &Mould, prepared: &Rc<OwnedFd>) -> io::Result<Self> {
+        let zygote = Zygote::start(mould, prepared)?;
         let made = Maker::start(&[zygote.socket.as_fd()], |socket| cast(mould, &zygote, socket));
         match made {
-            Ok(maker) => Ok(Self { maker, zygote, ground: Rc::clone(ground) }),
+            Ok(maker) => Ok(Self { maker, zygote, prepared: Rc::clone(prepared) }),
             Err(error) => {
                 zygote.dismiss();
                 Err(error)

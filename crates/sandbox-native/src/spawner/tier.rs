@@ -13,7 +13,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::sys::{self, Asleep, Fork};
 use super::{ids, subordinate};
-use crate::probe;
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,35 +20,6 @@ pub(crate) struct Tier {
     pub(crate) isolation: Isolation,
     /// Why it is no range of ids, where it is none.
     pub(crate) why: Option<String>,
-}
-
-/// What is accepted where no namespaces can be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Floor {
-    /// Nothing.
-    Namespaces,
-    /// Landlock and seccomp alone.
-    Reduced,
-}
-
-impl Floor {
-    /// That of one who accepts no less isolation than this.
-    pub(crate) fn of(least: Isolation) -> Self {
-        if least <= Isolation::Reduced { Self::Reduced } else { Self::Namespaces }
-    }
-
-    /// Its name on the command line of a spawner.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Namespaces => "namespaces",
-            Self::Reduced => "reduced",
-        }
-    }
-
-    /// The one of that name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Namespaces, Self::Reduced].into_iter().find(|floor| floor.name() == name)
-    }
 }
 
 /// The note in a state directory that its disks belong to subordinate ids.
@@ -76,18 +46,7 @@ fn try_subordinate() -> Result<(), String> {
 ///
 /// # Errors
 /// What is missing, for a person, where the directory needs more than there is.
-pub(crate) fn choose(state: Option<&Path>, floor: Floor) -> Result<Tier, String> {
-    let tier = best(state)?;
-    // Subordinate ids were tried in a namespace.
-    if tier.isolation == Isolation::RootlessRange || floor == Floor::Namespaces {
-        return Ok(tier);
-    }
-    let refused = probe::without_namespaces(tier.isolation);
-    Ok(refused.map_or(tier, |why| Tier { isolation: Isolation::Reduced, why: Some(why) }))
-}
-
-/// The best there is if user namespaces are allowed.
-fn best(state: Option<&Path>) -> Result<Tier, String> {
+pub(crate) fn choose(state: Option<&Path>) -> Result<Tier, String> {
     let root = rustix::process::geteuid().is_root();
     if root && ids::all_mapped() {
         return Ok(Tier { isolation: Isolation::RootRange, why: None });

@@ -12,7 +12,6 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::closed::{self, Unlocked};
 use crate::limits;
 
 /// Whether anybody changes the tree meanwhile.
@@ -42,8 +41,6 @@ struct Frame {
     held: Held,
     /// What is left of it, last first.
     names: Vec<CString>,
-    /// It was closed, and is again when this is left.
-    _unlocked: Option<Unlocked>,
 }
 
 /// How a directory on the way is known.
@@ -69,7 +66,7 @@ struct Walk {
 const FLAGS: OFlags =
     OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens a directory as this walk does, if it is not closed.
+/// Opens a directory as this walk does.
 pub(super) fn open(dir: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     openat(dir, name, FLAGS, Mode::empty())
 }
@@ -90,8 +87,7 @@ pub(super) fn walk(
 ) -> io::Result<Option<()>> {
     let mut walk = Walk { tree, left: entries_max };
     let Some(names) = walk.names(top.as_fd())? else { return Ok(None) };
-    let name = c".".to_owned();
-    let mut frames = vec![Frame { name, held: Held::Open(top), names, _unlocked: None }];
+    let mut frames = vec![Frame { name: c".".to_owned(), held: Held::Open(top), names }];
     while let Some(frame) = frames.last_mut() {
         let Some(name) = frame.names.pop() else {
             if walk.leave(&mut frames)?.is_none() {
@@ -110,18 +106,9 @@ pub(super) fn walk(
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             continue;
         }
-        let opened = match tree {
-            // Whoever closed it may be about to see whether it is.
-            Tree::InUse if closed::is_fresh(&stat) => open(dir, &name).map(|dir| (dir, None)),
-            Tree::InUse | Tree::AtRest => closed::open_known(dir, &name, &stat),
-        };
-        let Some((child, mut unlocked)) = walk.unless_gone(opened)? else { continue };
+        let Some(child) = walk.unless_gone(open(dir, &name))? else { continue };
         let Some(names) = walk.names(child.as_fd())? else { return Ok(None) };
-        if tree == Tree::InUse || frames.len() >= limits::WALK_DIRS_MAX {
-            // Others would find it closed again on their way. Nor are so many held for that.
-            unlocked.take().into_iter().for_each(Unlocked::leave_open);
-        }
-        frames.push(Frame { name, held: Held::Open(child), names, _unlocked: unlocked });
+        frames.push(Frame { name, held: Held::Open(child), names });
         // The first stays open, to begin from again.
         if let Some(far) = frames.len().checked_sub(limits::WALK_DIRS_MAX).filter(|far| *far > 0)
             && let Held::Open(dir) = &frames[far].held
@@ -199,11 +186,7 @@ impl Walk {
 
     fn unless_gone<T>(&self, result: rustix::io::Result<T>) -> io::Result<Option<T>> {
         match result {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS)
-                if self.tree == Tree::InUse =>
-            {
-                Ok(None)
-            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if self.tree == Tree::InUse => Ok(None),
             result => Ok(Some(result?)),
         }
     }

@@ -16,7 +16,6 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::blank::Mould;
-use super::root::Ground;
 use super::sys::{self, Fork};
 use crate::cgroup::Handles;
 use crate::{limits, passing};
@@ -38,8 +37,9 @@ pub(super) struct Zygote {
 }
 
 impl Zygote {
-    /// Starts one for this ground. To be called by the spawner, whose children its guests are.
-    pub(super) fn start(mould: &Mould, ground: &Ground) -> io::Result<Self> {
+    /// Starts one for this prepared root, a mount namespace. To be called by the spawner,
+    /// whose children its guests are.
+    pub(super) fn start(mould: &Mould, prepared: &OwnedFd) -> io::Result<Self> {
         let spawner = rustix::process::getpid().as_raw_nonzero().get();
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -55,7 +55,7 @@ impl Zygote {
                 };
                 let ready = sys::die_with(spawner);
                 let Err(error) =
-                    ready.and_then(|()| execute(mould, ground, &theirs, report.as_raw_fd()));
+                    ready.and_then(|()| execute(mould, prepared, &theirs, report.as_raw_fd()));
                 let why = format!("cannot execute the guest program: {error}");
                 let _ = send(&report, why.as_bytes(), SendFlags::NOSIGNAL);
                 sys::leave(1)
@@ -116,7 +116,7 @@ fn end(pid: i32, pidfd: &OwnedFd) {
 /// Puts every descriptor at its number, closes all others but `report`, and executes.
 fn execute(
     mould: &Mould,
-    ground: &Ground,
+    prepared: &OwnedFd,
     socket: &OwnedFd,
     report: i32,
 ) -> io::Result<Infallible> {
@@ -124,14 +124,10 @@ fn execute(
     let mut args = vec!["outrigger-guest".to_owned()];
     args.extend(["--zygote".to_owned(), SOCKET.to_string()]);
     args.extend(["--capabilities".to_owned(), mould.capabilities.bits().to_string()]);
-    let mut given = vec![(socket.as_fd(), SOCKET)];
-    if let Ground::Apart(prepared) = ground {
-        args.extend(["--prepared".to_owned(), PREPARED.to_string()]);
-        given.push((prepared.as_fd(), PREPARED));
-    }
+    args.extend(["--prepared".to_owned(), PREPARED.to_string()]);
     let above = |fd: BorrowedFd<'_>| sys::move_above(fd, SCRATCH);
     let (null, program) = (above(null.as_fd())?, above(mould.program.as_fd())?);
-    let given: Vec<_> = given
+    let given: Vec<_> = [(socket.as_fd(), SOCKET), (prepared.as_fd(), PREPARED)]
         .into_iter()
         .map(|(fd, number)| Ok((above(fd)?, number)))
         .collect::<io::Result<_>>()?;
@@ -147,9 +143,6 @@ fn execute(
     let args: Vec<&CStr> = args.iter().map(CString::as_c_str).collect();
     // What is closed here by number is never touched again: this process becomes another or ends.
     std::mem::forget((null, program, given));
-    if !matches!(ground, Ground::Apart(_)) {
-        sys::close_between(PREPARED.unsigned_abs(), PREPARED.unsigned_abs())?;
-    }
     let report = report.unsigned_abs();
     sys::close_between(PROGRAM.unsigned_abs() + 1, report - 1)?;
     sys::close_from(report + 1)?;

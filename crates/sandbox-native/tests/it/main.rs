@@ -17,7 +17,6 @@ mod landlock;
 mod limits;
 mod lives;
 mod mounts;
-mod reduced;
 mod registry;
 mod rootless;
 mod served;

@@ -15,20 +15,18 @@ const NOBODY: u32 = 65_534;
 
 /// Which ids the user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ids {
+enum Ids {
     /// Its own.
     One,
     /// Subordinate ones beside it.
     Subordinate,
-    /// Its own, on a host that makes no user namespaces.
-    NoNamespaces,
 }
 
 /// The first of ids that belong to nobody on most hosts.
 const FIRST: u32 = 2_130_706_432;
 
 /// An engine of an ordinary user, with a directory of its own.
-pub(crate) fn engine(dir: &Path, ids: Ids) -> Command {
+fn engine(dir: &Path, ids: Ids) -> Command {
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
     // Copies, because what cargo built may lie where only its owner can go.
     for name in ["engine", "spawner"] {
@@ -44,7 +42,7 @@ pub(crate) fn engine(dir: &Path, ids: Ids) -> Command {
         chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
     }
     let table = match ids {
-        Ids::One | Ids::NoNamespaces => String::new(),
+        Ids::One => String::new(),
         Ids::Subordinate => format!("nobody:{FIRST}:65536\n"),
     };
     let device = dir.join("fuse");
@@ -63,24 +61,13 @@ pub(crate) fn engine(dir: &Path, ids: Ids) -> Command {
     let mut engine = Command::new("unshare");
     engine.args(["--mount", "--propagation=private", "sh", "-ec", script, "sh"]);
     engine.arg(path).arg(device);
-    if ids == Ids::NoNamespaces {
-        engine.args(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-ec", NONE]);
-        engine.arg("sh");
-    }
     engine.arg(dir.join("engine"));
     engine
 }
 
-/// Goes on where no user namespace can be made, without any right to change that.
-const NONE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
-                    exec setpriv --ambient-caps=-all --inh-caps=-all --bounding-set=-all \"$@\"";
-
-pub(crate) fn suite(ids: Ids, tier: &str) -> String {
+fn suite(ids: Ids, tier: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = engine(dir.path(), ids);
-    if ids == Ids::NoNamespaces {
-        engine.arg("reduced");
-    }
     engine.arg("conformance").arg(dir.path().join("home/state")).arg(dir.path().join("spawner"));
     let done = engine.output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -251,7 +238,7 @@ fn says(dir: &Path, ids: Ids, exec: &str, line: &str) -> String {
 }
 
 /// Ends the spawner of a state directory, and with it its guests.
-pub(crate) fn end_spawner(dir: &Path) {
+fn end_spawner(dir: &Path) {
     let pid = rustix::process::Pid::from_raw(spawner_of(&dir.join("home"))).unwrap();
     let fd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

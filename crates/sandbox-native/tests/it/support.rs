@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
-    Backend, Command, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Isolation,
-    Sandbox, SandboxId, SnapshotId, Spec,
+    Backend, Command, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Sandbox,
+    SandboxId, SnapshotId, Spec,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 
@@ -26,7 +26,6 @@ pub(crate) fn config(state: &Path) -> Config {
         launch: Launch { program: example("spawner"), args: Vec::new() },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        isolation_min: Isolation::RootlessSingle,
         trees: None,
     }
 }

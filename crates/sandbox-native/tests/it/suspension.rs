@@ -193,19 +193,6 @@ async fn another_boot_ends_a_suspended_life_and_keeps_its_disk() {
 }
 
 #[tokio::test]
-async fn a_disk_of_other_owners_is_not_started() {
-    let world = world().await;
-    let one = world.sandbox("one").await;
-    assert_eq!(says(&*one, "echo kept > file").await, "");
-    kill_spawner(&world);
-    // As root leaves it where the kernel gives no user namespaces.
-    std::fs::remove_file(disk(&world, "one").join("range")).unwrap();
-    let error = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
-    assert!(error.to_string().contains("without namespaces"), "{error}");
-    world.native.destroy(&sandbox_id("one")).await.unwrap();
-}
-
-#[tokio::test]
 async fn a_spawner_that_ends_at_any_moment_leaves_something_to_go_on_from() {
     let world = world().await;
     let id = sandbox_id("one");

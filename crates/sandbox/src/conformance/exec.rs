@@ -13,8 +13,8 @@ cases! { "exec":
     signals,
     shell_program_not_found,
     argv_program_not_found,
-    directory_is_the_workspace [Apart],
-    directory_absolute_and_relative [Apart],
+    directory_is_the_workspace,
+    directory_absolute_and_relative,
     places_are_named [Programs],
     directory_by_any_name [Programs],
     program_by_its_path [Programs],
@@ -30,7 +30,7 @@ cases! { "exec":
     environment_is_constructed [Programs],
     variables_do_not_stay [Programs],
     directory_is_no_descriptor [Kernel],
-    user_is_not_root [Kernel, Apart],
+    user_is_not_root [Kernel],
     no_network [Kernel],
 }
 
@@ -108,7 +108,7 @@ async fn directory_absolute_and_relative(context: Context) -> Outcome {
     Ok(())
 }
 
-/// Whatever paths a command sees, those places are the ones that file operations name.
+/// By their variables too, those places are the ones that file operations name.
 async fn places_are_named(context: Context) -> Outcome {
     let places = [("WORKSPACE", "/workspace"), ("HOME", "/home/agent"), ("TMPDIR", "/tmp")];
     for (number, (variable, place)) in places.into_iter().enumerate() {

@@ -15,7 +15,7 @@ cases! { "output":
     cap_of_zero,
     cap_of_each_stream,
     spilled_whole,
-    spilled_where_commands_see_it [Programs, Apart],
+    spilled_where_commands_see_it [Programs],
     not_spilled_when_small,
     not_utf8 [Programs],
     flood_of_both [Programs],

@@ -32,7 +32,7 @@ cases! { "errors":
     workspace_stays,
     error_names_the_path,
     fifo_never_hangs [Programs],
-    socket_is_refused [Programs, Apart],
+    socket_is_refused [Programs],
     unreadable_file [Kernel],
     system_files_stay_as_they_are [Kernel],
 }

@@ -182,8 +182,7 @@ async fn names_of_all_shapes(context: Context) -> Outcome {
 
 async fn less_isolation_than_asked_is_refused(context: Context) -> Outcome {
     let stronger = match context.spec.isolation_min {
-        Isolation::Fake => Isolation::Reduced,
-        Isolation::Reduced => Isolation::RootlessSingle,
+        Isolation::Fake => Isolation::RootlessSingle,
         Isolation::RootlessSingle => Isolation::Container,
         Isolation::Container => Isolation::RootlessRange,
         Isolation::RootlessRange => Isolation::RootRange,

@@ -27,8 +27,6 @@ pub(super) enum Need {
     Terminal,
     /// Trees that are served into it.
     Served,
-    /// Namespaces: a root, processes and a network of its own.
-    Apart,
 }
 
 impl Need {
@@ -44,8 +42,7 @@ impl Need {
             | Self::Cold
             | Self::Snapshots
             | Self::Terminal
-            | Self::Served
-            | Self::Apart => false,
+            | Self::Served => false,
         }
     }
 
@@ -68,9 +65,6 @@ impl Need {
             Self::Snapshots => (declared.snapshots, "it declares no snapshots"),
             Self::Terminal => (declared.terminal, "it declares no terminals"),
             Self::Served => (declared.live_mounts, "it declares no served trees"),
-            Self::Apart => {
-                (declared.isolation != Isolation::Reduced, "it declares no namespaces of its own")
-            }
         };
         (!there).then_some(why)
     }

@@ -17,7 +17,7 @@ cases! { "terminal":
     interrupt_is_a_signal [Terminal, Programs],
     interrupt_ends_a_program [Terminal, Programs],
     size_change_is_a_signal [Terminal, Programs],
-    has_a_session_of_its_own [Terminal, Programs, Apart],
+    has_a_session_of_its_own [Terminal, Programs],
     attached_again [Terminal, Programs],
     repeated_gives_the_kept_outcome [Terminal, Programs],
     capped_with_exact_count [Terminal, Programs],

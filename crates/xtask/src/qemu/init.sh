@@ -90,10 +90,4 @@ as_user "/attack --fast --only 1" > /tmp/said 2>&1 && failed=1
 cat /tmp/said
 refused "user namespaces"
 refused "set "
-echo "== the same, accepting what is left, with a group of its own to divide"
-echo $$ > /sys/fs/cgroup/agent/own/cgroup.procs
-as_user "OUTRIGGER_ATTACK_REDUCED=1 /attack --backend reduced --fast" || failed=1
-echo $$ > /sys/fs/cgroup/first/cgroup.procs
-echo "== the same without one"
-as_user "OUTRIGGER_ATTACK_REDUCED=1 /attack --backend reduced --fast" || failed=1
 end $failed

@@ -86,9 +86,9 @@ pub(super) const SANDBOX: Table = Table {
         },
         Key {
             name: "isolation_min",
-            kind: "`\"reduced\"`, `\"rootless_single\"`, `\"container\"`, `\"rootless_range\"`, `\"root_range\"` or `\"gvisor\"`",
+            kind: "`\"rootless_single\"`, `\"container\"`, `\"rootless_range\"`, `\"root_range\"` or `\"gvisor\"`",
             default: || value(format_args!("\"{}\"", Spec::default().isolation_min)),
-            about: "The least isolation that is accepted; with less, nothing runs. A session keeps to what it was begun with. `outrigger doctor` says what this machine offers. `\"reduced\"` accepts sandboxes of the native backend without namespaces, where there are none: docs/how-to/go-without-namespaces.md.",
+            about: "The least isolation that is accepted; with less, nothing runs. A session keeps to what it was begun with. `outrigger doctor` says what this machine offers.",
             instead: "",
             example: "",
         },

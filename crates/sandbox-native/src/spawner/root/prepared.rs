@@ -33,22 +33,14 @@ const MADE: &[u8] = b"m";
 /// What was found at a path of the host: a change of it is seen by this.
 type Found = Option<(u64, u64, Option<SystemTime>)>;
 
-/// What a new process is put on.
-#[derive(Debug)]
-pub(crate) enum Ground {
-    /// Namespaces of its own, with a copy of this mount namespace, whose root is the skeleton.
-    Apart(OwnedFd),
-    /// The host. The guest confines itself.
-    Shared,
-}
-
 /// What is made once, and seen in every root with the same paths of the host.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub(super) read_only: Vec<PathBuf>,
+    read_only: Vec<PathBuf>,
     /// Empty folders for what is served, and what was ever asked for of them.
     served: Vec<String>,
-    pub(crate) ground: Rc<Ground>,
+    /// The mount namespace whose root is the skeleton.
+    pub(crate) namespace: Rc<OwnedFd>,
     /// What the skeleton was made from.
     found: Vec<(PathBuf, Found)>,
     looked: std::cell::Cell<Instant>,
@@ -64,25 +56,19 @@ impl Prepared {
         read_only: &[PathBuf],
         served: Vec<String>,
     ) -> io::Result<Self> {
-        let ground = Ground::Apart(namespace(staging, read_only, &served)?);
-        Ok(Self::over(ground, read_only, served))
-    }
-
-    /// For sandboxes on the host itself.
-    pub(crate) fn shared(read_only: &[PathBuf]) -> Self {
-        Self::over(Ground::Shared, read_only, Vec::new())
-    }
-
-    fn over(ground: Ground, read_only: &[PathBuf], served: Vec<String>) -> Self {
-        let found = shown(read_only).map(|path| (look(&path), path));
-        Self {
+        let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
+        let shown = TOOLS.iter().map(PathBuf::from).chain(etc).chain(read_only.iter().cloned());
+        // Before it is shown: a change in between is seen.
+        let found = shown.map(|path| (look(&path), path)).map(|(found, path)| (path, found));
+        let found = found.collect();
+        Ok(Self {
             read_only: read_only.to_owned(),
-            ground: Rc::new(ground),
+            namespace: Rc::new(namespace(staging, read_only, &served)?),
             served,
-            found: found.map(|(found, path)| (path, found)).collect(),
+            found,
             looked: std::cell::Cell::new(Instant::now()),
             maps: Maps::default(),
-        }
+        })
     }
 
     /// Whether this is what a new root with these paths would be made from. A change
@@ -97,12 +83,6 @@ impl Prepared {
         self.looked.set(Instant::now());
         self.found.iter().all(|(path, found)| look(path) == *found)
     }
-}
-
-/// What is seen of the host, with these paths beside the built-in ones.
-pub(crate) fn shown(read_only: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
-    let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
-    TOOLS.iter().map(PathBuf::from).chain(etc).chain(read_only.iter().cloned())
 }
 
 /// The folders of one that is to take the place of another: those of both, so that

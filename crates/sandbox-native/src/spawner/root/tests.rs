@@ -64,18 +64,14 @@ impl World {
                 };
                 let home = Home::here()?;
                 let ready = plan.ready(&prepared, &home)?;
-                let (Ground::Apart(namespace), Ready::Apart(root)) = (&*prepared.ground, ready)
-                else {
-                    return Err(io::Error::other("not a root of its own"));
-                };
-                sys::enter_mounts(namespace.as_fd())?;
+                sys::enter_mounts(prepared.namespace.as_fd())?;
                 leave_mounts()?;
                 // A guest mounts more than that.
                 mounts::make("proc", "/proc", rustix::mount::MountFlags::empty(), "")?;
                 let entered = fs::File::open("/proc/self/ns/mnt")?;
                 // As from outside: what the spawner does there is seen here.
                 home.away(|| Ok(()), || Ok(()))?;
-                root.attach(entered.as_fd(), &home)?;
+                ready.attach(entered.as_fd(), &home)?;
                 sys::enter_mounts(entered.as_fd())?;
                 io::Result::Ok(look())
             }));

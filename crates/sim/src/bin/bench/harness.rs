@@ -11,7 +11,7 @@ use outrigger_agent::{
 use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, Site, SystemClock, workspace};
 use outrigger_model::{Api, Client, Endpoint, Model, Patience};
 use outrigger_policy::RuleSet;
-use outrigger_sandbox::{Backend, Isolation};
+use outrigger_sandbox::Backend;
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::{Blobs, Settings, Sqlite};
 use std::collections::BTreeMap;
@@ -65,7 +65,6 @@ impl Harness {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
-            isolation_min: Isolation::RootlessSingle,
             trees: None,
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);

@@ -5,9 +5,7 @@ use futures_util::future::join_all;
 use outrigger_agent::SessionId;
 use outrigger_engine::{Clock, Served, Shelves, SystemClock};
 use outrigger_policy::{Directory, Owner, Principal, RuleSet, Scope, Shelf, ShelfKind};
-use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Isolation, Sandbox, SandboxId, Spec, Tree, Trees,
-};
+use outrigger_sandbox::{Backend, Command, ExecId, Execute, Sandbox, SandboxId, Spec, Tree, Trees};
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
 use outrigger_store::{Settings, Sqlite};
@@ -119,7 +117,6 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
         launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
         guest: outrigger_guest::PROGRAM,
         read_only: Vec::new(),
-        isolation_min: Isolation::RootlessSingle,
         trees: Some(Arc::new(One(tree))),
     });
     native.await.doing("opening the native sandboxes")

@@ -1,8 +1,8 @@
 //! Our native backend, one sample of each figure at a time.
 
 use outrigger_sandbox::{
-    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Isolation, Origin, Precondition,
-    Sandbox, SandboxId, SnapshotId, Spec, Suspend, WriteMode,
+    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Origin, Precondition, Sandbox,
+    SandboxId, SnapshotId, Spec, Suspend, WriteMode,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 use std::ffi::OsString;
@@ -37,7 +37,6 @@ impl Opened {
             launch: Launch { program, args: vec![OsString::from(SPAWNER_MODE)] },
             guest: outrigger_guest::PROGRAM,
             read_only: Vec::new(),
-            isolation_min: Isolation::RootlessSingle,
             trees: None,
         };
         let native = Native::open(config).await.doing("opening the native sandboxes")?;
