@@ -48,7 +48,7 @@ pub use self::prove::Text;
 pub use self::space::{Space, Unnamed};
 
 /// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -182,13 +182,6 @@ fn tell(
 
 /// What the data directory holds, by kind, in bytes.
 pub(crate) fn held(paths: &Paths, space: Space) -> Outcome<Vec<(&'static str, u64)>> {
-    let mut copies = 0;
-    for (path, bytes, _) in files(paths.data())? {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        if name.is_some_and(|name| name.starts_with("journal.db.format-")) {
-            copies += bytes;
-        }
-    }
     let below = |name: &str| size_of(&paths.data().join(name));
     Ok(vec![
         ("database", space.database_bytes),
@@ -196,7 +189,6 @@ pub(crate) fn held(paths: &Paths, space: Space) -> Outcome<Vec<(&'static str, u6
         ("patches", size_of(&paths.patches())),
         ("audit log", below("audit")),
         ("sandboxes and templates", size_of(&paths.sandboxes())),
-        ("copies of older formats", copies),
     ])
 }
 

@@ -10,7 +10,6 @@ use std::time::SystemTime;
 
 use futures_util::{Stream, TryStreamExt};
 use outrigger_agent::{Digest, Seq, SessionId};
-use sqlx::AssertSqlSafe;
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
@@ -107,14 +106,12 @@ impl Audit {
     }
 
     async fn try_named(&self, beginning: &str) -> Result<Vec<SessionId>, Error> {
-        const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2";
-        const LOG: &str = " UNION SELECT session FROM log WHERE session >= $1 AND session < $2";
+        const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2 \
+            UNION SELECT session FROM log WHERE session >= $1 AND session < $2 \
+            ORDER BY session LIMIT 2";
         let mut connection = self.connection().await?;
-        let log = if self.has_log(&mut connection).await? { LOG } else { "" };
-        let end = format!("{beginning}\u{10ffff}");
-        let query = sqlx::query_as(AssertSqlSafe(format!("{TEXT}{log} ORDER BY session LIMIT 2")));
-        let rows: Vec<(String,)> =
-            query.bind(beginning).bind(end).fetch_all(&mut connection).await.map_err(wrong)?;
+        let query = sqlx::query_as(TEXT).bind(beginning).bind(format!("{beginning}\u{10ffff}"));
+        let rows: Vec<(String,)> = query.fetch_all(&mut connection).await.map_err(wrong)?;
         let mut found: Vec<_> = rows.into_iter().filter_map(|(n,)| SessionId::new(n)).collect();
         // A whole name is meant, also where another one begins with it.
         if found.first().is_some_and(|first| first.as_str() == beginning) {
@@ -182,11 +179,6 @@ impl Audit {
         Ok(connection)
     }
 
-    /// A database of format 1 has no log yet.
-    pub(super) async fn has_log(&self, connection: &mut SqliteConnection) -> Result<bool, Error> {
-        Ok(open::check(&self.path, connection).await? > 1)
-    }
-
     /// Checks the log, and what is beside it. Gives the connection back.
     async fn log(
         &self,
@@ -214,19 +206,12 @@ impl Audit {
         let mut against: Vec<_> =
             newest.map(|note| Outside { name: name(), note }).into_iter().collect();
         against.extend(asked.against.iter().cloned());
-        let has_log = self.has_log(&mut connection).await?;
-        let newest: Vec<(i64,)> = if has_log {
-            let newest = sqlx::query_as(NEWEST).bind(1 + limits::COPY_LAG_CHECKPOINTS_MAX as i64);
-            newest.fetch_all(&mut connection).await.map_err(wrong)?
-        } else {
-            Vec::new()
-        };
+        let newest = sqlx::query_as(NEWEST).bind(1 + limits::COPY_LAG_CHECKPOINTS_MAX as i64);
+        let newest: Vec<(i64,)> = newest.fetch_all(&mut connection).await.map_err(wrong)?;
         let newest = newest.into_iter().map(|(size,)| u64::try_from(size).unwrap_or(0)).collect();
         let key = asked.key.clone().or(own_key);
         let mut check = LogCheck::new(key, &against, lines, newest);
-        if has_log {
-            along(&mut connection, &mut check).await?;
-        }
+        along(&mut connection, &mut check).await?;
         // What is missing is looked for after the log: a writer may have made it meanwhile.
         let checked = check.finish(copy.size().ok(), copy.checkpoint()?.is_some())?;
         Ok((connection, checked))
@@ -247,14 +232,13 @@ impl Audit {
             SELECT session FROM named WHERE session IS NOT NULL \
             UNION SELECT session FROM sessions";
         const LOG: &str = "SELECT DISTINCT session FROM log";
-        if self.has_log(connection).await? {
-            let mut rows = sqlx::query_as(LOG).fetch(&mut *connection);
-            while let Some((name,)) = rows.try_next().await.map_err(wrong)? {
-                // An entry with an impossible one is a gap, and told as one.
-                let name: String = name;
-                names.extend(SessionId::new(name));
-            }
+        let mut logged = sqlx::query_as(LOG).fetch(&mut *connection);
+        while let Some((name,)) = logged.try_next().await.map_err(wrong)? {
+            // An entry with an impossible one is a gap, and told as one.
+            let name: String = name;
+            names.extend(SessionId::new(name));
         }
+        drop(logged);
         let rows: Vec<(String,)> =
             sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
         for (name,) in rows {
@@ -310,15 +294,11 @@ impl Audit {
     ) -> Result<Vec<Walked>, Error> {
         let blobs = Directory::at(&self.directory.join("blobs"));
         let mut connection = self.connection().await?;
-        let has_log = self.has_log(&mut connection).await?;
         let mut walked = Vec::new();
         loop {
             let next = queue.lock().expect("nobody panics while taking a name").next();
             let Some(session) = next else { break };
-            let known = match has_log {
-                true => chain(&mut connection, &session, corrections).await?,
-                false => Chain::default(),
-            };
+            let known = chain(&mut connection, &session, corrections).await?;
             walked.push(walk(&mut connection, &session, &known, &blobs, progress).await?);
             progress.sessions_done.fetch_add(1, Ordering::Relaxed);
         }

@@ -25,14 +25,6 @@ const APPLICATION: u32 = 0x4f75_7472;
 pub(super) const PAGE_BYTES: u32 = 4_096;
 const HEADER_BYTES: usize = 100;
 const SCHEMA: &str = include_str!("schema.sql");
-/// What a database of format 1 gets to be one of format 2.
-const SCHEMA_2: &str = include_str!("schema-2.sql");
-/// What one of format 2 gets to be one of format 3.
-const SCHEMA_3: &str = include_str!("schema-3.sql");
-/// What one of format 3 gets to be one of format 4.
-const SCHEMA_4: &str = include_str!("schema-4.sql");
-/// What one of format 4 gets to be one of format 5.
-const SCHEMA_5: &str = include_str!("schema-5.sql");
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
@@ -119,10 +111,15 @@ fn known_format(place: &str, found: u64) -> Result<(), Error> {
     if found > known {
         return Err(Error::Newer { place: place.to_owned(), found, known });
     }
-    if found == 0 {
-        return Err(Error::damaged(place, "its format is not written in it"));
+    match found {
+        0 => Err(Error::damaged(place, "its format is not written in it")),
+        found if found < known => {
+            let what =
+                format!("its format is {found}, which no release wrote; use a new data directory");
+            Err(Error::damaged(place, what))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -158,10 +155,8 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("application_id", APPLICATION.to_string())
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
-    // The log comes last, so that the file's own header tells the format from the first day.
-    let schemas = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5];
-    let texts = ["BEGIN"].into_iter().chain(schemas);
-    for text in texts.chain(["COMMIT", "PRAGMA journal_mode = WAL"]) {
+    // The write-ahead log comes last, so that the file's own header tells the format.
+    for text in ["BEGIN", SCHEMA, "COMMIT", "PRAGMA journal_mode = WAL"] {
         sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
     }
     connection.close().await.map_err(wrong)?;
@@ -183,7 +178,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// A connection that writes, to a database of a format that is known. There is one.
+/// The connection that writes. There is one.
 pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteConnection, Error> {
     let mut options = options(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -197,14 +192,7 @@ pub(super) async fn writing(path: &Path, settings: Settings) -> Result<SqliteCon
     }
     let mut connection =
         options.connect().await.map_err(|e| fault::of("opening the database", e))?;
-    let ready = match check(path, &mut connection).await {
-        Ok(older) if older < FORMAT => match save(path, older, &mut connection).await {
-            Ok(()) => migrate(path, &mut connection).await,
-            Err(error) => Err(error),
-        },
-        checked => checked.map(drop),
-    };
-    match ready {
+    match check(path, &mut connection).await {
         Ok(()) => Ok(connection),
         Err(error) => {
             // Waits until what it made beside the database is gone again.
@@ -246,61 +234,11 @@ pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     let checked = check(path, &mut connection).await;
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;
-    checked.map(drop)
+    checked
 }
 
-/// Keeps a copy of a database of an older format beside it, before it is changed. The copy
-/// gets its name when it is whole and on disk, and only while nobody else was faster: a
-/// copy of what is changed already must not replace the one from before.
-async fn save(path: &Path, older: u32, connection: &mut SqliteConnection) -> Result<(), Error> {
-    const DOING: &str = "copying the database before it gets a newer format";
-    let directory = path.parent().expect("the database lies in its directory");
-    let io = |e| Error::io(DOING, e);
-    let (temporary, file) = create_new(directory, TEMPORARY).map_err(io)?;
-    let text = temporary.to_str().ok_or_else(|| io(io::ErrorKind::InvalidFilename.into()));
-    let copied = match text {
-        Ok(text) => sqlx::query("VACUUM INTO $1")
-            .bind(text)
-            .execute(&mut *connection)
-            .await
-            .map(drop)
-            .map_err(|e| fault::of(DOING, e)),
-        Err(error) => Err(error),
-    };
-    let found = match copied.and_then(|()| file.sync_all().map_err(io)) {
-        Ok(()) => check(path, connection).await,
-        Err(error) => Err(error),
-    };
-    let named = found.and_then(|found| match found == older {
-        true => fs::rename(&temporary, beside(path, &format!(".format-{older}"))).map_err(io),
-        false => Ok(()),
-    });
-    // Gone already where it got its name.
-    let _ = fs::remove_file(&temporary);
-    named?;
-    sync_directory(directory).map_err(io)
-}
-
-/// Makes a database of an older format one of ours, unless another process was faster.
-/// Its events are as they were; the log covers them from the first checkpoint on, and
-/// sessions are charged to accounts from the next time on that they spend something.
-async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
-    let wrong = |e| fault::of("bringing the database to a newer format", e);
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut *connection).await.map_err(wrong)?;
-    let found = check(path, connection).await?;
-    if found < FORMAT {
-        let missing = [(2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4), (5, SCHEMA_5)];
-        for (_, schema) in missing.into_iter().filter(|(format, _)| found < *format) {
-            sqlx::raw_sql(schema).execute(&mut *connection).await.map_err(wrong)?;
-        }
-        let header = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {FORMAT}"));
-        sqlx::raw_sql(header).execute(&mut *connection).await.map_err(wrong)?;
-    }
-    sqlx::raw_sql("COMMIT").execute(connection).await.map(drop).map_err(fault::of_commit)
-}
-
-/// Checks both notes of the format with the database's own eyes, and gives it.
-pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<u32, Error> {
+/// Checks both notes of the format with the database's own eyes.
+pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
     // We make no trigger and one view: another one stands in place of a table, or changes
@@ -327,7 +265,7 @@ pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Res
     if table != header.try_into().unwrap_or(0) {
         return Err(Error::damaged(place, "its header and its table tell different formats"));
     }
-    Ok(u32::try_from(table).expect("a known format is a small number"))
+    Ok(())
 }
 
 #[cfg(test)]

@@ -518,45 +518,6 @@ async fn a_chain_that_was_linked_anew() {
     "#]].assert_eq(&text(&verify(&first, &Asked::default()).await));
 }
 
-/// What a database of format 1 has is covered from the first checkpoint on.
-#[tokio::test]
-async fn a_database_from_before_the_log() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    store(directory).await;
-    let back = "DROP TABLE usage; DROP TABLE search; DROP VIEW searched; DROP TABLE shelves; DROP TABLE entries; \
-        DROP TABLE versions; DROP TABLE contents; DROP TABLE proposals; DROP TABLE comments; \
-        DROP TABLE accounts; DROP TABLE charges; DROP TABLE log; \
-        DROP TABLE checkpoints; PRAGMA user_version = 1; \
-        UPDATE meta SET value = '1' WHERE name = 'format'";
-    execute(directory, back).await;
-    std::fs::remove_dir_all(directory.join("audit")).unwrap();
-    let report = verify(directory, &Asked::default()).await;
-    assert_eq!((text(&report).as_str(), report.uncovered, report.entries), ("", 16, 0));
-    let opened = open(directory).await;
-    opened.checkpoint().await.unwrap();
-    opened.close().await;
-    let report = verify(directory, &Asked::default()).await;
-    assert_eq!((text(&report).as_str(), report.uncovered, report.entries), ("", 0, 4));
-
-    // The database as it was is kept beside it, whole: put back, it is taken over again.
-    let before = tempfile::tempdir().unwrap();
-    let saved = directory.join("journal.db.format-1");
-    std::fs::copy(&saved, before.path().join("journal.db")).unwrap();
-    for (path, content) in contents(&directory.join("blobs")) {
-        let to = before.path().join(path.strip_prefix(directory).unwrap());
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        match path.is_dir() {
-            true => std::fs::create_dir_all(to).unwrap(),
-            false => std::fs::write(to, content).unwrap(),
-        }
-    }
-    let report = verify(before.path(), &Asked::default()).await;
-    assert_eq!((text(&report).as_str(), report.uncovered, report.entries), ("", 16, 0));
-    open(before.path()).await.close().await;
-    assert!(before.path().join("journal.db.format-1").exists());
-}
-
 #[tokio::test]
 async fn the_key_is_the_owners() {
     use std::os::unix::fs::PermissionsExt;

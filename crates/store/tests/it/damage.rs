@@ -108,7 +108,7 @@ async fn headers() {
 async fn newer_database() {
     check_open(
         |bytes| bytes[60..64].copy_from_slice(&7u32.to_be_bytes()),
-        expect!["<directory>/journal.db has format 7, and this program knows formats up to 5"],
+        expect!["<directory>/journal.db has format 7, and this program knows formats up to 6"],
     )
     .await;
 }

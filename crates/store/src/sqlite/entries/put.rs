@@ -23,13 +23,13 @@ const PUT: &str = "INSERT INTO versions (shelf, path, revision, state, bytes, di
     INSERT INTO search (search, rowid, shelf, path, text) SELECT 'delete', entry, shelf, path, text \
     FROM searched WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2); \
     INSERT INTO entries (shelf, path, folder, state, revision, bytes, digest, executable, \
-    modified_ms, review_by_ms, content, searchable) \
-    VALUES ($1, $2, $23, $4, $3, $5, $6, $7, $11, $17, $8, $24) \
+    modified_ms, review_by_ms, content, searchable, author, labels) \
+    VALUES ($1, $2, $23, $4, $3, $5, $6, $7, $11, $17, $8, $24, $9, $15) \
     ON CONFLICT (shelf, path) DO UPDATE SET state = excluded.state, \
     revision = excluded.revision, bytes = excluded.bytes, digest = excluded.digest, \
     executable = excluded.executable, modified_ms = excluded.modified_ms, \
     review_by_ms = excluded.review_by_ms, content = excluded.content, \
-    searchable = excluded.searchable; \
+    searchable = excluded.searchable, author = excluded.author, labels = excluded.labels; \
     INSERT INTO search (rowid, shelf, path, text) SELECT entry, shelf, path, text \
     FROM searched WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2)";
 

@@ -14,8 +14,8 @@ use crate::sqlite::batch::number;
 /// Author and labels of what is listed, unless it is the reader's own and carries none.
 macro_rules! origin_columns {
     () => {
-        ", (SELECT json_array(v.author, json(v.labels)) FROM versions v WHERE v.shelf = e.shelf \
-         AND v.path = e.path AND v.revision = e.revision AND (v.labels <> '[]' OR v.author <> $5))"
+        ", CASE WHEN e.labels <> '[]' OR e.author <> $5 \
+         THEN json_array(e.author, json(e.labels)) END"
     };
 }
 const STAT: &str = concat!(

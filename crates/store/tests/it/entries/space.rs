@@ -1,13 +1,10 @@
-//! A database that may not grow, and databases of older formats.
+//! A database that may not grow.
 
 use outrigger_store::entries::{By, Change, Entries, Error, Expected, File};
 use outrigger_store::{Error as StoreError, Settings, Sqlite};
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 
 use super::{at, fits_together, member, put};
-use crate::support::{append, open, said, session};
-use outrigger_store::Journal;
+use crate::support::open;
 
 #[tokio::test]
 async fn a_full_database() {
@@ -35,42 +32,6 @@ async fn a_full_database() {
 
     let store = open(directory.path()).await;
     assert_eq!(put(&store, &who, &at("full"), &text(count)).await, count as u64 + 1);
-}
-
-/// What each format lacks of the newest one.
-const BACK: [&str; 4] = [
-    "DROP TABLE usage;",
-    "DROP TABLE search; DROP VIEW searched; DROP TABLE shelves; DROP TABLE entries; \
-     DROP TABLE versions; DROP TABLE contents; DROP TABLE proposals; DROP TABLE comments;",
-    "DROP TABLE accounts; DROP TABLE charges;",
-    "DROP TABLE log; DROP TABLE checkpoints;",
-];
-
-#[tokio::test]
-async fn older_formats_get_entries() {
-    for format in 1..=4 {
-        let directory = tempfile::tempdir().unwrap();
-        let store = open(directory.path()).await;
-        append(&store, "s", 0, vec![said("before there were entries")]).await.unwrap();
-        store.close().await;
-        let options = SqliteConnectOptions::new().filename(directory.path().join("journal.db"));
-        let mut connection = options.connect().await.unwrap();
-        let mut back = BACK[..5 - format].concat();
-        back += &format!("PRAGMA user_version = {format}; UPDATE meta SET value = '{format}'");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(back)).execute(&mut connection).await.unwrap();
-        drop(connection);
-
-        // Two programs of today at once: one of them brings it to the new format.
-        let path = directory.path();
-        let (one, two) = tokio::join!(open(path), open(path));
-        let who = member("ada");
-        assert_eq!(put(&one, &who, &at("new"), "one").await, 1);
-        assert_eq!(put(&two, &who, &at("new"), "two").await, 2);
-        assert_eq!(one.verify(&session("s")).await.unwrap().head.0, 1);
-        one.close().await;
-        two.close().await;
-        fits_together(path).await;
-    }
 }
 
 /// Somebody in very many groups has as many shelves.
