@@ -1,4 +1,4 @@
-//! Archives of disks: counted, and written again with other names.
+//! Archives of disks: counted, and written again for other owners.
 //!
 //! Owns the digest of a disk: over every path with its type, mode, owner, target and
 //! contents, in no order, and without times, which archives of the daemon keep to the
@@ -14,16 +14,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::maker;
 use crate::user::KEPT;
-
-/// What the directory that an archive holds is called. In the archive it has the name
-/// that the daemon gave it, and comes first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// In the digest.
-    pub(crate) counted: String,
-    /// Where it is unpacked; empty for the directory itself.
-    pub(crate) written: String,
-}
 
 /// Who owns the files of the disk: what is this user's in what is read is that one's in
 /// what is written, and [`KEPT`]'s in the digest.
@@ -55,22 +45,10 @@ fn bare(path: &[u8]) -> &[u8] {
     if path == b"." { b"" } else { path }
 }
 
-/// A path as it is below the directory that the archive holds.
-fn below<'a>(path: &'a [u8], root: &[u8]) -> io::Result<&'a [u8]> {
-    let path = bare(path);
-    if root.is_empty() {
-        return Ok(path);
-    }
-    match path.strip_prefix(root) {
-        Some(b"") => Ok(b""),
-        Some([b'/', rest @ ..]) => Ok(rest),
-        Some(_) | None => Err(io::Error::other("an entry is not below the first one")),
-    }
-}
-
-fn joined(name: &str, below: &[u8]) -> Vec<u8> {
-    let between: &[u8] = if name.is_empty() || below.is_empty() { b"" } else { b"/" };
-    [name.as_bytes(), between, below].concat()
+/// Whether a path is that of the directory that an archive holds, or below it.
+fn is_inside(path: &[u8]) -> bool {
+    let rest = path.strip_prefix(maker::IN_ARCHIVE.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
 /// Reads an entry and counts what was read.
@@ -87,43 +65,38 @@ impl<R: Read> Read for Counting<'_, R> {
     }
 }
 
-/// Counts the entries of an archive, and writes them where they are to be written.
+/// Counts the entries of an archive, and writes them for their next owner.
 pub(crate) fn count<W: Write>(
     archive: impl Read,
-    names: &Names,
     owners: Owners,
     mut out: Option<&mut Out<W>>,
 ) -> io::Result<Vec<Sum>> {
     let mut sums = Vec::new();
-    let mut root = None;
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries()? {
         let mut entry = entry?;
-        let path = entry.path_bytes().into_owned();
-        let root = root.get_or_insert_with(|| bare(&path).to_owned());
-        let path = below(&path, root)?;
+        let path = bare(&entry.path_bytes()).to_owned();
         let (header, bytes) = (entry.header().clone(), entry.size());
-        let kind = header.entry_type();
-        let target = entry.link_name_bytes().unwrap_or_default().into_owned();
-        // That of another name for a file is a path of the archive too.
-        let target_below = kind.is_hard_link().then(|| below(&target, root)).transpose()?;
-        let named = |name: &str| match target_below {
-            Some(below) => joined(name, below),
-            None => target.clone(),
-        };
-        let kept = owners.of(&header, KEPT)?;
-        let mut sum = sum(&header, kept, &joined(&names.counted, path), &named(&names.counted))?;
+        let mut target = entry.link_name_bytes().unwrap_or_default().into_owned();
+        let is_hard = header.entry_type().is_hard_link();
+        if is_hard {
+            // That of another name for a file is a path of the archive too.
+            target = bare(&target).to_owned();
+        }
+        if !is_inside(&path) || (is_hard && !is_inside(&target)) {
+            return Err(io::Error::other("an entry is not within the disk"));
+        }
+        let mut sum = sum(&header, owners.of(&header, KEPT)?, &path, &target)?;
         let contents = Counting { entry: &mut entry, sum: &mut sum };
         match &mut out {
             None => drop(each_piece(contents, |_| {})?),
             Some(out) => {
-                let (path, target) = (joined(&names.written, path), named(&names.written));
                 let owner = owners.of(&header, owners.written)?;
                 write(out, (&header, owner, bytes), (&path, &target), contents)?;
             }
         }
         // Where the volumes are seen is not theirs.
-        if joined(&names.counted, path) != maker::IN_ARCHIVE.as_bytes() {
+        if path != maker::IN_ARCHIVE.as_bytes() {
             sums.push(sum.finalize().into());
         }
     }
@@ -151,7 +124,7 @@ fn sum(header: &tar::Header, owner: u64, path: &[u8], target: &[u8]) -> io::Resu
     Ok(sum)
 }
 
-/// Writes an entry with another name. Attributes beside those of the header are none
+/// Writes an entry. Attributes beside those of the header are none
 /// that a disk has.
 fn write<W: Write>(
     out: &mut Out<W>,
@@ -169,7 +142,6 @@ fn write<W: Write>(
     if !target.is_empty() && header.set_link_name_literal(target).is_err() {
         long_target(out, target)?;
     }
-    let path = if path.is_empty() { b"." } else { path };
     out.append_data(&mut header, Path::new(OsStr::from_bytes(path)), contents)
 }
 
@@ -236,28 +208,23 @@ mod tests {
         header.set_entry_type(Type::Symlink);
     }
 
-    fn names(counted: &str, written: &str) -> Names {
-        Names { counted: counted.to_owned(), written: written.to_owned() }
-    }
-
     const SAME: Owners = Owners { read: KEPT, written: KEPT };
 
-    fn counted(archive: &[u8], names: &Names) -> String {
-        digest(count(archive, names, SAME, None::<&mut Out<io::Sink>>).unwrap())
+    fn counted(archive: &[u8]) -> String {
+        digest(count(archive, SAME, None::<&mut Out<io::Sink>>).unwrap())
     }
 
-    /// The same archive with other names, and the digest on the way.
-    fn renamed(archive: &[u8], names: &Names) -> (String, Vec<u8>) {
+    /// The same archive for its next owner, and the digest on the way.
+    fn carried(archive: &[u8], owners: Owners) -> (String, Vec<u8>) {
         let mut out = tar::Builder::new(Vec::new());
-        let sums = count(archive, names, SAME, Some(&mut out)).unwrap();
+        let sums = count(archive, owners, Some(&mut out)).unwrap();
         (digest(sums), out.into_inner().unwrap())
     }
 
     #[test]
     fn a_digest_is_of_all_but_times_and_order() {
-        let names = names("disk", "disk");
         let sum = |entries: &[Entry<'_>]| {
-            counted(&archive(&[&[("disk/", "", &b""[..], dir as _)], entries].concat()), &names)
+            counted(&archive(&[&[("disk/", "", &b""[..], dir as _)], entries].concat()))
         };
         let (f, g): (Entry<'_>, Entry<'_>) =
             (("disk/f", "", b"x", plain), ("disk/g", "", b"x", plain));
@@ -281,7 +248,6 @@ mod tests {
     fn what_belongs_to_one_sandbox_belongs_to_the_next() {
         const ONE: u32 = 0x7000_0001;
         const TWO: u32 = 0x7fee_eeee;
-        let names = names("disk", "disk");
         let disk = |owner| {
             let mut entries = vec![("disk/", "", &b""[..], dir as fn(&mut tar::Header))];
             entries.push(("disk/f", "", b"x", owner));
@@ -289,14 +255,9 @@ mod tests {
             archive(&entries)
         };
         let read = disk(|header| header.set_uid(ONE.into()));
-        let carried = |read: &[u8], owners| {
-            let mut out = tar::Builder::new(Vec::new());
-            let sums = count(read, &names, owners, Some(&mut out)).unwrap();
-            (digest(sums), out.into_inner().unwrap())
-        };
         let (sum, kept) = carried(&read, Owners { read: ONE, written: KEPT });
         let (same, out) = carried(&kept, Owners { read: KEPT, written: TWO });
-        assert_eq!((&same, &counted(&kept, &names)), (&sum, &sum));
+        assert_eq!((&same, &counted(&kept)), (&sum, &sum));
         let mut out = tar::Archive::new(&out[..]);
         let owners: Vec<u64> =
             out.entries().unwrap().map(|e| e.unwrap().header().uid().unwrap()).collect();
@@ -304,36 +265,20 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_same_however_a_daemon_calls_the_entries() {
+    fn what_is_written_again_is_the_same_however_long_its_targets() {
         let long = "l".repeat(150);
-        let entries = |root: &str, at: &str| {
-            let at = |path: &str| format!("{at}{path}");
-            archive(&[
-                (root, "", b"", dir),
+        for before in ["", "/", "./"] {
+            let at = |path: &str| format!("{before}disk/{path}");
+            let read = archive(&[
+                (&at(""), "", b"", dir),
                 (&at("d/"), "", b"", dir),
                 (&at("d/f"), "", b"x", plain),
                 (&at("d/h"), &at("d/f"), b"", hard),
                 (&at("d/s"), "//a/./b", b"", soft),
                 (&at("d/t"), &long, b"", soft),
-            ])
-        };
-        let docker = counted(&entries("disk/home/", "disk/home/"), &names("disk/home", ""));
-        // Podman names what is in a volume with a slash, and what is below one by its place.
-        for (root, at) in [("", "/"), ("home/", "home/"), ("./", "./")] {
-            let read = entries(root, at);
-            for written in ["", "home", "disk/home"] {
-                let (sum, out) = renamed(&read, &names("disk/home", written));
-                assert_eq!(sum, docker, "{root} {written}");
-                assert_eq!(counted(&out, &names("disk/home", "")), docker, "{root} {written}");
-                let mut out = tar::Archive::new(&out[..]);
-                let paths: Vec<_> = out
-                    .entries()
-                    .unwrap()
-                    .map(|entry| String::from_utf8(entry.unwrap().path_bytes().into()).unwrap())
-                    .collect();
-                let first = if written.is_empty() { "." } else { written };
-                assert_eq!(paths[0].trim_end_matches('/'), first);
-            }
+            ]);
+            let (sum, out) = carried(&read, SAME);
+            assert_eq!((counted(&read), counted(&out)), (sum.clone(), sum), "{before}");
         }
     }
 
@@ -341,14 +286,14 @@ mod tests {
     fn where_a_disk_is_seen_is_no_part_of_it() {
         let empty = digest(Vec::new());
         let seen = archive(&[("disk/", "", b"", dir)]);
-        assert_eq!(counted(&seen, &names("disk", "disk")), empty);
-        assert_ne!(counted(&seen, &names("disk/home", "")), empty);
+        assert_eq!(counted(&seen), empty);
+        let home = archive(&[("disk/", "", b"", dir), ("disk/home/", "", b"", dir)]);
+        assert_ne!(counted(&home), empty);
     }
 
     #[test]
     fn garbage_and_what_is_elsewhere_are_errors() {
-        let names = names("disk", "disk");
-        let fails = |bytes: &[u8]| count(bytes, &names, SAME, None::<&mut Out<io::Sink>>).is_err();
+        let fails = |bytes: &[u8]| count(bytes, SAME, None::<&mut Out<io::Sink>>).is_err();
         assert!(fails(&[0xff; 4096]));
         for path in ["elsewhere/f", "diskette", "f"] {
             assert!(fails(&archive(&[("disk/", "", b"", dir), (path, "", b"", plain)])), "{path}");

@@ -78,9 +78,9 @@ impl Docker {
         let socket = config.socket.clone().unwrap_or_else(|| PathBuf::from(SOCKET));
         let (engine, info) = Engine::connect(&socket, &config.owner).await?;
         let runtime = config.runtime.as_deref();
-        let (api, podman) = (engine.version(), engine.is_podman());
+        let api = engine.version();
         let runc = engine.runc().map(str::to_owned);
-        let said = probe::Said { info, api, runc, podman };
+        let said = probe::Said { info, api, runc };
         let capabilities = probe::capabilities(&said, runtime)?;
         let (used, turns, dues, news) = Default::default();
         let inner = Inner { engine, config, capabilities, used, dues, news, turns };

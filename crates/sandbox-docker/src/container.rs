@@ -171,20 +171,11 @@ impl Plan<'_> {
         let memory = signed(spec.memory_bytes_max);
         let share = Share::of(spec);
         let tmpfs = format!(
-            "rw,nosuid,nodev,noexec,size={},{}",
+            "rw,nosuid,nodev,noexec,size={},mode=755,uid={},gid={KEPT}",
             limits::SOCKET_TMPFS_BYTES,
-            // Podman gives such a file system to nobody but root.
-            if engine.is_podman() {
-                "mode=1777".to_owned()
-            } else {
-                format!("mode=755,uid={},gid={KEPT}", self.user(engine))
-            }
+            self.user(engine)
         );
-        let mut options = vec!["no-new-privileges".to_owned()];
-        if !engine.is_podman() {
-            // Podman takes the path of a file of its host here, and has a filter of its own.
-            options.push(format!("seccomp={SECCOMP}"));
-        }
+        let options = vec!["no-new-privileges".to_owned(), format!("seccomp={SECCOMP}")];
         HostConfig {
             memory: Some(memory),
             // Memory and swap together: no swap.
@@ -193,9 +184,7 @@ impl Plan<'_> {
             cpu_period: Some(signed(share.period_us)),
             cpu_quota: Some(signed(share.quota_us)),
             oom_score_adj: Some(limits::OOM_SCORE),
-            // Nor the number of open files, which the guest lowers of its own. Podman told of
-            // one raises what it was not told of, which fails where it has no right to.
-            ulimits: (!engine.is_podman()).then(|| vec![cores()]),
+            ulimits: Some(vec![cores()]),
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(options),
             masked_paths: Some(MASKED.map(str::to_owned).into()),

@@ -1,7 +1,7 @@
 //! Disks as archives: filled, copied from one set of volumes to another, and summed up.
 //!
-//! Owns which archives that takes: Docker's hold what is above a volume with what is
-//! in it, Podman's end at a volume.
+//! One archive is all of a disk: the daemon's hold what is above the volumes with what is
+//! in them.
 
 use std::io::{self, BufWriter, Read, Write};
 
@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use outrigger_sandbox::Error;
 use tokio::sync::mpsc;
 
-use crate::archive::{self, Names, Owners, Sum};
+use crate::archive::{self, Owners, Sum};
 use crate::engine::Engine;
 use crate::names::Store;
 use crate::user::KEPT;
@@ -61,16 +61,15 @@ impl Write for Sending {
 /// whole must not seem so.
 fn carry<B: AsRef<[u8]>>(
     from: Pieces<B>,
-    names: &Names,
     owners: Owners,
     to: Option<mpsc::Sender<io::Result<Vec<u8>>>>,
 ) -> io::Result<Vec<Sum>> {
     let Some(to) = to else {
-        return archive::count(from, names, owners, None::<&mut archive::Out<io::Sink>>);
+        return archive::count(from, owners, None::<&mut archive::Out<io::Sink>>);
     };
     let pieces = BufWriter::with_capacity(limits::COPY_PIECE_BYTES, Sending(to.clone()));
     let mut out = tar::Builder::new(pieces);
-    let carried = archive::count(from, names, owners, Some(&mut out))
+    let carried = archive::count(from, owners, Some(&mut out))
         .and_then(|sums| out.into_inner()?.flush().map(|()| sums));
     if carried.is_err() {
         // Who takes it may be gone, which is why.
@@ -79,68 +78,25 @@ fn carry<B: AsRef<[u8]>>(
     carried
 }
 
-/// A part of a disk that is one archive.
-#[derive(Debug)]
-struct Leg {
-    /// What is read.
-    from: String,
-    /// The directory in which it is unpacked.
-    to: String,
-    names: Names,
-}
-
-/// All of a disk, on its way to a store of this kind, or, where it goes nowhere, of one
-/// that is a single volume.
-fn legs(engine: &Engine, to: Option<&Store>) -> Vec<Leg> {
-    let all = maker::IN_ARCHIVE.to_owned();
-    let Some(to) = to.filter(|_| !engine.archives_cross_volumes()) else {
-        let names = Names { counted: all.clone(), written: all };
-        return vec![Leg { from: maker::DISK.to_owned(), to: maker::ABOVE.to_owned(), names }];
-    };
-    let whole = to.parts().len() == 1;
-    let legs = names::DISK.map(|(part, ..)| {
-        let (from, counted) = (format!("{}/{part}", maker::DISK), format!("{all}/{part}"));
-        let (to, written) = match whole {
-            true => (maker::DISK.to_owned(), part.to_owned()),
-            false => (from.clone(), String::new()),
-        };
-        Leg { from, to, names: Names { counted, written } }
-    });
-    legs.into()
-}
-
-/// Reads the store that one maker sees, and writes it to the one that another sees. Gives the digest of what was read. Two makers, because the
-/// daemon does one thing at a time with a container.
+/// Reads the store that one maker sees, and writes it to the one that another sees. Gives
+/// the digest of what was read. Two makers, because the daemon does one thing at a time with
+/// a container.
 pub(crate) async fn copy(
     engine: &Engine,
     (from, store): (&str, &Store),
     to: Option<(&str, &Store)>,
 ) -> Result<String, Error> {
-    let read = engine.user(store);
-    let owners = Owners { read, written: to.map_or(read, |(_, store)| engine.user(store)) };
-    let mut sums = Vec::new();
-    for leg in legs(engine, to.map(|(_, store)| store)) {
-        sums.extend(copy_leg(engine, from, to.map(|(maker, _)| maker), leg, owners).await?);
-    }
-    Ok(archive::digest(sums))
-}
-
-async fn copy_leg(
-    engine: &Engine,
-    from: &str,
-    to: Option<&str>,
-    leg: Leg,
-    owners: Owners,
-) -> Result<Vec<Sum>, Error> {
+    let user = engine.user(store);
+    let owners = Owners { read: user, written: to.map_or(user, |(_, store)| engine.user(store)) };
     let (read, pieces) = mpsc::channel(limits::COPY_PIECES_MAX);
     let (write, written) = mpsc::channel(limits::COPY_PIECES_MAX);
-    let (names, write) = (leg.names, to.map(|_| write));
+    let write = to.map(|_| write);
     let carrying = tokio::task::spawn_blocking(move || {
-        carry(Pieces { pieces, piece: None, read: 0 }, &names, owners, write)
+        carry(Pieces { pieces, piece: None, read: 0 }, owners, write)
     });
     let patient = engine.patient();
     let reading = async {
-        let options = DownloadFromContainerOptions { path: leg.from };
+        let options = DownloadFromContainerOptions { path: maker::DISK.to_owned() };
         let mut archive = std::pin::pin!(patient.download_from_container(from, Some(options)));
         while let Some(piece) = archive.next().await {
             let (piece, failure) = match piece {
@@ -160,12 +116,13 @@ async fn copy_leg(
         Ok(())
     };
     let writing = async {
-        let Some(to) = to else { return Ok(()) };
+        let Some((to, _)) = to else { return Ok(()) };
         let pieces = stream::unfold(written, |mut written| async {
             let piece: io::Result<Vec<u8>> = written.recv().await?;
             Some((piece.map(Into::into), written))
         });
-        let options = UploadToContainerOptions { path: leg.to, ..Default::default() };
+        let options =
+            UploadToContainerOptions { path: maker::ABOVE.to_owned(), ..Default::default() };
         let body = bollard::body_try_stream(pieces);
         let put = engine.patient().upload_to_container(to, Some(options), body).await;
         put.map_err(|failure| engine.failed("copying a disk", &failure))
@@ -176,7 +133,7 @@ async fn copy_leg(
     };
     read?;
     match carried.map_err(|error| failed(&error))? {
-        Ok(sums) => written.map(|()| sums),
+        Ok(sums) => written.map(|()| archive::digest(sums)),
         // Where nobody takes it, there is a reason for that.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             Err(written.err().unwrap_or_else(|| failed(&error)))
@@ -206,18 +163,9 @@ fn directories<'a>(
 pub(crate) async fn fresh_disk(engine: &Engine, maker: &str, store: &Store) -> Result<(), Error> {
     let user = engine.user(store);
     let failed = |error| Error::Backend(format!("no empty disk: {error}"));
-    if engine.archives_cross_volumes() {
-        let all =
-            names::DISK.map(|(part, _, mode)| (format!("{}/{part}", maker::IN_ARCHIVE), mode));
-        let all = all.iter().map(|(path, mode)| (path.as_str(), *mode));
-        let archive = directories(all, user).map_err(failed)?;
-        return engine.put(maker, maker::ABOVE, archive).await;
-    }
-    for (part, _, mode) in names::DISK {
-        let archive = directories([(".", mode)], user).map_err(failed)?;
-        engine.put(maker, &format!("{}/{part}", maker::DISK), archive).await?;
-    }
-    Ok(())
+    let all = names::DISK.map(|(part, _, mode)| (format!("{}/{part}", maker::IN_ARCHIVE), mode));
+    let all = all.iter().map(|(path, mode)| (path.as_str(), *mode));
+    engine.put(maker, maker::ABOVE, directories(all, user).map_err(failed)?).await
 }
 
 /// An archive with one program.

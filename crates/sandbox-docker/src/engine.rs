@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bollard::Docker as Client;
 use bollard::errors::Error as Failure;
@@ -52,26 +52,6 @@ pub(crate) struct Engine {
 
 fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1000)
-}
-
-/// Asks again while the answer says of a container that it is `stopped`, for which the
-/// client has no word: it ended, and Podman has yet to see to that.
-async fn settled<T, A>(ask: impl Fn() -> A) -> Result<T, Failure>
-where
-    A: Future<Output = Result<T, Failure>>,
-{
-    let begun = Instant::now();
-    loop {
-        match ask().await {
-            Err(failure)
-                if explain::is_unsettled(&failure)
-                    && begun.elapsed() < Duration::from_millis(limits::SETTLE_MS_MAX) =>
-            {
-                tokio::time::sleep(Duration::from_millis(limits::SETTLE_PAUSE_MS)).await;
-            }
-            answer => return answer,
-        }
-    }
 }
 
 impl Engine {
@@ -134,22 +114,9 @@ impl Engine {
         self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
     }
 
-    /// The version of the runtime `runc`, where it has that. Podman says it with more.
+    /// The version of the runtime `runc`, where it has that.
     pub(crate) fn runc(&self) -> Option<&str> {
-        let docker = self.parts.get("runc").map(String::as_str);
-        let podman = || self.parts.get("OCI Runtime (runc)")?.strip_prefix("runc version ");
-        docker.or_else(podman)?.lines().next()
-    }
-
-    /// Whether it is Podman, which differs from Docker in what its API means.
-    pub(crate) fn is_podman(&self) -> bool {
-        self.parts.contains_key("Podman Engine")
-    }
-
-    /// Whether an archive of what is above a volume holds what is in it, and is unpacked
-    /// into it.
-    pub(crate) fn archives_cross_volumes(&self) -> bool {
-        !self.is_podman()
+        self.parts.get("runc")?.lines().next()
     }
 
     /// Makes a container and does not start it.
@@ -217,8 +184,7 @@ impl Engine {
         &self,
         name: &str,
     ) -> Result<Option<ContainerInspectResponse>, Error> {
-        let look = || self.client.inspect_container(name, None::<InspectContainerOptions>);
-        match settled(look).await {
+        match self.client.inspect_container(name, None::<InspectContainerOptions>).await {
             Ok(found) => Ok(Some(found)),
             Err(failure) if explain::status(&failure) == Some(NOT_FOUND) => Ok(None),
             Err(failure) => Err(self.failed("looking at a container", &failure)),
@@ -240,15 +206,6 @@ impl Engine {
         }
     }
 
-    /// Whether something is the owner's and has all these labels. Podman lists what has
-    /// any of those that it is asked for.
-    fn is_meant(&self, found: Option<&Labels>, wanted: &[(&str, &str)]) -> bool {
-        let has = |name: &str, value: &str| {
-            found.and_then(|found| found.get(name)).is_some_and(|found| found == value)
-        };
-        has(names::OWNER, &self.owner) && wanted.iter().all(|(name, value)| has(name, value))
-    }
-
     fn filters(&self, labels: &[(&str, &str)]) -> HashMap<String, Vec<String>> {
         let owner = format!("{}={}", names::OWNER, self.owner);
         let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
@@ -262,13 +219,13 @@ impl Engine {
     ) -> Result<Vec<ContainerSummary>, Error> {
         let filters = Some(self.filters(labels));
         let options = ListContainersOptions { all: true, filters, ..Default::default() };
-        let listed = settled(|| self.client.list_containers(Some(options.clone()))).await;
+        let listed = self.client.list_containers(Some(options)).await;
         let mut listed = listed.map_err(|failure| self.failed("listing containers", &failure))?;
         listed.retain(|container| {
             let (named, labelled) = (container.names.as_deref(), container.labels.as_ref());
             let ours =
                 |labelled| names::is_container(&self.owner, named.unwrap_or_default(), labelled);
-            self.is_meant(labelled, labels) && labelled.is_some_and(ours)
+            labelled.is_some_and(ours)
         });
         Ok(listed)
     }
@@ -279,10 +236,7 @@ impl Engine {
         let listed = self.client.list_volumes(Some(options)).await;
         let listed = listed.map_err(|failure| self.failed("listing volumes", &failure))?;
         let mut listed = listed.volumes.unwrap_or_default();
-        listed.retain(|volume| {
-            let ours = names::is_volume(&self.owner, &volume.name);
-            ours && self.is_meant(Some(&volume.labels), labels)
-        });
+        listed.retain(|volume| names::is_volume(&self.owner, &volume.name));
         Ok(listed)
     }
 
@@ -294,14 +248,8 @@ impl Engine {
             labels: Some(labels),
             ..Default::default()
         };
-        match self.client.create_volume(request).await {
-            Ok(volume) => Ok(volume),
-            // Podman refuses it to all but one of those who make it at once.
-            Err(failure) => match self.find_volume(name).await? {
-                Some(volume) => Ok(volume),
-                None => Err(self.failed("making a volume", &failure)),
-            },
-        }
+        let made = self.client.create_volume(request).await;
+        made.map_err(|failure| self.failed("making a volume", &failure))
     }
 
     /// A volume by its name.

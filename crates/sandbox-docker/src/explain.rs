@@ -24,11 +24,6 @@ pub(crate) fn status(failure: &Failure) -> Option<u16> {
     }
 }
 
-/// Whether the daemon's answer says of a container that it is `stopped`.
-pub(crate) fn is_unsettled(failure: &Failure) -> bool {
-    format!("{failure}").contains("unknown variant `stopped`")
-}
-
 /// The kind of input or output error below it, if there is one.
 fn kind(failure: &Failure) -> Option<ErrorKind> {
     if let Failure::IOError { err } = failure {

@@ -45,11 +45,7 @@ pub(crate) const OOM_SCORE: i64 = 500;
 pub(crate) const COPY_PIECES_MAX: usize = 16;
 /// Bytes of one such piece on its way to the daemon.
 pub(crate) const COPY_PIECE_BYTES: usize = 64 << 10;
-/// From the end of a container until Podman must have seen to it.
-pub(crate) const SETTLE_MS_MAX: u64 = 30_000;
-/// From one look whether it has to the next.
-pub(crate) const SETTLE_PAUSE_MS: u64 = 50;
-/// The oldest API of a daemon that is known to work: Docker 20.10, Podman 4.
+/// The oldest API of a daemon that is known to work: Docker 20.10.
 pub(crate) const API_MIN: (usize, usize) = (1, 41);
 /// Shortest time between two looks at the lifetimes of sandboxes.
 pub(crate) const KEEPER_PAUSE_MS: u64 = 50;

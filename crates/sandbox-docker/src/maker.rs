@@ -10,14 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bollard::models::{
     ContainerCreateBody, ContainerSummary, HostConfig, Mount, MountType, MountVolumeOptions,
 };
-use futures_util::future::try_join_all;
 use outrigger_sandbox::Error;
 
 use crate::backend::now_ms;
 use crate::engine::{Engine, Labels, Made};
 use crate::limits;
 use crate::names::{self, Part, Store};
-use crate::user::KEPT;
 
 /// Where a maker sees the volumes of a store.
 pub(crate) const DISK: &str = "/outrigger/disk";
@@ -77,8 +75,7 @@ pub(crate) fn fresh() -> String {
 }
 
 impl Maker {
-    /// Makes one that sees these volumes. Those that it may write to are made first, if
-    /// they are not there: Podman labels none that it makes for a container.
+    /// Makes one that sees these volumes, which are made if they are not there.
     pub(crate) async fn make(
         engine: &Engine,
         (store, part): (&Store, Part),
@@ -87,15 +84,10 @@ impl Maker {
         volumes: Vec<Mounted>,
     ) -> Result<Self, Error> {
         let alive = Alive::new(making);
-        let written = volumes.iter().filter(|mounted| mounted.access == Access::Write);
-        let made = written.map(|mounted| engine.volume(&mounted.volume, mounted.labels.clone()));
-        try_join_all(made).await?;
         let mut labels = store.labels(&engine.owner, part);
         labels.extend(made_here(making));
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
-            // Podman says that all it reads from a container is its user's.
-            user: Some(format!("{}:{KEPT}", engine.user(store))),
             // An image need not have a command, a container must.
             entrypoint: Some(vec!["/never-started".to_owned()]),
             cmd: Some(Vec::new()),

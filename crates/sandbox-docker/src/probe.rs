@@ -27,8 +27,6 @@ pub(crate) struct Said {
     pub(crate) api: String,
     /// The version of runc, if it has that.
     pub(crate) runc: Option<String>,
-    /// Whether it is Podman.
-    pub(crate) podman: bool,
 }
 
 /// Refuses a runtime that the daemon does not have.
@@ -59,7 +57,7 @@ pub(crate) fn has(info: &SystemInfo, option: &str) -> bool {
 
 /// What sandboxes of this daemon with this runtime are.
 pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabilities, Error> {
-    let Said { info, api, runc, podman, .. } = said;
+    let Said { info, api, runc } = said;
     if let Some(runtime) = runtime {
         check_runtime(info, runtime)?;
     }
@@ -72,7 +70,6 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
     // Without a cgroup of its own there is nothing that could stop it.
     let freezes = !(rootless && v1);
     let daemon = info.server_version.as_deref().unwrap_or("of unknown version");
-    let name = if *podman { "Podman" } else { "Docker" };
     let kernel = if gvisor {
         layer("kernel", true, "a kernel of its own in user space (gVisor)")
     } else {
@@ -89,14 +86,13 @@ pub(crate) fn capabilities(said: &Said, runtime: Option<&str>) -> Result<Capabil
         ),
     };
     let seccomp = match has("name=seccomp") || rootless {
-        true if *podman => layer("seccomp", true, "Podman's own filter below the guest's"),
         true => layer("seccomp", true, "the daemon's filter below the guest's own"),
         false => layer("seccomp", false, "the daemon has none; the guest's own remains"),
     };
     let used = runtime.or(info.default_runtime.as_deref()).unwrap_or(RUNC);
     let runc_version = runc.as_deref().filter(|_| used == RUNC || used == RUNC_SHIM);
     let layers = [
-        layer("daemon", true, &format!("{name} {daemon}, API {api}")),
+        layer("daemon", true, &format!("Docker {daemon}, API {api}")),
         kernel,
         users,
         seccomp,
@@ -148,7 +144,7 @@ mod tests {
 
     fn said(info: &SystemInfo) -> Said {
         let runc = Some("1.1.5+ds1".to_owned());
-        Said { info: info.clone(), api: "1.41".to_owned(), runc, podman: false }
+        Said { info: info.clone(), api: "1.41".to_owned(), runc }
     }
 
     fn active(capabilities: &Capabilities, name: &str) -> bool {

@@ -1,6 +1,6 @@
-//! A Docker engine, or one that speaks its API, for a command that needs one.
+//! A Docker engine for a command that needs one.
 //!
-//! Owns the engine that it starts where none answers, or where one of a kind is asked
+//! Owns the engine that it starts where none answers, or where one with a runtime is asked
 //! for: its own directories, socket and process, away from any other engine's, and all
 //! of it gone at the end. Must never touch an engine that was there before.
 
@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use crate::child::{self, Child, code};
 use crate::limits::{DOCKER_END_MS_MAX, DOCKER_PAUSE_MS, DOCKER_START_MS_MAX};
-use crate::podman;
 
 /// Where the client and the tests look for an engine; see docker(1).
 const VARIABLE: &str = "DOCKER_HOST";
@@ -19,16 +18,6 @@ const VARIABLE: &str = "DOCKER_HOST";
 const RUNTIME_VARIABLE: &str = "OUTRIGGER_TEST_RUNTIME";
 /// gVisor's runtime.
 const GVISOR: &str = "runsc";
-
-/// Whose engine it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum Kind {
-    /// Docker's.
-    #[default]
-    Docker,
-    /// Podman's, which speaks the same API.
-    Podman,
-}
 
 /// Why there is no engine.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +28,6 @@ pub(crate) enum Error {
     /// A program of another package is not there.
     #[error("`{0}` is missing: install the package of that name")]
     MissingPackage(String),
-    /// Runtimes are registered with Docker alone.
-    #[error("`--runtime` goes with Docker's engine, and not with Podman's")]
-    Runtime,
     /// Its directories or process could not be made.
     #[error("cannot start the engine")]
     Start(#[source] std::io::Error),
@@ -61,19 +47,17 @@ pub(crate) enum Error {
 
 /// An engine of ours. Dropping it ends it and deletes what it had.
 struct Engine {
-    kind: Kind,
     process: Process,
     home: PathBuf,
 }
 
 /// Runs a command with an engine: the one that answers, or one of its own.
 pub(crate) fn run(command: &Child, out: &mut impl Write) -> Result<u8, Error> {
-    run_with(Kind::Docker, None, command, out)
+    run_with(None, command, out)
 }
 
-/// The same with an engine of a kind, that has a runtime.
+/// The same with an engine that has a runtime.
 pub(crate) fn run_with(
-    kind: Kind,
     runtime: Option<&str>,
     command: &Child,
     out: &mut impl Write,
@@ -81,13 +65,12 @@ pub(crate) fn run_with(
     if !Child::new(["docker", "--version"]).succeeds() {
         return Err(Error::Missing("docker"));
     }
-    let any = kind == Kind::Docker && runtime.is_none();
-    if any && Child::new(["docker", "version"]).succeeds() {
+    if runtime.is_none() && Child::new(["docker", "version"]).succeeds() {
         return Ok(code(command.run()?));
     }
-    let engine = Engine::start(kind, runtime)?;
+    let engine = Engine::start(runtime)?;
     let host = engine.host();
-    writeln!(out, "== started an engine ({kind:?}) at {host} for this command")
+    writeln!(out, "== started an engine at {host} for this command")
         .and_then(|()| out.flush())
         .map_err(Error::Write)?;
     let mut command = command.clone().with(VARIABLE, &host);
@@ -138,13 +121,13 @@ fn dockerd(home: &Path, runtime: Option<&str>) -> Result<Command, Error> {
 }
 
 impl Engine {
-    fn start(kind: Kind, runtime: Option<&str>) -> Result<Self, Error> {
+    fn start(runtime: Option<&str>) -> Result<Self, Error> {
         // Short, because its sockets are beneath it and their paths are at most 107 bytes (unix(7)).
         let home = PathBuf::from(format!("/run/outrigger-docker-{}", std::process::id()));
         std::fs::create_dir_all(&home).map_err(Error::Start)?;
-        let started = Self::spawn(kind, runtime, &home);
+        let started = Self::spawn(runtime, &home);
         let process = started.inspect_err(|_| drop(std::fs::remove_dir_all(&home)))?;
-        let mut engine = Self { kind, process, home };
+        let mut engine = Self { process, home };
         let answers = Child::new(["docker", "version"]).with(VARIABLE, &engine.host());
         let begin = Instant::now();
         while !answers.succeeds() {
@@ -160,18 +143,11 @@ impl Engine {
         Ok(engine)
     }
 
-    fn spawn(kind: Kind, runtime: Option<&str>, home: &Path) -> Result<Process, Error> {
+    fn spawn(runtime: Option<&str>, home: &Path) -> Result<Process, Error> {
         let log = std::fs::File::create(home.join("log")).map_err(Error::Start)?;
-        let mut command = match (kind, runtime) {
-            (Kind::Docker, runtime) => dockerd(home, runtime)?,
-            (Kind::Podman, Some(_)) => return Err(Error::Runtime),
-            (Kind::Podman, None) => podman::service(home, &data(home))?,
-        };
-        // Podman's monitors leave a file where they were started.
-        let command =
-            command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut command = dockerd(home, runtime)?;
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         command.spawn().map_err(|error| match error.kind() {
-            // Podman was looked for.
             std::io::ErrorKind::NotFound => Error::Missing("dockerd"),
             _ => Error::Start(error),
         })
@@ -190,10 +166,6 @@ fn data(home: &Path) -> PathBuf {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if self.kind == Kind::Podman {
-            // Its containers are nobody's children.
-            podman::empty(&self.home, &data(&self.home));
-        }
         // It ends its own children when it is asked to, and not when it is killed.
         let _ = Child::new(["kill".to_owned(), self.process.id().to_string()]).succeeds();
         let begin = Instant::now();
@@ -204,9 +176,6 @@ impl Drop for Engine {
                 break;
             }
             std::thread::sleep(Duration::from_millis(DOCKER_PAUSE_MS));
-        }
-        if self.kind == Kind::Podman {
-            podman::unmount(&self.home, &data(&self.home));
         }
         for dir in [&data(&self.home), &self.home] {
             drop(std::fs::remove_dir_all(dir));

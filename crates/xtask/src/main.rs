@@ -13,7 +13,6 @@ mod fuzz;
 mod layers;
 mod limits;
 mod mutants;
-mod podman;
 mod qemu;
 mod setup;
 mod source;
@@ -68,12 +67,9 @@ enum Task {
         args: Vec<String>,
     },
     /// Runs a command with a Docker engine, its own where none answers: `docker cargo nextest
-    /// run`. With `--engine podman` or `--runtime runsc` always with its own.
+    /// run`. With `--runtime runsc` always with its own.
     #[command(disable_help_flag = true)]
     Docker {
-        /// Whose engine.
-        #[arg(long, value_enum, default_value_t)]
-        engine: docker::Kind,
         /// A runtime that Docker's engine is to have, and that tests of its backend use:
         /// a program's name.
         #[arg(long)]
@@ -220,10 +216,10 @@ fn run(task: Task) -> Result<u8, Error> {
             drop(out);
             attack(qemu, args)
         }
-        Task::Docker { engine, runtime, command } => {
+        Task::Docker { runtime, command } => {
             drop(out);
             let command = Child::new(command);
-            Ok(docker::run_with(engine, runtime.as_deref(), &command, &mut std::io::stderr())?)
+            Ok(docker::run_with(runtime.as_deref(), &command, &mut std::io::stderr())?)
         }
         // Children print between our own lines, so the lock must not be held.
         Task::Fuzz { seconds, target } => {

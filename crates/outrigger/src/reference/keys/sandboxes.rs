@@ -200,7 +200,7 @@ pub(super) const DOCKER: Table = Table {
             name: "runtime",
             kind: "string",
             default: || "the engine's own".to_owned(),
-            about: "The runtime of all its sandboxes. `runsc` gives the isolation `gvisor`, where the engine has it and it is new enough: see [Docker, Podman and gVisor](how-to/use-docker.md).",
+            about: "The runtime of all its sandboxes. `runsc` gives the isolation `gvisor`, where the engine has it and it is new enough: see [Docker and gVisor](how-to/use-docker.md).",
             instead: "",
             example: "\"runc\"",
         },
