@@ -23,6 +23,8 @@ mod connection;
 #[cfg(fuzzing)]
 mod control;
 #[cfg(fuzzing)]
+mod counts;
+#[cfg(fuzzing)]
 mod domain;
 #[cfg(fuzzing)]
 mod exec;
