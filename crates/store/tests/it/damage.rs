@@ -120,7 +120,7 @@ async fn newer_database_in_the_log_alone() {
     let directory = tempfile::tempdir().unwrap();
     let other = open(directory.path()).await;
     append(&other, "s", 0, vec![said("x")]).await.unwrap();
-    execute(directory.path(), "PRAGMA user_version = 6").await;
+    execute(directory.path(), "PRAGMA user_version = 7").await;
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
@@ -128,7 +128,7 @@ async fn newer_database_in_the_log_alone() {
     for directory in [directory.path(), copy.path()] {
         let before = contents(directory);
         let error = Sqlite::open(directory, Settings::default()).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 6, known: 5, .. }), "{error:?}");
+        assert!(matches!(error, Error::Newer { found: 7, known: 6, .. }), "{error:?}");
         assert_unchanged(directory, &before);
     }
 }
@@ -137,10 +137,23 @@ async fn newer_database_in_the_log_alone() {
 async fn newer_by_its_own_table() {
     let directory = tempfile::tempdir().unwrap();
     store_of_six(directory.path()).await;
-    execute(directory.path(), "UPDATE meta SET value = '6'").await;
+    execute(directory.path(), "UPDATE meta SET value = '7'").await;
     let before = contents(directory.path());
     let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
-    assert!(matches!(error, Error::Newer { found: 6, known: 5, .. }), "{error:?}");
+    assert!(matches!(error, Error::Newer { found: 7, known: 6, .. }), "{error:?}");
+    assert_unchanged(directory.path(), &before);
+}
+
+/// No release wrote one: it is refused by name, and not changed.
+#[tokio::test]
+async fn older_than_any_release() {
+    let directory = tempfile::tempdir().unwrap();
+    store_of_six(directory.path()).await;
+    execute(directory.path(), "UPDATE meta SET value = '5'; PRAGMA user_version = 5").await;
+    let before = contents(directory.path());
+    let error = Sqlite::open(directory.path(), Settings::default()).await.unwrap_err();
+    let what = "its format is 5, which no release wrote; use a new data directory";
+    assert!(error.to_string().contains(what), "{error}");
     assert_unchanged(directory.path(), &before);
 }
 
