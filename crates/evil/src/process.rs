@@ -170,8 +170,8 @@ pub(crate) fn terminal(report: &Report) {
     }
 }
 
-/// A user as tables have it: that of a sandbox, whichever a container has to itself, is
-/// `agent`.
+/// A user as tables have it: that of a sandbox, whichever a container has to itself (of the
+/// ranges of `sandbox-docker/src/user.rs`), is `agent`.
 pub(crate) fn user(id: &str) -> &str {
     match id.parse::<u64>() {
         Ok(1_000 | 10_000..60_000 | 0x7000_0000..0x7ff0_0000) => "agent",

@@ -23,7 +23,6 @@ use outrigger_sandbox::Error;
 
 use crate::explain::{self, CONFLICT, FAILED, NOT_FOUND};
 use crate::names::Store;
-use crate::probe::has;
 use crate::user::{self, Users};
 use crate::{limits, names};
 
@@ -74,17 +73,15 @@ impl Engine {
         let said = client.version().await.map_err(|failure| failed(&failure))?;
         let parts = said.components.into_iter().flatten().map(|part| (part.name, part.version));
         let parts = parts.collect();
-        let users = Users::new(false);
-        let engine = Self { client, socket, owner: owner.to_owned(), parts, users };
-        let info = engine.info().await?;
-        let are_mapped = ["name=rootless", "name=userns"].iter().any(|way| has(&info, way));
-        Ok((Self { users: Users::new(are_mapped), ..engine }, info))
+        let info = client.info().await.map_err(|failure| failed(&failure))?;
+        let users = Users::of(&info);
+        Ok((Self { client, socket, owner: owner.to_owned(), parts, users }, info))
     }
 
     /// Who owns the files of a store, and runs what runs in it.
     pub(crate) fn user(&self, store: &Store) -> u32 {
         match store {
-            Store::Disk(sandbox) => self.users.of(&self.owner, sandbox),
+            Store::Disk(sandbox) => self.users.user(&self.owner, sandbox),
             Store::Snapshot(_) | Store::Guest(_) => user::KEPT,
         }
     }
@@ -108,10 +105,6 @@ impl Engine {
     /// What was being done when the daemon refused.
     pub(crate) fn failed(&self, doing: &str, failure: &Failure) -> Error {
         explain::failed(&self.socket, doing, failure)
-    }
-
-    async fn info(&self) -> Result<SystemInfo, Error> {
-        self.client.info().await.map_err(|failure| self.failed("asking the daemon", &failure))
     }
 
     /// The version of the runtime `runc`, where it has that.

@@ -11,7 +11,6 @@ use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, Networ
 const GVISOR: &str = "runsc";
 /// The name of the usual runtime.
 const RUNC: &str = "runc";
-/// Another one of the same kind.
 /// The same by the name that containerd has for it.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
 

@@ -6,8 +6,11 @@
 
 use std::ops::Range;
 
+use bollard::models::SystemInfo;
 use outrigger_sandbox::SandboxId;
 use sha2::{Digest as _, Sha256};
+
+use crate::probe::has;
 
 /// The group of all sandboxes, and who owns what is kept of disks.
 pub(crate) const KEPT: u32 = 1000;
@@ -23,13 +26,14 @@ const MAPPED: Range<u32> = 10_000..60_000;
 pub(crate) struct Users(Range<u32>);
 
 impl Users {
-    /// Those of a daemon whose users are the host's, or are not.
-    pub(crate) fn new(are_mapped: bool) -> Self {
+    /// Those of a daemon.
+    pub(crate) fn of(info: &SystemInfo) -> Self {
+        let are_mapped = ["name=rootless", "name=userns"].iter().any(|way| has(info, way));
         Self(if are_mapped { MAPPED } else { HOST })
     }
 
     /// That of a sandbox. Two may share one where there are few.
-    pub(crate) fn of(&self, owner: &str, sandbox: &SandboxId) -> u32 {
+    pub(crate) fn user(&self, owner: &str, sandbox: &SandboxId) -> u32 {
         let digest = Sha256::digest(format!("{owner}/{sandbox}"));
         let number = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
         self.0.start + number % (self.0.end - self.0.start)
@@ -42,10 +46,11 @@ mod tests {
 
     #[test]
     fn each_sandbox_has_a_user_that_stays_its_own() {
-        let users = |are_mapped, owner: &str| {
-            let all = Users::new(are_mapped);
-            let of = |n: u32| all.of(owner, &SandboxId::new(format!("sandbox-{n}")).unwrap());
-            (0..1_000).map(of).collect::<Vec<_>>()
+        let users = |are_mapped: bool, owner: &str| {
+            let ways = are_mapped.then(|| vec!["name=userns".to_owned()]);
+            let all = Users::of(&SystemInfo { security_options: ways, ..SystemInfo::default() });
+            let user = |n: u32| all.user(owner, &SandboxId::new(format!("sandbox-{n}")).unwrap());
+            (0..1_000).map(user).collect::<Vec<_>>()
         };
         let distinct =
             |users: &[u32]| users.iter().collect::<std::collections::BTreeSet<_>>().len();
