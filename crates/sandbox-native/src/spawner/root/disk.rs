@@ -112,13 +112,8 @@ pub(super) fn make_disk(place: &Place, (owner, agent): (u32, u32), parts: bool) 
         // It may have been left half made.
         return without_umask(|| Tree::open(upper, owner, agent)?.complete());
     }
-    match hand_over(blank, owner, agent) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            lay(blank)?;
-            hand_over(blank, owner, agent)?;
-        }
-        given => given?,
-    }
+    lay(blank)?;
+    hand_over(blank, owner, agent)?;
     doing("name", upper, std::fs::rename(blank, upper))
 }
 
