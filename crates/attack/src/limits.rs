@@ -22,9 +22,9 @@ pub const GROWTH_BYTES_MAX: u64 = 96 << 20;
 pub const LEFT_LOOKS_MAX: u32 = 100;
 /// Between two looks.
 pub const LEFT_PAUSE_MS: u64 = 50;
-/// A neighbour's p99 under attack at most, as hundredths of its idle one: SECURITY.md says
+/// A neighbour's p99 under attack at most: half of what a person notices. SECURITY.md says
 /// what was measured.
-pub const NEIGHBOUR_PERCENT: u64 = 1_000;
+pub const NEIGHBOUR_P99_MS_MAX: u128 = 50;
 /// Times that is looked whether one has taken all that it gets.
 pub const TAKEN_LOOKS_MAX: u32 = 1_500;
 /// Between two looks.

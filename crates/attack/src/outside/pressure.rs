@@ -121,10 +121,10 @@ fn compared(stage: &OnStage, name: &str, mut idle: Vec<Duration>, mut busy: Vec<
     let (busy50, busy99) = (percentile(&mut busy, 50), percentile(&mut busy, 99));
     let percent = busy99.as_micros() * 100 / idle99.as_micros().max(1);
     // The fast run is too short for a hundredth of it to mean anything.
-    let saw = match percent <= u128::from(limits::NEIGHBOUR_PERCENT) {
+    let saw = match busy99.as_millis() < limits::NEIGHBOUR_P99_MS_MAX {
         _ if stage.scaled(true, false) => "served",
-        true => "within ten times the idle p99",
-        false => "above ten times the idle p99",
+        true => "p99 within 50 ms",
+        false => "p99 above 50 ms",
     };
     let ms = |time: Duration| time.as_secs_f64() * 1_000.0;
     let note = format!(

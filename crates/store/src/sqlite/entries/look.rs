@@ -1,7 +1,9 @@
 //! What a change finds where it is to be made, read under the write lock.
 
+use std::collections::BTreeSet;
+
 use outrigger_agent::Digest;
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{Principal, Scope, Shelf};
 use sqlx::sqlite::SqliteConnection;
 
 use super::put::{Body, Draft, Source, What};
@@ -12,7 +14,7 @@ use crate::sqlite::batch::number;
 const LOOK: &str = "SELECT (SELECT settings FROM shelves WHERE shelf = $1), above.state, \
     e.state, e.revision, e.bytes, e.digest, e.executable, e.review_by_ms, e.content, e.searchable, \
     (SELECT v.redacted FROM versions v WHERE v.shelf = e.shelf AND v.path = e.path \
-    AND v.revision = e.revision) \
+    AND v.revision = e.revision), e.author, e.labels \
     FROM (SELECT 1) LEFT JOIN entries e ON e.shelf = $1 AND e.path = $2 \
     LEFT JOIN entries above ON above.shelf = $1 AND above.path = $3";
 const ABOVE: &str = "SELECT state, revision FROM entries WHERE shelf = $1 AND path = $2";
@@ -29,8 +31,23 @@ pub(super) struct Spot {
     /// The newest revision; 0 where there never was one.
     pub(super) revision: u64,
     pub(super) found: Found,
+    /// Of the file that is there.
+    pub(super) origin: Option<Origin>,
     /// What the folder above is; nothing where it never was.
     above: Option<i64>,
+}
+
+/// Who wrote a version, and the labels that it carries.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    pub(super) author: Principal,
+    pub(super) labels: BTreeSet<String>,
+}
+
+impl Origin {
+    pub(super) fn read(columns: &mut Columns<'_>) -> Result<Self, Error> {
+        Ok(Self { author: columns.principal()?, labels: columns.labels()? })
+    }
 }
 
 #[derive(Debug)]
@@ -63,7 +80,11 @@ pub(super) async fn look(
         Some(_) | None if at.path.is_root() => Found::Folder,
         Some(_) | None => Found::Nothing,
     };
-    Ok(Spot { at: at.clone(), settings, revision, found, above })
+    let origin = match found {
+        Found::File { .. } => Some(Origin::read(&mut columns)?),
+        Found::Nothing | Found::Folder => None,
+    };
+    Ok(Spot { at: at.clone(), settings, revision, found, origin, above })
 }
 
 /// Bytes, digest, executable, when to review, content, searchable, redaction.

@@ -68,7 +68,7 @@ impl Hand<'_> {
             return Ok(Vec::new());
         }
         let (body, review_by_ms) = source.file()?;
-        let gone = self.draft(source.at.clone(), source.revision + 1, What::Gone);
+        let gone = self.draft_at(source, What::Gone);
         let mut drafts = self.onto(connection, target, What::File(body.clone())).await?;
         if let Some(draft) = drafts.last_mut() {
             draft.derived_from = Some((source.at.clone(), source.revision));
@@ -98,7 +98,7 @@ impl Hand<'_> {
             .await
             .map_err(wrong)?;
         Error::within("a folder that is moved (entries)", rows.len(), limits::MOVE_ENTRIES_MAX)?;
-        let mut gone = vec![self.draft(from.clone(), source.revision + 1, What::Gone)];
+        let mut gone = vec![self.draft_at(source, What::Gone)];
         let mut come = Vec::with_capacity(rows.len());
         for row in &rows {
             let mut columns = Columns::of(row);

@@ -23,8 +23,14 @@ pub(super) struct Hand<'a> {
 impl Hand<'_> {
     pub(super) fn draft(&self, at: Place, revision: u64, what: What) -> Draft {
         let (author, by) = (self.scope.person(), self.by.clone());
-        let (accepted_by, derived_from, review_by_ms) = (None, None, None);
-        Draft { at, revision, what, author, by, accepted_by, derived_from, review_by_ms }
+        let (replaces, accepted_by, derived_from, review_by_ms) = (None, None, None, None);
+        Draft { at, revision, what, replaces, author, by, accepted_by, derived_from, review_by_ms }
+    }
+
+    /// In the place of what is there.
+    pub(super) fn draft_at(&self, spot: &Spot, what: What) -> Draft {
+        let draft = self.draft(spot.at.clone(), spot.revision + 1, what);
+        Draft { replaces: spot.origin.clone(), ..draft }
     }
 
     /// The folders that are missing above a spot, and then what comes there.
@@ -36,7 +42,7 @@ impl Hand<'_> {
     ) -> Result<Vec<Draft>, Error> {
         let draft = |at, revision, what| self.draft(at, revision, what);
         let mut drafts = spot.folders(connection, draft).await?;
-        drafts.push(self.draft(spot.at.clone(), spot.revision + 1, what));
+        drafts.push(self.draft_at(spot, what));
         Ok(drafts)
     }
 
@@ -82,7 +88,7 @@ impl Hand<'_> {
         let text = [&text[..at], new, &text[at + old.len()..]].concat();
         Error::within("an entry (bytes)", text.len(), limits::ENTRY_BYTES_MAX)?;
         let body = Body::new(text.into_bytes(), body.executable);
-        let mut draft = self.draft(spot.at.clone(), spot.revision + 1, What::File(body));
+        let mut draft = self.draft_at(&spot, What::File(body));
         draft.review_by_ms = review_by_ms;
         Ok(vec![draft])
     }
@@ -97,7 +103,7 @@ impl Hand<'_> {
         spot.file()?;
         spot.direct()?;
         spot.expect(connection, Expected::Revision(revision)).await?;
-        Ok(vec![self.draft(spot.at.clone(), spot.revision + 1, What::Gone)])
+        Ok(vec![self.draft_at(&spot, What::Gone)])
     }
 
     pub(super) async fn make_folder(
@@ -128,7 +134,7 @@ impl Hand<'_> {
         if !spot.is_empty(connection).await? {
             return Err(Error::NotEmpty);
         }
-        Ok(vec![self.draft(spot.at.clone(), spot.revision + 1, What::Gone)])
+        Ok(vec![self.draft_at(&spot, What::Gone)])
     }
 
     pub(super) async fn revert(

@@ -274,6 +274,7 @@ pub(super) async fn plan(
         at,
         revision,
         what,
+        replaces: None,
         author: author.clone(),
         by: by.clone(),
         accepted_by: Some(scope.person()),
@@ -285,6 +286,7 @@ pub(super) async fn plan(
         What::File(_) | What::Folder => spot.folders(connection, draft).await?,
     };
     let mut last = draft(at.clone(), spot.revision + 1, what);
+    last.replaces = spot.origin.clone();
     (last.derived_from, last.review_by_ms) = (found.derived_from, found.review_by_ms);
     drafts.push(last);
     Ok(drafts)

@@ -7,6 +7,7 @@ use outrigger_agent::Digest;
 use outrigger_policy::Principal;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 
+use super::look::Origin;
 use super::rows::{FILE, FOLDER, GONE, unsigned};
 use crate::entries::{By, Error, Kept, Place, Redaction, State, Version};
 use crate::sqlite::batch::number;
@@ -40,6 +41,8 @@ pub(super) struct Draft {
     /// The next one of the path.
     pub(super) revision: u64,
     pub(super) what: What,
+    /// Of the file that it takes the place of.
+    pub(super) replaces: Option<Origin>,
     pub(super) author: Principal,
     pub(super) by: By,
     pub(super) accepted_by: Option<Principal>,
@@ -151,7 +154,7 @@ pub(super) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
 
 impl Draft {
     fn written(self, number: u64) -> Version {
-        let Self { at, revision, what, author, by, accepted_by, derived_from, review_by_ms } = self;
+        let Self { at, revision, what, author, by, accepted_by, derived_from, .. } = self;
         let redaction = match &what {
             What::File(body) => body.redaction().cloned(),
             What::Folder | What::Gone => None,
@@ -174,7 +177,7 @@ impl Draft {
             by,
             accepted_by,
             derived_from,
-            review_by_ms,
+            review_by_ms: self.review_by_ms,
             kept,
         }
     }

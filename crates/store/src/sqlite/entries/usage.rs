@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use outrigger_agent::SessionId;
 use outrigger_policy::{Owner, Principal, Shelf};
-use serde_json::json;
+use sqlx::QueryBuilder;
 use sqlx::sqlite::SqliteConnection;
 
 use super::put::{Draft, What};
@@ -19,22 +19,13 @@ use crate::sqlite::fault;
 
 /// Who has everything.
 const ALL: &str = "all";
-/// Adds what is to come, or takes it out again. What stood at a path says whether an entry
-/// more comes of it; nothing does of what is only proposed.
-const ADD: &str = "WITH come AS (SELECT value ->> 0 AS shelf, value ->> 1 AS path, \
-    value ->> 2 AS lives, value ->> 3 AS bytes, value ->> 4 AS kept, value ->> 5 AS owner \
-    FROM json_each($1)), \
-    delta AS (SELECT bytes, kept, owner, COALESCE(lives - COALESCE((SELECT e.state < 2 \
-    FROM entries e WHERE e.shelf = come.shelf AND e.path = come.path), 0), 0) AS entries FROM come) \
-    INSERT INTO usage (holder, bytes, entries, versions) \
-    SELECT holder, $3 * SUM(bytes), $3 * SUM(entries), $3 * SUM(kept) FROM (\
-    SELECT 'all' AS holder, bytes, entries, kept FROM delta \
-    UNION ALL SELECT owner, bytes, entries, kept FROM delta WHERE owner IS NOT NULL \
-    UNION ALL SELECT $2, bytes, MAX(entries, 0), 1 FROM delta WHERE $2 IS NOT NULL) \
-    GROUP BY holder \
-    ON CONFLICT (holder) DO UPDATE SET bytes = usage.bytes + excluded.bytes, \
+/// Adds what is to come, or takes it out again; a row for each holder is put in between.
+const ADD: (&str, &str) = (
+    "INSERT INTO usage (holder, bytes, entries, versions) ",
+    " ON CONFLICT (holder) DO UPDATE SET bytes = usage.bytes + excluded.bytes, \
     entries = usage.entries + excluded.entries, versions = usage.versions + excluded.versions \
-    RETURNING holder, bytes, entries, versions";
+    RETURNING holder, bytes, entries, versions",
+);
 const FREE: &str = "UPDATE usage SET bytes = bytes - $2, versions = versions - $3 \
     WHERE holder = $1 OR holder = 'all'";
 
@@ -62,22 +53,58 @@ fn wrong(error: sqlx::Error) -> Error {
     Error::Store(fault::of("counting what entries take", error))
 }
 
+/// What is to come for one holder, or to go.
+#[derive(Debug, Clone, Copy, Default)]
+struct Delta {
+    bytes: i64,
+    entries: i64,
+    versions: i64,
+}
+
+/// By their names.
+type Deltas = BTreeMap<String, Delta>;
+
+fn come(deltas: &mut Deltas, holder: String, delta: Delta) {
+    let sum = deltas.entry(holder).or_default();
+    sum.bytes = sum.bytes.saturating_add(delta.bytes);
+    sum.entries += delta.entries;
+    sum.versions += delta.versions;
+}
+
+/// Something for a shelf, written by a session.
+fn come_to(deltas: &mut Deltas, shelf: &Shelf, by: Option<&SessionId>, delta: Delta) {
+    come(deltas, ALL.to_owned(), delta);
+    if let Some(owner) = owner(shelf) {
+        come(deltas, owner, delta);
+    }
+    if let Some(id) = by {
+        // Nothing is given back, and every version counts.
+        come(deltas, session(id), Delta { entries: delta.entries.max(0), versions: 1, ..delta });
+    }
+}
+
 /// Takes versions in that are about to be written.
 pub(super) async fn take(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
     drafts: &[Draft],
 ) -> Result<(), Error> {
-    let come = drafts.iter().map(|draft| {
-        let (lives, bytes) = match &draft.what {
-            What::File(body) => (1, body.redaction().is_none().then_some(body.bytes)),
-            What::Folder => (1, None),
-            What::Gone => (0, None),
+    let mut deltas = Deltas::new();
+    for draft in drafts {
+        let entries = match (&draft.what, &draft.replaces) {
+            (What::Gone, _) => -1,
+            (What::File(_), Some(_)) => 0,
+            (What::File(_), None) | (What::Folder, _) => 1,
         };
-        row(&draft.at, Some(lives), bytes)
-    });
-    let session = drafts.iter().find_map(|draft| draft.by.session.as_ref());
-    account(connection, quotas, session, come.collect()).await
+        let bytes = match &draft.what {
+            What::File(body) if body.redaction().is_none() => Some(number(body.bytes)),
+            What::File(_) | What::Folder | What::Gone => None,
+        };
+        let delta =
+            Delta { bytes: bytes.unwrap_or(0), entries, versions: i64::from(bytes.is_some()) };
+        come_to(&mut deltas, &draft.at.shelf, draft.by.session.as_ref(), delta);
+    }
+    account(connection, quotas, &deltas).await
 }
 
 /// Takes a file in that is about to be proposed.
@@ -87,12 +114,11 @@ pub(super) async fn propose(
     (at, bytes): (&Place, Option<u64>),
     session: Option<&SessionId>,
 ) -> Result<(), Error> {
-    account(connection, quotas, session, vec![row(at, None, bytes)]).await
-}
-
-fn row(at: &Place, lives: Option<u8>, bytes: Option<u64>) -> serde_json::Value {
-    let (shelf, owner) = (at.shelf.to_string(), owner(&at.shelf));
-    json!([shelf, at.path.as_str(), lives, bytes.unwrap_or(0), u8::from(bytes.is_some()), owner])
+    let versions = i64::from(bytes.is_some());
+    let delta = Delta { bytes: number(bytes.unwrap_or(0)), entries: 0, versions };
+    let mut deltas = Deltas::new();
+    come_to(&mut deltas, &at.shelf, session, delta);
+    account(connection, quotas, &deltas).await
 }
 
 /// Counts, and takes everything back if it has no room: so that what is refused is slower,
@@ -100,20 +126,18 @@ fn row(at: &Place, lives: Option<u8>, bytes: Option<u64>) -> serde_json::Value {
 async fn account(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
-    of: Option<&SessionId>,
-    come: Vec<serde_json::Value>,
+    deltas: &Deltas,
 ) -> Result<(), Error> {
-    if come.is_empty() {
+    if deltas.is_empty() {
         return Ok(());
     }
-    let (come, of) = (serde_json::Value::Array(come).to_string(), of.map(session));
-    let after = add(connection, &come, of.as_ref(), 1).await?;
+    let after = add(connection, deltas, 1).await?;
     let none = Usage::default();
     let beyond = |holder: &str, now: Usage, before| now.beyond(before, quota(quotas, holder));
     if after.iter().all(|(holder, now)| beyond(holder, *now, none).is_none()) {
         return Ok(());
     }
-    let before = add(connection, &come, of.as_ref(), -1).await?;
+    let before = add(connection, deltas, -1).await?;
     let exceeded = after.iter().find_map(|(holder, now)| {
         let known = before.get(holder).copied().unwrap_or_default();
         let (measure, used, max) = beyond(holder, *now, known)?;
@@ -122,17 +146,21 @@ async fn account(
     });
     match exceeded {
         Some(exceeded) => Err(Error::Quota(Box::new(exceeded))),
-        None => add(connection, &come, of.as_ref(), 1).await.map(drop),
+        None => add(connection, deltas, 1).await.map(drop),
     }
 }
 
 async fn add(
     connection: &mut SqliteConnection,
-    come: &str,
-    session: Option<&String>,
+    deltas: &Deltas,
     sign: i64,
 ) -> Result<BTreeMap<String, Usage>, Error> {
-    let query = sqlx::query_as(ADD).bind(come.to_owned()).bind(session.cloned()).bind(sign);
+    let mut query = QueryBuilder::new(ADD.0);
+    query.push_values(deltas, |mut row, (holder, delta)| {
+        row.push_bind(holder.clone()).push_bind(sign * delta.bytes);
+        row.push_bind(sign * delta.entries).push_bind(sign * delta.versions);
+    });
+    let query = query.push(ADD.1).build_query_as();
     let rows: Vec<(String, i64, i64, i64)> = query.fetch_all(connection).await.map_err(wrong)?;
     let usage = |(holder, bytes, entries, versions)| {
         let (bytes, entries) = (unsigned(bytes)?, unsigned(entries)?);
