@@ -17,10 +17,8 @@ const ENDED: &[&str] = &[
     "ended: ENOMEM; alive; neighbour served",
 ];
 /// The kernel counts processes that ended until it has time to free them.
-const FORKED: &[&str] = &[
-    "deadline: EAGAIN; alive; neighbour served",
-    "lost; restarted; neighbour served",
-];
+const FORKED: &[&str] =
+    &["deadline: EAGAIN; alive; neighbour served", "lost; restarted; neighbour served"];
 /// As SECURITY.md says it.
 const RESTARTS: &str = "a command that takes all its memory through the kernel can end the guest";
 
