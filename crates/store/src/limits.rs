@@ -98,10 +98,6 @@ pub const LABELS_BYTES_MAX: usize = 16 << 10;
 pub const PAGE_ENTRIES_MAX: usize = 1_000;
 /// Places of which it is known in memory what stands there; one more, and all are forgotten.
 pub const NODES_KNOWN_MAX: usize = 32_768;
-/// Files that are read at once for a program that reads a folder through.
-pub const AHEAD_FILES_MAX: usize = 32;
-/// The largest of them, but for the one that was asked for.
-pub const AHEAD_FILE_BYTES_MAX: usize = 32 << 10;
 /// Versions of one page.
 pub const PAGE_VERSIONS_MAX: usize = 1_000;
 /// Proposals of one page.

@@ -32,7 +32,7 @@ use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 
 use self::batch::{Append, Prepared, Work};
 use self::changes::Changes;
-use self::entries::{Known, ReadAhead};
+use self::entries::Known;
 use self::readers::Readers;
 use self::writer::Writer;
 use crate::entries::Quotas;
@@ -75,7 +75,6 @@ pub struct Sqlite {
     writer: Writer,
     readers: Readers,
     known: Known,
-    ahead: ReadAhead,
     blobs: Directory,
     path: PathBuf,
 }
@@ -95,8 +94,7 @@ impl Sqlite {
         let changes = Arc::new(Changes::open(directory)?);
         let known = Known::new(Arc::clone(&changes));
         let writer = Writer::start(directory, &path, settings, connection, changes)?;
-        let ahead = ReadAhead::default();
-        Ok(Self { writer, readers: Readers::new(&path), known, ahead, blobs, path })
+        Ok(Self { writer, readers: Readers::new(&path), known, blobs, path })
     }
 
     /// Where the database is.

@@ -1,7 +1,6 @@
 //! Entries in the database: reads on connections of their own, changes through the one
 //! writer.
 
-mod ahead;
 mod known;
 mod labels;
 mod look;
@@ -22,14 +21,12 @@ use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_policy::{Scope, Shelf};
 
-use self::ahead::Ahead;
 use super::Sqlite;
 use crate::entries::{
     Asked, By, Change, Changed, Comment, Contents, Decision, Entries, EntryPath, Error, Hit,
     Listed, Node, Place, Proposal, ProposalId, Proposed, Reviews, Search, Settings, Version,
 };
 
-pub(super) use ahead::ReadAhead;
 pub(super) use known::Known;
 pub(super) use work::{Answer, Order, Request, Work, commit, shred};
 
@@ -81,22 +78,7 @@ impl Entries for Sqlite {
         at: &Place,
         revision: Option<u64>,
     ) -> Result<Contents, Error> {
-        if revision.is_some() {
-            return read::read(&mut *self.readers.connection().await?, scope, at, revision).await;
-        }
-        let goes_on = match self.ahead.take(&self.known, scope, at) {
-            Ahead::Here(contents) => return Ok(*contents),
-            Ahead::Next => true,
-            Ahead::Elsewhere => false,
-        };
-        let since = self.known.since();
-        let mut connection = self.readers.connection().await?;
-        if !goes_on {
-            return read::read(&mut connection, scope, at, None).await;
-        }
-        let (found, more) = read::read_on(&mut connection, scope, at).await?;
-        self.ahead.note(&self.known, since, scope, more);
-        Ok(found)
+        read::read(&mut *self.readers.connection().await?, scope, at, revision).await
     }
 
     async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {

@@ -32,7 +32,7 @@ struct State {
 pub(super) struct Since(Option<u64>);
 
 /// A place, apart for those who see it and those who don't.
-pub(super) fn key(scope: &Scope, at: &Place) -> String {
+fn key(scope: &Scope, at: &Place) -> String {
     let sees = if scope.sees(&at.shelf) { "" } else { "\0" };
     format!("{sees}{}\0{}", at.shelf, at.path)
 }

@@ -14,18 +14,21 @@ use crate::sqlite::batch::number;
 use crate::sqlite::fault;
 
 const CONTENT: &str = "INSERT INTO contents (bytes) VALUES ($1)";
-/// The version, what stands at the path since, and the words of it. What the index has of
-/// the path is taken out before its text is another one.
-const PUT: &str = "INSERT INTO versions (shelf, path, revision, state, bytes, digest, executable, \
+/// The content, if it is new, the version, what stands at the path since, and the words of
+/// it. What the index has of the path is taken out before its text is another one.
+const PUT: &str = "INSERT INTO contents (bytes) SELECT $25 WHERE $25 IS NOT NULL; \
+    INSERT INTO versions (shelf, path, revision, state, bytes, digest, executable, \
     content, author, via, at_ms, agent, session, seq, labels, message, review_by_ms, \
     origin_shelf, origin_path, origin_revision, accepted_by, redacted) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, \
+    IIF($25 IS NULL, $8, (SELECT MAX(content) FROM contents)), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
     $20, $21, $22) RETURNING version; \
     INSERT INTO search (search, rowid, shelf, path, text) SELECT 'delete', entry, shelf, path, text \
     FROM searched WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2); \
     INSERT INTO entries (shelf, path, folder, state, revision, bytes, digest, executable, \
     modified_ms, review_by_ms, content, searchable, author, labels) \
-    VALUES ($1, $2, $23, $4, $3, $5, $6, $7, $11, $17, $8, $24, $9, $15) \
+    VALUES ($1, $2, $23, $4, $3, $5, $6, $7, $11, $17, \
+    IIF($25 IS NULL, $8, (SELECT MAX(content) FROM contents)), $24, $9, $15) \
     ON CONFLICT (shelf, path) DO UPDATE SET state = excluded.state, \
     revision = excluded.revision, bytes = excluded.bytes, digest = excluded.digest, \
     executable = excluded.executable, modified_ms = excluded.modified_ms, \
@@ -126,10 +129,12 @@ pub(super) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
         What::Folder => (FOLDER, None),
         What::Gone => (GONE, None),
     };
-    let content = match body {
-        Some(body) => body.store(connection).await?,
-        None => None,
+    let (content, new) = match body.map(|body| &body.source) {
+        Some(Source::Known(content)) => (Some(*content), None),
+        Some(Source::New(bytes)) => (None, Some(bytes.clone())),
+        Some(Source::Lost(_)) | None => (None, None),
     };
+    let is_kept = content.is_some() || new.is_some();
     let redacted = body.and_then(Body::redaction).map(json);
     let query = sqlx::query_as(PUT)
         .bind(draft.at.shelf.to_string())
@@ -146,7 +151,8 @@ pub(super) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
         .bind(draft.accepted_by.as_ref().map(ToString::to_string))
         .bind(redacted)
         .bind(draft.at.path.folder().map(|folder| folder.as_str().to_owned()))
-        .bind(body.is_some_and(|body| body.searchable && content.is_some()));
+        .bind(body.is_some_and(|body| body.searchable && is_kept))
+        .bind(new);
     let rows: Vec<(i64,)> = query.fetch_all(connection).await.map_err(wrong)?;
     let number = rows.first().map_or(0, |(version,)| *version);
     Ok(draft.written(unsigned(number)?))

@@ -56,16 +56,6 @@ const NEWEST: &str = concat!(
      JOIN versions v ON v.shelf = e.shelf AND v.path = e.path AND v.revision = e.revision \
      LEFT JOIN contents c ON c.content = v.content WHERE e.shelf = $1 AND e.path = $2"
 );
-/// Files of a folder from a path on: those that are not large, but the first in any case.
-const ON: &str = concat!(
-    "SELECT ",
-    version_columns!(),
-    ", c.bytes FROM entries e \
-     JOIN versions v ON v.shelf = e.shelf AND v.path = e.path AND v.revision = e.revision \
-     JOIN contents c ON c.content = v.content WHERE e.shelf = $1 AND e.folder = $2 \
-     AND e.path >= $3 AND e.state < 2 AND (e.path = $3 OR e.bytes <= $4) \
-     ORDER BY e.path LIMIT $5"
-);
 const REVISION: &str = concat!(
     "SELECT ",
     version_columns!(),
@@ -186,32 +176,6 @@ pub(super) async fn read(
         }
         (State::File { .. }, Kept::Pruned, _) => Err(Error::Pruned),
         (State::File { .. }, Kept::Whole, None) => Err(damaged("a file's content is missing")),
-    }
-}
-
-/// A file, and those that follow it in its folder.
-pub(super) async fn read_on(
-    connection: &mut SqliteConnection,
-    scope: &Scope,
-    at: &Place,
-) -> Result<(Contents, Vec<Contents>), Error> {
-    let folder = at.path.folder().unwrap_or(EntryPath::ROOT);
-    let query = sqlx::query(ON).bind(key(scope, &at.shelf)).bind(folder.as_str().to_owned());
-    let query = query.bind(at.path.as_str().to_owned());
-    let query =
-        query.bind(limits::AHEAD_FILE_BYTES_MAX as i64).bind(limits::AHEAD_FILES_MAX as i64);
-    let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
-    let mut found = Vec::new();
-    for row in &rows {
-        let mut columns = Columns::of(row);
-        let version = columns.version()?;
-        found.push(Contents { version, bytes: columns.take()? });
-    }
-    let rest = if found.is_empty() { Vec::new() } else { found.split_off(1) };
-    match found.pop().filter(|first| first.version.place.path == at.path) {
-        Some(first) => Ok((first, rest)),
-        // It is no file with a content: that has its own answers.
-        None => Ok((read(connection, scope, at, None).await?, Vec::new())),
     }
 }
 
