@@ -8,8 +8,8 @@ use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
+use crate::attach::AttachError;
 use crate::facts::with_facts;
-use crate::reach::{Missing, reach};
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.
@@ -93,7 +93,7 @@ impl Engine {
 
     /// What an effect that waits would make of a file. Nothing for one that changes none,
     /// would fail, or acts in a sandbox that is not made yet. Reaches the sandbox: call
-    /// [`Engine::rest`] afterwards.
+    /// [`Engine::suspend`] afterwards.
     ///
     /// # Errors
     /// [`Error::Sandbox`], [`Error::NoSuchSandbox`].
@@ -120,12 +120,12 @@ impl Engine {
             return preview.map_err(Error::Sandbox);
         };
         let Some(ready) = state.sandbox(name) else { return Ok(None) };
-        let berth = self.berth(session, state, name)?;
-        let sandbox = match reach(&berth, &ready.generation).await {
+        let handle = self.handle_of(session, state, name)?;
+        let sandbox = match handle.attach(&ready.generation).await {
             Ok(sandbox) => sandbox,
             // What becomes of it is for the call to say, when it is performed.
-            Err(Missing::Lost(_)) => return Ok(None),
-            Err(Missing::Unreached(error)) => return Err(Error::Sandbox(error)),
+            Err(AttachError::Lost(_)) => return Ok(None),
+            Err(AttachError::Unreachable(error)) => return Err(Error::Sandbox(error)),
         };
         let sandbox = match &shelved {
             Some(shelved) => shelved.over(&sandbox),

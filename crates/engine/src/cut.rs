@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::live::last_said;
-use crate::sandboxes::{Berth, origin_of};
-use crate::{Engine, Error, Trouble, reach};
+use crate::sandbox::{SandboxHandle, origin_of};
+use crate::{Engine, Error, Warning};
 
 /// A moment of a session at which it can be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,15 +102,15 @@ impl Engine {
                 StoreError::Conflict { session: into.clone(), expected: Seq::default(), found };
             return Err(Self::journal_error(into, source));
         }
-        self.rest(session).await?;
+        self.suspend(session).await?;
         let Found { moment, spec, budget, mut cut } = self.find(session, at, Which::Last).await?;
         let opened = Spec { budget, ..spec.on_its_own() };
         let at_ms = self.parts.clock.now_ms();
         let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
         let state = State::default().apply(&Record { seq: after, at_ms, event: opened.clone() });
         for (name, sandbox) in &mut cut.sandboxes {
-            let theirs = self.berth(session, &state, name)?;
-            let ours = self.berth(into, &state, name)?;
+            let theirs = self.handle_of(session, &state, name)?;
+            let ours = self.handle_of(into, &state, name)?;
             adopt(&theirs, &ours, sandbox, after.next()).await.map_err(Error::Sandbox)?;
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
@@ -129,11 +129,11 @@ impl Engine {
         session: &SessionId,
         to: Option<Seq>,
         by: &str,
-    ) -> Result<(Moment, Vec<Trouble>), Error> {
+    ) -> Result<(Moment, Vec<Warning>), Error> {
         let Found { moment, cut, .. } = self.find(session, to, Which::Before).await?;
         let rewound = Event::Rewound { by: by.to_owned(), cut: Arc::new(cut) };
         self.command(session, |state| {
-            if self.waits(session, state).is_none() {
+            if self.own_park(session, state).is_none() {
                 let why = "something runs in it; interrupt it first".to_owned();
                 return Err(no_cut(session, to, why));
             }
@@ -145,27 +145,27 @@ impl Engine {
 
     /// Ends what was set back. The next call would do it anyway; but until then something
     /// may still run. The session has gone back whatever comes of it.
-    async fn end_set_back(&self, session: &SessionId) -> Vec<Trouble> {
-        let trouble = |name: String, source| Trouble::NotRemoved { name, source };
+    async fn end_set_back(&self, session: &SessionId) -> Vec<Warning> {
+        let warning = |name: String, source| Warning::NotRemoved { name, source };
         let state = match self.state(session).await {
             Ok(state) => state,
             Err(error) => {
                 let source = SandboxError::Backend(error.to_string());
-                return vec![trouble(format!("what {session} ran in"), source)];
+                return vec![warning(format!("what {session} ran in"), source)];
             }
         };
-        let mut troubles = Vec::new();
+        let mut warnings = Vec::new();
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names.into_iter().filter(|name| state.is_set_back(name)) {
             let Some(before) = state.last_ready(name) else { continue };
-            let ended = match self.berth(session, &state, name) {
-                Ok(berth) => end(&berth, before).await,
+            let ended = match self.handle_of(session, &state, name) {
+                Ok(handle) => end(&handle, before).await,
                 Err(error) => Err(SandboxError::Backend(error.to_string())),
             };
             let id = || Self::sandbox_id(session, name).to_string();
-            troubles.extend(ended.err().map(|source| trouble(id(), source)));
+            warnings.extend(ended.err().map(|source| warning(id(), source)));
         }
-        troubles
+        warnings
     }
 
     /// A moment by its place, or by where it stands among all.
@@ -239,8 +239,8 @@ impl Engine {
         let mut there = BTreeSet::new();
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names {
-            let Ok(berth) = self.berth(session, state, name) else { continue };
-            if let Ok(snapshots) = berth.backend.snapshots() {
+            let Ok(handle) = self.handle_of(session, state, name) else { continue };
+            if let Ok(snapshots) = handle.backend.snapshots() {
                 let listed = snapshots.list().await.map_err(Error::Sandbox)?;
                 there.extend(listed.into_iter().map(|snapshot| snapshot.name.to_string()));
             }
@@ -266,13 +266,13 @@ fn moment(state: &State, at_ms: u64) -> Moment {
 }
 
 /// Ends the life that was set back, and none that somebody began since.
-async fn end(berth: &Berth, before: &SandboxReady) -> Result<(), SandboxError> {
-    let Some(listed) = reach::listed(berth, &berth.id).await? else { return Ok(()) };
+async fn end(handle: &SandboxHandle, before: &SandboxReady) -> Result<(), SandboxError> {
+    let Some(listed) = handle.lookup().await? else { return Ok(()) };
     let set_back = match &listed.generation {
         Some(found) => found.as_str() == before.generation,
         None => before.disk_made_at_ms.is_none_or(|made_at_ms| made_at_ms == listed.made_at_ms),
     };
-    if set_back { berth.backend.destroy(&berth.id).await } else { Ok(()) }
+    if set_back { handle.backend.destroy(&handle.id).await } else { Ok(()) }
 }
 
 fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
@@ -283,8 +283,8 @@ fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
 /// Makes what is kept of one sandbox's disk another one's own: it is made from it, kept
 /// under its own name, and ends again, until a call needs it.
 async fn adopt(
-    theirs: &Berth,
-    ours: &Berth,
+    theirs: &SandboxHandle,
+    ours: &SandboxHandle,
     sandbox: &mut CutSandbox,
     place: Seq,
 ) -> Result<(), SandboxError> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::retry::RetryingJournal;
-use crate::{Clock, Error, Feed, RuleSource, Shelves, Site, Usual};
+use crate::{Clock, Error, Feed, RuleSource, SandboxConfig, Shelves, Usual};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Parts {
     /// The model.
     pub model: Arc<dyn Model>,
     /// The sandboxes that sessions can have, by name.
-    pub sandboxes: BTreeMap<String, Site>,
+    pub sandboxes: BTreeMap<String, SandboxConfig>,
     /// The servers outside whose tools sessions can have, by name.
     pub outside: BTreeMap<String, OutsideServer>,
     /// Memory and skills, where sessions have them.

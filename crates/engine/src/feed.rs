@@ -5,7 +5,7 @@ use outrigger_agent::{Record, Seq, SessionId};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-use crate::{Trouble, limits};
+use crate::{Warning, limits};
 
 /// Something that a listener may want to show.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub enum Notice {
     /// event takes the place of all of it.
     Live(Seq, Live),
     /// Something went wrong beside the work. The turn goes on.
-    Trouble(Trouble),
+    Warning(Warning),
 }
 
 /// Output of an effect that is under way.

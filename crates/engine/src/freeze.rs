@@ -6,39 +6,41 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::live::Live;
-use crate::sandboxes::Berth;
-use crate::{Engine, Notice, Trouble};
+use crate::sandbox::SandboxHandle;
+use crate::{Engine, Notice, Warning};
 
 impl Engine {
     /// Freezes the session's sandboxes, each after its time, if nothing is under way
     /// but the model. Ends when there is nothing left to freeze. Dropping it in the
     /// middle is fine: a frozen sandbox thaws at its next command.
     pub(crate) fn freezing(&self, live: &Live) -> impl Future<Output = ()> + Send + use<> {
-        let mut idle: Vec<(u64, String, Berth)> = Vec::new();
+        let mut idle: Vec<(u64, String, SandboxHandle)> = Vec::new();
         if thinks(&live.state, live) {
             for (name, _) in live.state.sandboxes() {
-                let Ok(berth) = self.berth(&live.session, &live.state, name) else { continue };
-                let offered = &berth.backend.capabilities().suspend;
+                let Ok(handle) = self.handle_of(&live.session, &live.state, name) else {
+                    continue;
+                };
+                let offered = &handle.backend.capabilities().suspend;
                 // Others may be at work in one that is shared.
-                if let Some(after_ms) = berth.care.freeze_after_ms
-                    && !berth.shared
+                if let Some(after_ms) = handle.retention.freeze_after_ms
+                    && !handle.shared
                     && offered.contains(&Suspend::Frozen)
                 {
-                    idle.push((after_ms, name.to_owned(), berth));
+                    idle.push((after_ms, name.to_owned(), handle));
                 }
             }
         }
         idle.sort_by_key(|(after_ms, ..)| *after_ms);
         let (feed, session, began) = (self.feed().clone(), live.session.clone(), Instant::now());
         async move {
-            for (after_ms, sandbox, berth) in idle {
+            for (after_ms, sandbox, handle) in idle {
                 tokio::time::sleep_until(began + Duration::from_millis(after_ms)).await;
-                match berth.backend.suspend(&berth.id, Suspend::Frozen).await {
+                match handle.backend.suspend(&handle.id, Suspend::Frozen).await {
                     // Busy with what a command left behind, or gone: the next call sees to it.
                     Ok(()) | Err(Error::Busy { .. } | Error::Absent { .. }) => {}
                     Err(source) => {
-                        let trouble = Trouble::NotSuspended { sandbox, source };
-                        feed.tell(&session, || Notice::Trouble(trouble));
+                        let warning = Warning::NotSuspended { sandbox, source };
+                        feed.tell(&session, || Notice::Warning(warning));
                     }
                 }
             }

@@ -53,29 +53,29 @@ pub struct Embedded {
     engine: Engine,
     tasks: Tasks,
     driven: Table,
-    after: After,
+    after: AfterPark,
 }
 
 /// What a host does with a session that waits, after it said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+enum AfterPark {
     Leave,
-    Rest,
+    Suspend,
 }
 
 impl Embedded {
     /// A host without sessions. Who waits for one still has use for its sandboxes, and
-    /// calls [`Engine::rest`] or [`Engine::discard`] when not any more.
+    /// calls [`Engine::suspend`] or [`Engine::discard`] when not any more.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
-        Self { engine, tasks: Tasks::default(), driven: Table::default(), after: After::Leave }
+        Self { engine, tasks: Tasks::default(), driven: Arc::default(), after: AfterPark::Leave }
     }
 
-    /// A host without sessions, which calls [`Engine::rest`] by itself, right after it
+    /// A host without sessions, which calls [`Engine::suspend`] by itself, right after it
     /// said that a session waits.
     #[must_use]
-    pub fn resting(engine: Engine) -> Self {
-        Self { after: After::Rest, ..Self::new(engine) }
+    pub fn suspending(engine: Engine) -> Self {
+        Self { after: AfterPark::Suspend, ..Self::new(engine) }
     }
 }
 
@@ -104,9 +104,9 @@ impl Host for Embedded {
         let after = self.after;
         self.tasks.spawn(TaskKind::Driver, async move {
             drive_while_poked(&engine, &session, &poke, &table, &tell).await;
-            if after == After::Rest {
+            if after == AfterPark::Suspend {
                 // What went wrong is told to who listens, and tried again the next time.
-                drop(engine.rest(&session).await);
+                drop(engine.suspend(&session).await);
             }
         });
         Ok(())

@@ -21,13 +21,13 @@ pub const STOP_BELOW_MS_MAX: u64 = 10_000;
 /// From the question to the model until an idle sandbox is frozen.
 pub const FREEZE_AFTER_MS_DEFAULT: u64 = 2_000;
 /// Snapshots of one sandbox that are kept at once.
-pub const KEPT_DEFAULT: usize = 3;
+pub const SNAPSHOTS_DEFAULT: usize = 3;
 /// Whole contexts of its model that one reply may say it used; it counts for no more.
 pub const CONTEXTS_PER_REPLY_MAX: u64 = 2;
 /// What a command may say it took beyond what was reserved for it; it counts for no more.
 pub const LATE_MS_MAX: u64 = 10_000;
-/// How often a sandbox that was suspended by somebody else is reached again for one call.
-pub const REACHES_MAX: usize = 4;
+/// How often one call attaches anew to a sandbox that somebody else suspended.
+pub const ATTACHES_MAX: usize = 4;
 /// Notices that a slow listener may be behind before it has to read the journal again.
 pub const FEED_NOTICES_MAX: usize = 1_024;
 /// The file that says what a workspace was filled with.

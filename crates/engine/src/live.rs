@@ -33,7 +33,7 @@ pub(crate) struct Completed {
     /// What was kept of the sandbox that was made, and its name.
     pub(crate) kept: Option<(String, Kept)>,
     /// The sandbox that it was done in, and its name.
-    pub(crate) reached: Option<(String, Arc<dyn Sandbox>)>,
+    pub(crate) attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What was done to entries of memory and skills meanwhile.
     pub(crate) touched: Touched,
 }
@@ -41,8 +41,8 @@ pub(crate) struct Completed {
 impl Completed {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
-        let (lost, kept, reached, touched) = (None, None, None, Touched::default());
-        Self { effect, outcome, spent, estimated: false, lost, kept, reached, touched }
+        let (lost, kept, attached, touched) = (None, None, None, Touched::default());
+        Self { effect, outcome, spent, estimated: false, lost, kept, attached, touched }
     }
 
     /// The same, of which not all that it cost was counted.

@@ -13,7 +13,7 @@ use outrigger_store::{
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Feed, Notice, Trouble, limits};
+use crate::{Feed, Notice, Warning, limits};
 
 /// See the module.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl RetryingJournal {
             };
             if left_ms == limits::STORE_WAIT_MS_MAX {
                 let reason = crate::workspace::explain(&error);
-                self.feed.tell(session, || Notice::Trouble(Trouble::StoreAway { reason }));
+                self.feed.tell(session, || Notice::Warning(Warning::StoreAway { reason }));
             }
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
             left_ms = left_ms.saturating_sub(pause_ms);

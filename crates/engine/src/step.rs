@@ -44,7 +44,7 @@ impl Engine {
         self.note_untold(&mut live).await;
         if live.state.subagents(session).next().is_some() {
             // It may have stood as waiting, as they did.
-            self.tell_how_it_stands(session, live.state.seq(), live.state.status()).await?;
+            self.record_status(session, live.state.seq(), live.state.status()).await?;
         }
         loop {
             match self.one_step(&mut live, poke).await {
@@ -111,7 +111,7 @@ impl Engine {
                         self.perform_all(live, &ids, at_ms).await?;
                         if self.wait(live, poke).await? == Waited::OnPeople {
                             let seq = live.state.seq();
-                            self.tell_how_it_stands(&live.session, seq, State::WAITS).await?;
+                            self.record_status(&live.session, seq, State::WAITS).await?;
                             return Ok(Step::Parked(Park::Answers(ids)));
                         }
                     }
@@ -264,7 +264,7 @@ impl Engine {
     }
 
     /// In listings the session stands as its subagents do: its own journal does not say.
-    pub(crate) async fn tell_how_it_stands(
+    pub(crate) async fn record_status(
         &self,
         session: &SessionId,
         seq: Seq,
@@ -293,7 +293,7 @@ impl Engine {
             return;
         }
         let at_ms = self.parts.clock.now_ms();
-        if let Some((name, sandbox)) = &done.reached {
+        if let Some((name, sandbox)) = &done.attached {
             live.sandboxes.insert(name.clone(), Arc::clone(sandbox));
         }
         if let Some(Lost { sandbox, generation, loss }) = done.lost.clone()

@@ -2,7 +2,7 @@
 //! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
 
 use outrigger_agent::ModelSpec;
-use outrigger_engine::{Engine, Feed, Parts, Served, Shelves, Site, SystemClock};
+use outrigger_engine::{Engine, Feed, Parts, SandboxConfig, Served, Shelves, SystemClock};
 use outrigger_model::Model;
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, Spec};
@@ -188,7 +188,7 @@ pub(crate) fn engine(
         let backend = Arc::clone(backends.get(&sandbox.backend)?);
         let served = MOUNTS.map(str::to_owned).to_vec();
         let spec = Spec { served, ..sandbox.spec.clone() };
-        let site = Site { backend, spec, care: sandbox.care() };
+        let site = SandboxConfig { backend, spec, retention: sandbox.retention() };
         Some((sandbox.name.clone(), site))
     };
     let shelves = Shelves {

@@ -10,7 +10,7 @@ mod timeline;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use outrigger_agent::{Event, Record, Seq, SessionId};
-use outrigger_engine::{LiveOutput, Trouble};
+use outrigger_engine::{LiveOutput, Warning};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -166,8 +166,8 @@ impl Screen {
     }
 
     /// Something went wrong beside the turn, which goes on.
-    pub(crate) fn trouble(&self, trouble: &Trouble) {
-        let text = inert(&outrigger_engine::workspace::explain(trouble));
+    pub(crate) fn warning(&self, warning: &Warning) {
+        let text = inert(&outrigger_engine::workspace::explain(warning));
         self.note(Tone::Warning, format!("! {text}"));
     }
 

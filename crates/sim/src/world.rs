@@ -4,7 +4,7 @@ use outrigger_agent::{
     Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
     TurnLimits, Workspace,
 };
-use outrigger_engine::{Clock, Engine, Error, Feed, Parts, Site};
+use outrigger_engine::{Clock, Engine, Error, Feed, Parts, SandboxConfig};
 use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, SandboxId, Suspend};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
@@ -174,13 +174,13 @@ impl World {
         let backend = Watched { fake, witness, under, life, mood };
         let (sandboxes, root) = (self.sandboxes.clone(), self.session.clone());
         let journal = Arc::new(Mortal::new(store, sandboxes, death, disorder, root));
-        let mut site = Site::new(Arc::new(backend), Fake::spec());
-        site.care.freeze_after_ms = Some(limits::FREEZE_AFTER_MS);
+        let mut config = SandboxConfig::new(Arc::new(backend), Fake::spec());
+        config.retention.freeze_after_ms = Some(limits::FREEZE_AFTER_MS);
         let engine = Engine::new(Parts {
             journal: Arc::clone(&journal) as Arc<dyn Journal>,
             blobs: Arc::new(self.journal.clone()),
             model,
-            sandboxes: [(SANDBOX.to_owned(), site)].into(),
+            sandboxes: [(SANDBOX.to_owned(), config)].into(),
             outside: desk.servers(),
             shelves: None,
             rules: Arc::new(rules.clone()),
@@ -309,7 +309,7 @@ pub(crate) async fn drive(engine: &Engine, session: &SessionId) -> Result<Park, 
     let mut park = engine.drive(session, &poke).await?;
     loop {
         // Who waits has its answer; what follows can be killed as well.
-        engine.rest(session).await?;
+        engine.suspend(session).await?;
         // Whoever appends meanwhile pokes.
         let again = engine.drive(session, &poke).await?;
         if again == park {

@@ -14,10 +14,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::tool::spent;
 use crate::Engine;
+use crate::attach::AttachError;
 use crate::engine::OutsideServer;
 use crate::live::{Completed, Live, Lost};
-use crate::reach::{Missing, reach};
-use crate::sandboxes::Berth;
+use crate::sandbox::SandboxHandle;
 use crate::step::Found;
 
 impl Engine {
@@ -35,9 +35,9 @@ impl Engine {
         };
         let tool = live.state.tool(&call.tool)?.outside.clone()?;
         let arguments = genuine.given().to_owned();
-        let berth = place.as_ref().map(|place| {
-            let berth = self.berth(&live.session, &live.state, &place.sandbox);
-            (place.clone(), berth.map_err(|error| error.to_string()))
+        let handle = place.as_ref().map(|place| {
+            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
+            (place.clone(), handle.map_err(|error| error.to_string()))
         });
         let known = place.as_ref().and_then(|place| live.sandboxes.get(&place.sandbox).cloned());
         let attempt = Attempt {
@@ -47,7 +47,7 @@ impl Engine {
             attempt: *attempt,
             tool,
             arguments,
-            berth,
+            handle,
             known,
             found,
         };
@@ -55,7 +55,7 @@ impl Engine {
         Some(async move {
             let since_ms = clock.now_ms();
             let sends = AtomicU64::new(0);
-            let Ended { outcome, lost, reached } = attempt.perform(&sends).await;
+            let Ended { outcome, lost, attached } = attempt.perform(&sends).await;
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let egress_bytes = egress_bytes(&attempt.arguments, sends.into_inner());
             let spent = Amounts {
@@ -63,7 +63,7 @@ impl Engine {
                 ..spent(&outcome, None, passed_ms, reserved)
             };
             let estimated = matches!(outcome, Outcome::Unknown { .. });
-            Completed { lost, reached, estimated, ..Completed::new(effect, outcome, spent) }
+            Completed { lost, attached, estimated, ..Completed::new(effect, outcome, spent) }
         })
     }
 }
@@ -87,7 +87,7 @@ struct Attempt {
     tool: OutsideTool,
     arguments: String,
     /// Where its server runs, if it runs in a sandbox.
-    berth: Option<(Place, Result<Berth, String>)>,
+    handle: Option<(Place, Result<SandboxHandle, String>)>,
     known: Option<Arc<dyn Sandbox>>,
     found: Found,
 }
@@ -96,12 +96,12 @@ struct Attempt {
 struct Ended {
     outcome: Outcome,
     lost: Option<Lost>,
-    reached: Option<(String, Arc<dyn Sandbox>)>,
+    attached: Option<(String, Arc<dyn Sandbox>)>,
 }
 
 impl Ended {
     fn new(outcome: Outcome) -> Self {
-        Self { outcome, lost: None, reached: None }
+        Self { outcome, lost: None, attached: None }
     }
 }
 
@@ -137,8 +137,8 @@ impl Attempt {
             Err(Fault::Changed { now }) => self.changed(now.is_some()),
             Err(Fault::MayHaveHappened { detail }) => self.unanswered(&detail),
         };
-        let name = self.berth.as_ref().map(|(place, _)| place.sandbox.clone());
-        Ended { reached: name.zip(sandbox), ..Ended::new(outcome) }
+        let name = self.handle.as_ref().map(|(place, _)| place.sandbox.clone());
+        Ended { attached: name.zip(sandbox), ..Ended::new(outcome) }
     }
 
     /// Programs of attempts that a crash cut off work for nobody any more. Failing to end
@@ -153,18 +153,18 @@ impl Attempt {
 
     /// The sandbox in which the server runs, in the life that the journal names.
     async fn sandbox(&self) -> Result<Option<Arc<dyn Sandbox>>, (String, Option<Lost>)> {
-        let Some((place, berth)) = &self.berth else { return Ok(None) };
+        let Some((place, handle)) = &self.handle else { return Ok(None) };
         let ours = |known: &&Arc<dyn Sandbox>| {
             known.generation().as_str() == place.generation && known.is_alive()
         };
         if let Some(known) = self.known.as_ref().filter(ours) {
             return Ok(Some(Arc::clone(known)));
         }
-        let berth = berth.as_ref().map_err(|error| (error.clone(), None))?;
-        match reach(berth, &place.generation).await {
+        let handle = handle.as_ref().map_err(|error| (error.clone(), None))?;
+        match handle.attach(&place.generation).await {
             Ok(sandbox) => Ok(Some(sandbox)),
-            Err(Missing::Unreached(error)) => Err((error.to_string(), None)),
-            Err(Missing::Lost(loss)) => {
+            Err(AttachError::Unreachable(error)) => Err((error.to_string(), None)),
+            Err(AttachError::Lost(loss)) => {
                 let detail = format!("the sandbox of its server was lost ({loss})");
                 let Place { sandbox, generation, .. } = place.clone();
                 Err((detail, Some(Lost { sandbox, generation, loss })))

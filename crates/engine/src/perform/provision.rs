@@ -10,9 +10,9 @@ use outrigger_store::Blobs;
 use std::sync::Arc;
 
 use crate::live::{Completed, Live};
-use crate::sandboxes::{Berth, Keep, origin_of};
+use crate::sandbox::{SandboxHandle, SnapshotPolicy, origin_of};
 use crate::workspace::{self, Imported};
-use crate::{Engine, Feed, Notice, Trouble, keep, limits, reach};
+use crate::{Engine, Feed, Notice, Warning, limits, snapshot};
 
 impl Engine {
     pub(super) fn provision(
@@ -21,9 +21,9 @@ impl Engine {
         effect: Seq,
         sandbox: String,
     ) -> impl Future<Output = Completed> + Send + use<> {
-        let berth = self.berth(&live.session, &live.state, &sandbox);
-        self.serve(live, berth.as_ref().ok(), effect);
-        let provision = berth.map(|berth| Provision {
+        let handle = self.handle_of(&live.session, &live.state, &sandbox);
+        self.serve(live, handle.as_ref().ok(), effect);
+        let provision = handle.map(|handle| Provision {
             blobs: Arc::clone(&self.parts.blobs),
             feed: self.feed().clone(),
             session: live.session.clone(),
@@ -32,14 +32,14 @@ impl Engine {
             attempt: attempt(&live.state, effect),
             before: live.state.last_ready(&sandbox).cloned(),
             set_back: live.state.is_set_back(&sandbox),
-            berth,
+            handle,
         });
         async move {
             let made = match provision {
-                Ok(provision) => provision.make().await.map_err(|hitch| hitch.detail),
+                Ok(provision) => provision.perform().await.map_err(|error| error.detail),
                 Err(error) => Err(error.to_string()),
             };
-            let (outcome, reached, kept) = match made {
+            let (outcome, attached, kept) = match made {
                 Ok(made) => {
                     let ready = Outcome::Done(Product::Sandbox(made.ready));
                     (ready, Some((sandbox.clone(), made.sandbox)), made.kept)
@@ -47,7 +47,7 @@ impl Engine {
                 Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None, None),
             };
             let kept = kept.map(|kept| (sandbox, kept));
-            Completed { reached, kept, ..Completed::new(effect, outcome, Amounts::default()) }
+            Completed { attached, kept, ..Completed::new(effect, outcome, Amounts::default()) }
         }
     }
 }
@@ -63,29 +63,29 @@ struct Provision {
     before: Option<SandboxReady>,
     /// The session went back to an earlier moment: a disk of later is not its own.
     set_back: bool,
-    berth: Berth,
+    handle: SandboxHandle,
 }
 
-struct Made {
+struct ProvisionedSandbox {
     ready: SandboxReady,
     sandbox: Arc<dyn Sandbox>,
     kept: Option<Kept>,
 }
 
 /// Why a sandbox could not be made.
-struct Hitch {
+struct ProvisionError {
     detail: String,
     /// It was suspended, or died, while it was filled: another attempt may succeed.
     lost: bool,
 }
 
-impl From<Error> for Hitch {
+impl From<Error> for ProvisionError {
     fn from(error: Error) -> Self {
         Self { detail: workspace::explain(&error), lost: matches!(error, Error::Lost { .. }) }
     }
 }
 
-impl From<workspace::Error> for Hitch {
+impl From<workspace::Error> for ProvisionError {
     fn from(error: workspace::Error) -> Self {
         let lost = matches!(&error, workspace::Error::Sandbox { source: Error::Lost { .. }, .. });
         Self { detail: workspace::explain(&error), lost }
@@ -94,11 +94,11 @@ impl From<workspace::Error> for Hitch {
 
 impl Provision {
     /// Makes it, a few times if it is suspended in the middle.
-    async fn make(&self) -> Result<Made, Hitch> {
-        self.berth.check().map_err(|detail| Hitch { detail, lost: false })?;
+    async fn perform(&self) -> Result<ProvisionedSandbox, ProvisionError> {
+        self.handle.check().map_err(|detail| ProvisionError { detail, lost: false })?;
         let mut made = self.make_once().await;
-        for _ in 1..limits::REACHES_MAX {
-            if !matches!(&made, Err(Hitch { lost: true, .. })) {
+        for _ in 1..limits::ATTACHES_MAX {
+            if !matches!(&made, Err(ProvisionError { lost: true, .. })) {
                 break;
             }
             made = self.make_once().await;
@@ -107,21 +107,21 @@ impl Provision {
     }
 
     /// Create-or-attach, and fill-unless-filled: repeating it after a crash is harmless.
-    async fn make_once(&self) -> Result<Made, Hitch> {
+    async fn make_once(&self) -> Result<ProvisionedSandbox, ProvisionError> {
         if self.set_back {
-            self.berth.backend.destroy(&self.berth.id).await?;
+            self.handle.backend.destroy(&self.handle.id).await?;
         }
         let kept = self.kept().await;
         let sandbox = self.create(&kept).await?;
-        let listed = reach::listed(&self.berth, &self.berth.id).await?;
+        let listed = self.handle.lookup().await?;
         // A backend that does not know when it made a disk says 0.
         let disk = listed.as_ref().map(|listed| listed.made_at_ms).filter(|made| *made > 0);
         let known =
             self.before.is_some() && !self.set_back && self.has_old_disk(disk, &*sandbox).await;
         let from = listed.and_then(|listed| snapshot_of(listed, &kept)).filter(|_| !known);
-        let begins = !known && from.is_none() && self.berth.content.is_some();
+        let begins = !known && from.is_none() && self.handle.content.is_some();
         let filled = begins && self.fill(&*sandbox).await?;
-        let capabilities = self.berth.backend.capabilities();
+        let capabilities = self.handle.backend.capabilities();
         let generation = sandbox.generation().to_string();
         let lived = self.before.as_ref().is_some_and(|before| before.generation == generation);
         let replaces = match (&self.before, from) {
@@ -132,7 +132,7 @@ impl Provision {
             (Some(_), None) => Some(Replacement::Start),
         };
         let ready = SandboxReady {
-            id: self.berth.id.to_string(),
+            id: self.handle.id.to_string(),
             generation,
             backend: capabilities.backend.clone(),
             isolation: capabilities.isolation.to_string(),
@@ -140,30 +140,30 @@ impl Provision {
             replaces,
         };
         // Also what an attempt before this one filled; but not what others work in.
-        let keeps = filled || (begins && !self.berth.shared);
-        let kept = if keeps { self.keep().await } else { None };
-        Ok(Made { ready, sandbox, kept })
+        let keeps = filled || (begins && !self.handle.shared);
+        let kept = if keeps { self.take_snapshot().await } else { None };
+        Ok(ProvisionedSandbox { ready, sandbox, kept })
     }
 
     /// What is kept of it, the oldest first. The sessions that share one know nothing
     /// of what the others kept.
     async fn kept(&self) -> Vec<Kept> {
-        match self.berth.backend.snapshots() {
-            Ok(snapshots) if self.berth.shared => {
-                keep::of_sandbox(snapshots, &self.berth.id).await.unwrap_or_default()
+        match self.handle.backend.snapshots() {
+            Ok(snapshots) if self.handle.shared => {
+                snapshot::of_sandbox(snapshots, &self.handle.id).await.unwrap_or_default()
             }
-            Ok(_) | Err(_) => self.berth.kept.clone(),
+            Ok(_) | Err(_) => self.handle.kept.clone(),
         }
     }
 
     /// Over its own disk if there is a sound one, else from what was kept last, from
     /// what was kept before that, or from the template.
     async fn create(&self, kept: &[Kept]) -> Result<Arc<dyn Sandbox>, Error> {
-        let Berth { id, backend, .. } = &self.berth;
-        let origins = kept.iter().rev().filter_map(origin_of).chain([self.berth.template()]);
+        let SandboxHandle { id, backend, .. } = &self.handle;
+        let origins = kept.iter().rev().filter_map(origin_of).chain([self.handle.template()]);
         let mut last = None;
         for origin in origins {
-            let spec = self.berth.spec(origin);
+            let spec = self.handle.spec(origin);
             let mut created = backend.create(id, &spec).await;
             if let Err(Error::Altered { .. }) = &created {
                 // Either its own disk or what it would begin from: without the first,
@@ -186,7 +186,7 @@ impl Provision {
             (Some(before), Some(now)) => before == now,
             // What was filled and holds something was filled before; a command may have
             // deleted the mark.
-            (None, _) | (_, None) => match &self.berth.content {
+            (None, _) | (_, None) => match &self.handle.content {
                 Some(_) => !workspace::is_empty(sandbox).await.unwrap_or(true),
                 None => sandbox.began() != Began::Made,
             },
@@ -195,23 +195,23 @@ impl Provision {
 
     /// Fills it. False if there is nothing to fill it with, or it was filled before.
     async fn fill(&self, sandbox: &dyn Sandbox) -> Result<bool, workspace::Error> {
-        let Some(content) = &self.berth.content else { return Ok(false) };
+        let Some(content) = &self.handle.content else { return Ok(false) };
         let attempt = format!("{}.{}.{}", self.session, self.effect, self.attempt);
         let imported = workspace::import(&*self.blobs, content, &attempt, sandbox).await?;
         Ok(imported == Imported::Fresh)
     }
 
     /// Keeps it as it was filled. Failing to is no failure: it can be filled again.
-    async fn keep(&self) -> Option<Kept> {
-        if self.berth.care.keep == Keep::Off {
+    async fn take_snapshot(&self) -> Option<Kept> {
+        if self.handle.retention.snapshots == SnapshotPolicy::Off {
             return None;
         }
-        let snapshots = self.berth.backend.snapshots().ok()?;
-        match keep::take(&self.berth, snapshots, &self.session, self.effect).await {
+        let snapshots = self.handle.backend.snapshots().ok()?;
+        match self.handle.take_snapshot(snapshots, &self.session, self.effect).await {
             Ok(kept) => Some(kept),
             Err(source) => {
-                let trouble = Trouble::NotKept { sandbox: self.name.clone(), source };
-                self.feed.tell(&self.session, || Notice::Trouble(trouble));
+                let warning = Warning::NotKept { sandbox: self.name.clone(), source };
+                self.feed.tell(&self.session, || Notice::Warning(warning));
                 None
             }
         }

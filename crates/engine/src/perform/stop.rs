@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outside::named;
+use crate::attach::AttachError;
 use crate::live::{Completed, Live};
-use crate::reach::{Missing, reach};
-use crate::sandboxes::Berth;
+use crate::sandbox::SandboxHandle;
 use crate::tasks::begun;
 use crate::{Engine, Error, limits};
 
@@ -27,11 +27,11 @@ impl Engine {
         let placed = ids.iter().filter_map(|id| Some((*id, runs_of(live, *id)?)));
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
         let killing = placed.map(|(id, (place, names))| {
-            let berth = self.berth(&live.session, &live.state, &place.sandbox);
+            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
             async move {
                 // A sandbox that does not answer must not keep a person waiting.
-                let killed = match berth {
-                    Ok(berth) => tokio::time::timeout(patience, kill(berth, place, names)).await,
+                let killed = match handle {
+                    Ok(handle) => tokio::time::timeout(patience, kill(handle, place, names)).await,
                     Err(error) => Ok(Err(error.to_string())),
                 };
                 (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
@@ -99,14 +99,14 @@ impl Engine {
     ) -> impl Future<Output = ()> + Send + use<> {
         let outside = live.state.effect(id).and_then(|effect| live.state.outside(&effect.work));
         let runs = outside.and_then(|_| runs_of(live, id));
-        let berth = runs.and_then(|(place, names)| {
-            Some((self.berth(&live.session, &live.state, &place.sandbox).ok()?, place, names))
+        let handle = runs.and_then(|(place, names)| {
+            Some((self.handle_of(&live.session, &live.state, &place.sandbox).ok()?, place, names))
         });
         async move {
-            if let Some((berth, place, names)) = berth {
+            if let Some((handle, place, names)) = handle {
                 let patience = Duration::from_millis(limits::STOP_MS_MAX);
                 // One that can't be told ends by its own deadline.
-                drop(tokio::time::timeout(patience, kill(berth, place, names)).await);
+                drop(tokio::time::timeout(patience, kill(handle, place, names)).await);
             }
         }
     }
@@ -127,12 +127,12 @@ impl Engine {
 /// Kills the commands of one effect, and none of others that share its sandbox. A sandbox
 /// that is gone has no commands. A cold one is resumed to be told: a driver that others believe dead
 /// may be about to begin the command there, and must be refused.
-async fn kill(berth: Berth, place: Place, names: Vec<ExecId>) -> Result<(), String> {
-    for _ in 0..limits::REACHES_MAX {
-        let sandbox = match reach(&berth, &place.generation).await {
+async fn kill(handle: SandboxHandle, place: Place, names: Vec<ExecId>) -> Result<(), String> {
+    for _ in 0..limits::ATTACHES_MAX {
+        let sandbox = match handle.attach(&place.generation).await {
             Ok(sandbox) => sandbox,
-            Err(Missing::Lost(_)) => return Ok(()),
-            Err(Missing::Unreached(error)) => return Err(error.to_string()),
+            Err(AttachError::Lost(_)) => return Ok(()),
+            Err(AttachError::Unreachable(error)) => return Err(error.to_string()),
         };
         let killing = names.iter().map(|name| sandbox.kill(name));
         match futures_util::future::try_join_all(killing).await {

@@ -17,10 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::keep::{name, take};
 use crate::live::{Completed, Live};
 use crate::lulls::Lulls;
-use crate::sandboxes::Berth;
+use crate::sandbox::SandboxHandle;
 use crate::tasks::attended;
 use crate::{Engine, Error, limits};
 
@@ -69,7 +68,7 @@ impl Engine {
         let tools = child.spec.tools.iter().filter_map(|tool| tool.sandbox.as_deref());
         for name in tools.collect::<BTreeSet<_>>() {
             let Some(ready) = state.last_ready(name).cloned() else { continue };
-            let theirs = self.berth(session, state, name)?;
+            let theirs = self.handle_of(session, state, name)?;
             if !theirs.shared {
                 let sandbox = CutSandbox { ready, kept: state.kept(name).last().cloned() };
                 let lives = state.sandbox(name).is_some();
@@ -111,7 +110,7 @@ struct Disk {
     sandbox: CutSandbox,
     /// Whether its sandbox lives, so that it is copied as it is now.
     lives: bool,
-    theirs: Berth,
+    theirs: SandboxHandle,
 }
 
 struct Subagent {
@@ -133,7 +132,7 @@ impl Subagent {
             match engine.drive_below(session).await? {
                 Park::Answers(_) => {
                     // What can't be suspended now goes on running; listeners are told.
-                    engine.rest(session).await?;
+                    engine.suspend(session).await?;
                     let _lull = lulls.begin(self.effect);
                     self.wait().await?;
                 }
@@ -224,7 +223,7 @@ impl Subagent {
         let (engine, session) = (&self.engine, &self.child.session);
         loop {
             let state = engine.state(session).await?;
-            if !matches!(engine.stands(session, &state).await?, Some(Park::Answers(_))) {
+            if !matches!(engine.current_park(session, &state).await?, Some(Park::Answers(_))) {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)).await;
@@ -235,7 +234,7 @@ impl Subagent {
     async fn drop_copies(&self) {
         for Disk { theirs, .. } in self.disks.iter().flatten() {
             if let (Ok(snapshots), Ok(name)) =
-                (theirs.backend.snapshots(), name(theirs, &self.parent, self.effect))
+                (theirs.backend.snapshots(), theirs.snapshot_name(&self.parent, self.effect))
             {
                 drop(snapshots.remove(&name).await);
             }
@@ -263,7 +262,7 @@ impl Subagent {
             Err(Error::Contended(_)) => return Ok(None),
             Err(error) => return Err(error),
         }
-        self.engine.rest(session).await?;
+        self.engine.suspend(session).await?;
         self.drop_copies().await;
         self.engine.state(session).await.map(Some)
     }
@@ -284,7 +283,7 @@ impl Subagent {
         }
         self.engine.cancel(&session, &by, &reason).await?;
         self.engine.drive_below(&session).await?;
-        self.engine.rest(&session).await?;
+        self.engine.suspend(&session).await?;
         self.drop_copies().await;
         Ok(self.engine.state(&session).await?.spent().plus(Amounts::STEP))
     }
@@ -293,19 +292,19 @@ impl Subagent {
 /// Keeps the disk of a sandbox above as it is now. What a command left running there
 /// may keep it busy for a moment, and so may another copy.
 async fn copied(
-    theirs: &Berth,
+    theirs: &SandboxHandle,
     parent: &SessionId,
     effect: Seq,
 ) -> Result<outrigger_agent::Kept, SandboxError> {
     let snapshots = theirs.backend.snapshots()?;
     let pause = Duration::from_millis(limits::COPY_PAUSE_MS);
     for _ in 1..limits::COPY_ATTEMPTS_MAX {
-        match take(theirs, snapshots, parent, effect).await {
+        match theirs.take_snapshot(snapshots, parent, effect).await {
             Err(SandboxError::Busy { .. }) => tokio::time::sleep(pause).await,
             taken => return taken,
         }
     }
-    take(theirs, snapshots, parent, effect).await
+    theirs.take_snapshot(snapshots, parent, effect).await
 }
 
 fn uncopied(detail: &str) -> String {

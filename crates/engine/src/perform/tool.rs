@@ -10,9 +10,9 @@ use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
+use crate::attach::AttachError;
 use crate::live::{Completed, Live, Lost};
-use crate::reach::{Missing, reach};
-use crate::sandboxes::Berth;
+use crate::sandbox::SandboxHandle;
 use crate::shelves::Shelved;
 use crate::step::Found;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
@@ -29,10 +29,10 @@ impl Engine {
         let genuine = live.state.call(call)?;
         let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
         let house = place.as_ref().map(|place| {
-            let berth = self.berth(&live.session, &live.state, &place.sandbox);
-            self.serve(live, berth.as_ref().ok(), effect);
+            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
+            self.serve(live, handle.as_ref().ok(), effect);
             let known = live.sandboxes.get(&place.sandbox).cloned();
-            House { berth, known, place: place.clone(), found }
+            House { handle, known, place: place.clone(), found }
         });
         let attempt = Attempt {
             tool: live.state.tool(&call.tool)?.built_in().to_owned(),
@@ -50,7 +50,7 @@ impl Engine {
         let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
         Some(async move {
             let since_ms = clock.now_ms();
-            let Ended { mut outcome, loss, reached, took } = attempt.perform(&sink).await;
+            let Ended { mut outcome, loss, attached, took } = attempt.perform(&sink).await;
             let touched = match &attempt.shelved {
                 Some(shelved) => {
                     attempt.say_what_is_not_served(&mut outcome);
@@ -64,7 +64,7 @@ impl Engine {
             let done = Completed::new(effect, outcome, spent);
             let mut completed = Completed { touched, estimated, ..done };
             if let Some(House { place: Place { sandbox, generation, .. }, .. }) = attempt.house {
-                completed.reached = reached.map(|reached| (sandbox.clone(), reached));
+                completed.attached = attached.map(|attached| (sandbox.clone(), attached));
                 completed.lost = loss.map(|loss| Lost { sandbox, generation, loss });
             }
             completed
@@ -110,7 +110,7 @@ struct Attempt {
 
 /// The sandbox that a call is performed in.
 struct House {
-    berth: Result<Berth, crate::Error>,
+    handle: Result<SandboxHandle, crate::Error>,
     known: Option<Arc<dyn Sandbox>>,
     place: Place,
     found: Found,
@@ -128,14 +128,14 @@ struct Ended {
     /// How its sandbox was lost, if it was.
     loss: Option<Loss>,
     /// The sandbox that did it.
-    reached: Option<Arc<dyn Sandbox>>,
+    attached: Option<Arc<dyn Sandbox>>,
     /// What a command took.
     took: Option<Took>,
 }
 
 impl Ended {
     fn without_sandbox(outcome: Outcome, loss: Option<Loss>) -> Self {
-        Self { outcome, loss, reached: None, took: None }
+        Self { outcome, loss, attached: None, took: None }
     }
 }
 
@@ -168,8 +168,8 @@ impl Attempt {
 
     /// A command that names what can't be mounted in its sandbox looked at nothing.
     fn say_what_is_not_served(&self, outcome: &mut Outcome) {
-        let Some(House { berth: Ok(berth), .. }) = &self.house else { return };
-        let served = berth.backend.capabilities().live_mounts && !berth.shared;
+        let Some(House { handle: Ok(handle), .. }) = &self.house else { return };
+        let served = handle.backend.capabilities().live_mounts && !handle.shared;
         if served || !MOUNTS.iter().any(|mount| self.arguments.contains(mount)) {
             return;
         }
@@ -193,10 +193,10 @@ impl House {
     ) -> Ended {
         let mut held = self.held();
         let mut died: Option<Error> = None;
-        for _ in 0..limits::REACHES_MAX {
+        for _ in 0..limits::ATTACHES_MAX {
             let sandbox = match held.take() {
                 Some(sandbox) => sandbox,
-                None => match self.reach().await {
+                None => match self.attach().await {
                     Ok(sandbox) => sandbox,
                     Err(missing) => return self.missing(missing, died.as_ref()),
                 },
@@ -214,9 +214,9 @@ impl House {
                 }
                 Err(error) => (not_known(&error), None),
             };
-            return Ended { outcome, loss: None, reached: Some(sandbox), took };
+            return Ended { outcome, loss: None, attached: Some(sandbox), took };
         }
-        self.missing(Missing::Lost(Loss::Gone), died.as_ref())
+        self.missing(AttachError::Lost(Loss::Gone), died.as_ref())
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.
@@ -227,26 +227,26 @@ impl House {
         self.known.as_ref().filter(ours).cloned()
     }
 
-    async fn reach(&self) -> Result<Arc<dyn Sandbox>, Missing> {
-        match &self.berth {
-            Ok(berth) => reach(berth, &self.place.generation).await,
-            Err(error) => Err(Missing::Unreached(Error::Backend(error.to_string()))),
+    async fn attach(&self) -> Result<Arc<dyn Sandbox>, AttachError> {
+        match &self.handle {
+            Ok(handle) => handle.attach(&self.place.generation).await,
+            Err(error) => Err(AttachError::Unreachable(Error::Backend(error.to_string()))),
         }
     }
 
     /// The sandbox is not there; `died` is what came of asking it, if it was asked.
-    fn missing(&self, missing: Missing, died: Option<&Error>) -> Ended {
+    fn missing(&self, missing: AttachError, died: Option<&Error>) -> Ended {
         let (loss, reason) = match (missing, died) {
-            (Missing::Lost(Loss::Gone | Loss::Replaced), Some(died)) => {
+            (AttachError::Lost(Loss::Gone | Loss::Replaced), Some(died)) => {
                 (Some(Loss::Died(died.to_string())), died.to_string())
             }
-            (Missing::Lost(loss), _) => {
+            (AttachError::Lost(loss), _) => {
                 let reason = loss.to_string();
                 (Some(loss), reason)
             }
             // Not reached is not lost: the next call may reach it, and so may another
             // driver that takes this one for dead and begins what it did not.
-            (Missing::Unreached(error), _) => {
+            (AttachError::Unreachable(error), _) => {
                 let evidence = format!(
                     "Outcome unknown: the sandbox could not be reached ({error}). It may have run fully, partly or not at all. Check before you repeat it."
                 );

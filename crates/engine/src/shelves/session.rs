@@ -14,8 +14,8 @@ use super::rights::Judgement;
 use super::{Hand, Handled, SessionTree};
 use crate::facts::with_facts;
 use crate::live::Live;
-use crate::sandboxes::Berth;
-use crate::{Engine, Notice, Trouble, limits};
+use crate::sandbox::SandboxHandle;
+use crate::{Engine, Notice, Warning, limits};
 
 /// The tree of a session in the hand of one effect.
 #[derive(Debug, Clone)]
@@ -127,9 +127,9 @@ impl Engine {
 
     /// From now on programs in a sandbox see what their session sees. What sessions share is
     /// served to none of them.
-    pub(crate) fn serve(&self, live: &Live, berth: Option<&Berth>, effect: Seq) {
-        let own = berth.filter(|berth| !berth.shared);
-        let (Some(shelves), Some(tree), Some(berth)) = (&self.parts.shelves, &live.tree, own)
+    pub(crate) fn serve(&self, live: &Live, handle: Option<&SandboxHandle>, effect: Seq) {
+        let own = handle.filter(|handle| !handle.shared);
+        let (Some(shelves), Some(tree), Some(handle)) = (&self.parts.shelves, &live.tree, own)
         else {
             return;
         };
@@ -138,7 +138,7 @@ impl Engine {
         let command = is_command(&live.state, effect);
         // Of what runs there already, the command is not known any more.
         let judgement = if command { judgement } else { judgement.without_tool() };
-        shelves.served.serve(berth.id.clone(), tree.handled(Hand::Sandbox, judgement), command);
+        shelves.served.serve(handle.id.clone(), tree.handled(Hand::Sandbox, judgement), command);
     }
 
     /// What was done to entries becomes part of the journal, each version once.
@@ -168,8 +168,8 @@ impl Engine {
                 self.note(live, touched, self.parts.clock.now_ms());
             }
             Err(source) => {
-                let trouble = Trouble::NotNoted { reason: source.to_string() };
-                self.feed().tell(&live.session, || Notice::Trouble(trouble));
+                let warning = Warning::NotNoted { reason: source.to_string() };
+                self.feed().tell(&live.session, || Notice::Warning(warning));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Sessions that begin where others stood, and sessions that go back.
 
 use outrigger_agent::{Seq, TurnEnd};
-use outrigger_engine::{Error, Keep};
+use outrigger_engine::{Error, SnapshotPolicy};
 use outrigger_sandbox::{Backend, Snapshots};
 use outrigger_store::Journal;
 
@@ -23,7 +23,7 @@ async fn worked(world: &World) -> (outrigger_engine::Engine, outrigger_agent::Se
     let steps = [run(ADD), done(), run(ADD), done(), run(ADD), done()];
     let (engine, session) = world.played(&steps).await;
     next_turn(&engine, &session).await;
-    assert_eq!(engine.rest(&session).await.unwrap(), []);
+    assert_eq!(engine.suspend(&session).await.unwrap(), []);
     (engine, session)
 }
 
@@ -47,8 +47,8 @@ async fn a_fork_is_a_session_of_its_own() {
     let state = engine.state(&one).await.unwrap();
     assert_eq!(engine.discard(&one, &state).await, []);
     engine.cancel(&one, BY, "done with it").await.unwrap();
-    let collected = engine.collect(3_600_000).await;
-    assert_eq!((collected.snapshots, collected.troubles), (vec![], vec![]));
+    let collected = engine.gc(3_600_000).await;
+    assert_eq!((collected.snapshots, collected.warnings), (vec![], vec![]));
     engine.say(&two, said("look")).await.unwrap();
     drive(&engine, &two).await;
     assert_eq!(looked(&engine, &two).await, 2, "one of before, and its own");
@@ -72,11 +72,11 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
             // It was journalled, and nothing else came about.
             world.spy.break_destroy();
         }
-        let (moment, troubles) = engine.rewind(&session, None, BY).await.unwrap();
-        assert_eq!((moment.said.as_str(), troubles.len()), ("go", usize::from(crash)));
+        let (moment, warnings) = engine.rewind(&session, None, BY).await.unwrap();
+        assert_eq!((moment.said.as_str(), warnings.len()), ("go", usize::from(crash)));
         let there = Backend::find(&world.spy, &work(&session)).await.unwrap().is_some();
         let state = engine.state(&session).await.unwrap();
-        let revisited = engine.revisit(&session, &state, "work").await.unwrap();
+        let revisited = engine.reattach(&session, &state, "work").await.unwrap();
         assert!(revisited.is_none(), "what was given up is nobody's work, also if it is there");
         assert!(crash || !there);
         world.spy.mend();
@@ -87,7 +87,7 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         drive(&engine, &session).await;
         assert_eq!(looked(&engine, &session).await, 2, "one of before, and another one");
         // And once more, to before anything was said: the disk begins anew.
-        assert_eq!(engine.rest(&session).await.unwrap(), []);
+        assert_eq!(engine.suspend(&session).await.unwrap(), []);
         let moments = engine.moments(&session).await.unwrap();
         let places: Vec<u64> = moments.iter().map(|moment| moment.at.0).collect();
         assert!(places.is_sorted() && moments.iter().all(|m| m.said != "go on"), "{moments:?}");
@@ -102,7 +102,7 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
 #[tokio::test(start_paused = true)]
 async fn what_can_t_be_cut_is_said_with_what_can() {
     let mut world = World::new().await;
-    world.care.keep = Keep::Turn { kept_max: 1 };
+    world.retention.snapshots = SnapshotPolicy::Turn { kept_max: 1 };
     let (engine, one) = worked(&world).await;
     let moments = engine.moments(&one).await.unwrap();
     let gone = moments.iter().find(|moment| !moment.gone.is_empty()).expect("one was given up");

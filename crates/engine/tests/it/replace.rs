@@ -1,7 +1,7 @@
 //! What takes the place of a sandbox that was lost, and what the model is told.
 
 use outrigger_agent::{Event, Loss, Seq, TurnEnd};
-use outrigger_engine::{Keep, Notice, Trouble};
+use outrigger_engine::{Notice, SnapshotPolicy, Warning};
 use outrigger_sandbox::fake::Disk;
 use outrigger_store::load_all;
 
@@ -13,17 +13,18 @@ const LOOK: &str = "cat /workspace/a; cat /workspace/seed";
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_sandbox_is_replaced_by_the_best_that_is_there() {
+    use SnapshotPolicy::{Off, Turn};
     for (keep, disk, told, found) in [
-        (Keep::Turn { kept_max: 3 }, Disk::Kept, "files are as they were left", "aseed\n"),
-        (Keep::Turn { kept_max: 3 }, Disk::Dropped, "from its snapshot of 00:00 UTC", "aseed\n"),
-        (Keep::Off, Disk::Kept, "files are as they were left", "aseed\n"),
-        (Keep::Off, Disk::Dropped, "back at its starting content", "seed\n"),
+        (Turn { kept_max: 3 }, Disk::Kept, "files are as they were left", "aseed\n"),
+        (Turn { kept_max: 3 }, Disk::Dropped, "from its snapshot of 00:00 UTC", "aseed\n"),
+        (Off, Disk::Kept, "files are as they were left", "aseed\n"),
+        (Off, Disk::Dropped, "back at its starting content", "seed\n"),
     ] {
         let mut world = World::new().await;
-        world.care.keep = keep;
+        world.retention.snapshots = keep;
         let steps = [run("append /workspace/a a"), done(), run(LOOK), run(LOOK)];
         let (engine, session) = world.played(&steps).await;
-        assert_eq!(engine.rest(&session).await.unwrap(), []);
+        assert_eq!(engine.suspend(&session).await.unwrap(), []);
         world.spy.inner.lose(&work(&session), disk);
         engine.say(&session, said("go on")).await.unwrap();
         drive(&engine, &session).await;
@@ -43,7 +44,7 @@ async fn a_disk_that_was_changed_while_it_was_cold_is_not_used() {
     let world = World::new().await;
     let steps = [run("append /workspace/a a"), done(), run(LOOK), run(LOOK)];
     let (engine, session) = world.played(&steps).await;
-    assert_eq!(engine.rest(&session).await.unwrap(), []);
+    assert_eq!(engine.suspend(&session).await.unwrap(), []);
     world.spy.alter();
     engine.say(&session, said("go on")).await.unwrap();
     drive(&engine, &session).await;
@@ -67,7 +68,7 @@ async fn a_disk_that_was_changed_while_it_was_cold_is_not_used() {
 #[tokio::test(start_paused = true)]
 async fn only_what_changed_is_kept_and_only_so_much_of_it() {
     let mut world = World::new().await;
-    world.care.keep = Keep::Turn { kept_max: 2 };
+    world.retention.snapshots = SnapshotPolicy::Turn { kept_max: 2 };
     let steps = [run("append a 1"), done(), run("append a 2"), done(), done(), run("append a 3")];
     let (engine, session) = world.played(&steps).await;
     for _ in 0..4 {
@@ -93,13 +94,13 @@ async fn what_can_t_be_kept_is_told_and_fails_nothing() {
     let session = world.open(&engine, "s1").await;
     world.spy.fill();
     drive(&engine, &session).await;
-    let troubles = engine.rest(&session).await.unwrap();
-    let [Trouble::NotKept { sandbox, .. }] = &troubles[..] else { panic!("{troubles:?}") };
+    let warnings = engine.suspend(&session).await.unwrap();
+    let [Warning::NotKept { sandbox, .. }] = &warnings[..] else { panic!("{warnings:?}") };
     assert_eq!(sandbox, "work");
     assert_eq!(engine.state(&session).await.unwrap().ended(), Some(&TurnEnd::Answered));
     let mut told = 0;
     while let Ok((_, notice)) = notices.try_recv() {
-        told += usize::from(matches!(notice, Notice::Trouble(Trouble::NotKept { .. })));
+        told += usize::from(matches!(notice, Notice::Warning(Warning::NotKept { .. })));
     }
     assert_eq!(told, 2, "when it was filled, and at the end of the turn");
 }

@@ -261,7 +261,7 @@ async fn what_a_crash_left_untold_is_told_once() {
     let by = By { via: Via::Sandbox, session: Some(id.clone()), ..By::person(7) };
     shelved.put("/memory/user/late.md", "late\n", "person:test", by).await;
     crate::world::next_turn(&engine, &id).await;
-    engine.rest(&id).await.unwrap();
+    engine.suspend(&id).await.unwrap();
     drive(&engine, &id).await;
     let touched = shelved.touched(&id).await;
     let paths: Vec<_> = touched

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Event, Outcome, Seq, SessionId};
-use outrigger_engine::{LiveOutput, Notice, Trouble};
+use outrigger_engine::{LiveOutput, Notice, Warning};
 use outrigger_model::{Description, Error as ModelError, Frames, Model, Request};
 use outrigger_store::{
     Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified, load_all,
@@ -147,7 +147,7 @@ async fn played(says: Says, left: u32, reads_left: u32) -> (World, u32, bool) {
     drive(&engine, &session).await;
     let mut told = false;
     while let Ok((_, notice)) = heard.try_recv() {
-        told |= matches!(notice, Notice::Trouble(Trouble::StoreAway { .. }));
+        told |= matches!(notice, Notice::Warning(Warning::StoreAway { .. }));
         assert!(!matches!(notice, Notice::Live(_, LiveOutput::Retrying { .. })));
     }
     let asked = *model.asked.lock().unwrap();

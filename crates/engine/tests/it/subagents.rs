@@ -181,7 +181,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         for id in [&one, &below] {
             assert_eq!(status(&world, id).await, State::WAITS);
         }
-        assert_eq!(engine.rest(&one).await.unwrap(), []);
+        assert_eq!(engine.suspend(&one).await.unwrap(), []);
         let listed = Backend::list(&world.spy).await.unwrap();
         assert!(listed.iter().all(|listed| listed.state == Stands::Cold), "{listed:?}");
         let waiting = engine.state(&below).await.unwrap();

@@ -12,7 +12,7 @@ use crate::world::{World, drive, next_turn, results, said, work};
 async fn no_sandbox_is_made_before_a_call_needs_one() {
     let world = World::new().await;
     let (engine, session) = world.played(&[done(), run("echo hi"), done()]).await;
-    assert_eq!(engine.rest(&session).await.unwrap(), []);
+    assert_eq!(engine.suspend(&session).await.unwrap(), []);
     assert_eq!(world.spy.noted(), [""; 0]);
     engine.say(&session, said("go on")).await.unwrap();
     drive(&engine, &session).await;
@@ -41,12 +41,12 @@ async fn a_session_that_waits_goes_as_deep_as_is_wanted_and_offered() {
         (cold(), None, State::Running, ""),
     ] {
         let mut world = World::with(spy, Scope::Thread).await;
-        world.care.suspend = wanted;
+        world.retention.suspend = wanted;
         let (engine, session) = world.played(&[run("echo a > a"), done(), run("cat a")]).await;
         let running = Backend::list(&world.spy).await.unwrap().remove(0);
         assert_eq!(running.state, State::Running, "whoever waits still has use for it");
         world.spy.noted();
-        assert_eq!(engine.rest(&session).await.unwrap(), []);
+        assert_eq!(engine.suspend(&session).await.unwrap(), []);
         let suspended = Backend::list(&world.spy).await.unwrap().remove(0);
         assert_eq!(suspended.state, state);
         assert_eq!(world.spy.noted().get(1).map_or("", String::as_str), notes);
@@ -67,7 +67,7 @@ async fn a_host_that_is_told_to_looks_after_them_by_itself() {
     let world = World::new().await;
     let engine = world.engine(&[run("echo a > a"), done()]);
     let session = world.open(&engine, "s1").await;
-    let host = Embedded::resting(engine);
+    let host = Embedded::suspending(engine);
     host.poke(&session).unwrap();
     host.parked(&session).await.unwrap();
     let id = work(&session);

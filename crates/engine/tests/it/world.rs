@@ -4,7 +4,9 @@ use outrigger_agent::{
     Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxSpec, Scope,
     SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
-use outrigger_engine::{Care, Clock, Engine, Feed, Parts, Shelves, Site, workspace};
+use outrigger_engine::{
+    Clock, Engine, Feed, Parts, RetentionPolicy, SandboxConfig, Shelves, workspace,
+};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::fake::Fake;
@@ -32,7 +34,7 @@ impl Clock for VirtualClock {
 pub(crate) struct World {
     pub(crate) journal: Memory,
     pub(crate) spy: Spy,
-    pub(crate) care: Care,
+    pub(crate) retention: RetentionPolicy,
     pub(crate) sandboxes: Vec<(SandboxSpec, Spy)>,
     pub(crate) rules: RuleSet,
     /// What subagents say, by the beginning of their task.
@@ -75,11 +77,11 @@ impl World {
         let clock = Arc::new(VirtualClock(Instant::now()));
         let rules = RuleSet::local_default();
         let (below, role, budget, price) = (Vec::new(), Role::default(), Limit::NONE, None);
-        let (care, tools) = (Care::default(), Vec::new());
+        let (retention, tools) = (RetentionPolicy::default(), Vec::new());
         Self {
             journal,
             spy,
-            care,
+            retention,
             sandboxes,
             tools,
             clock,
@@ -106,16 +108,16 @@ impl World {
 
     /// The same with another journal and another model.
     pub(crate) fn engine_on(&self, journal: Arc<dyn Journal>, model: Arc<dyn Model>) -> Engine {
-        let site = |(asked, spy): &(SandboxSpec, Spy)| {
+        let config = |(asked, spy): &(SandboxSpec, Spy)| {
             let backend: Arc<dyn Backend> = Arc::new(spy.clone());
-            let site = Site { backend, spec: Fake::spec(), care: self.care };
-            (asked.name.clone(), site)
+            let config = SandboxConfig { backend, spec: Fake::spec(), retention: self.retention };
+            (asked.name.clone(), config)
         };
         Engine::new(Parts {
             journal,
             blobs: Arc::new(self.journal.clone()),
             model,
-            sandboxes: self.sandboxes.iter().map(site).collect(),
+            sandboxes: self.sandboxes.iter().map(config).collect(),
             outside: BTreeMap::new(),
             shelves: self.shelves.clone(),
             rules: Arc::new(self.rules.clone()),
@@ -193,7 +195,7 @@ pub(crate) async fn drive(engine: &Engine, session: &SessionId) {
 
 /// Another turn, after the sandboxes were looked after.
 pub(crate) async fn next_turn(engine: &Engine, session: &SessionId) {
-    assert_eq!(engine.rest(session).await.unwrap(), []);
+    assert_eq!(engine.suspend(session).await.unwrap(), []);
     engine.say(session, said("go on")).await.unwrap();
     drive(engine, session).await;
 }

@@ -98,7 +98,7 @@ impl Change {
         let engine = compose::caretaker(paths, &config, store).await?;
         let preview = engine.preview(&waiting.session, &waiting.state, waiting.effect).await;
         // It may have been cold, and goes on waiting.
-        drop(engine.rest(&waiting.session).await);
+        drop(engine.suspend(&waiting.session).await);
         let preview = preview?;
         Ok(preview.map(|preview| {
             let seen = preview.seen();

@@ -2,7 +2,7 @@
 //! that begins there, and the way back.
 
 use outrigger_agent::Seq;
-use outrigger_engine::{Engine, Moment, Trouble};
+use outrigger_engine::{Engine, Moment, Warning};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -102,8 +102,8 @@ pub(crate) async fn rewind(
         engine.drive(&session, &Notify::new()).await?;
     }
     let screen = Screen::new(output);
-    let (moment, troubles) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
-    troubles.iter().for_each(|trouble| screen.note(Tone::Warning, told(trouble)));
+    let (moment, warnings) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
+    warnings.iter().for_each(|warning| screen.note(Tone::Warning, told(warning)));
     // It is of files that are not there any more; the next turn makes another one.
     let patch = paths.patch(session.as_str());
     if let Err(error) = std::fs::remove_file(&patch)
@@ -120,6 +120,6 @@ pub(crate) async fn rewind(
     Ok(0)
 }
 
-fn told(trouble: &Trouble) -> String {
-    format!("! {}", outrigger_engine::workspace::explain(trouble))
+fn told(warning: &Warning) -> String {
+    format!("! {}", outrigger_engine::workspace::explain(warning))
 }

@@ -86,7 +86,7 @@ pub(crate) async fn drive(
                 }
                 Ok((from, Notice::Appended(record))) => screen.event_below(&from, &record),
                 Ok((_, Notice::Live(_, live))) => screen.live(&live),
-                Ok((_, Notice::Trouble(trouble))) => screen.trouble(&trouble),
+                Ok((_, Notice::Warning(warning))) => screen.warning(&warning),
                 Err(RecvError::Lagged(_)) => catch_up(journal, session, &mut shown, screen).await?,
                 Err(RecvError::Closed) => return Err(Failure::from(Error::Driver(session.clone()))),
             },

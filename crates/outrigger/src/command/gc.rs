@@ -125,17 +125,17 @@ async fn disks(
         Err(failure) => return (Vec::new(), Vec::new(), vec![failure.message]),
     };
     let found = match hand {
-        Hand::Destroys => engine.collect(config.retention_ms()).await,
-        Hand::Looks => engine.collectable(config.retention_ms()).await,
+        Hand::Destroys => engine.gc(config.retention_ms()).await,
+        Hand::Looks => engine.gc_dry_run(config.retention_ms()).await,
     };
     let sandboxes = found.sandboxes.iter().map(ToString::to_string).collect();
-    let troubles = found.troubles.iter().map(|it| outrigger_engine::workspace::explain(it));
-    (sandboxes, found.snapshots, troubles.collect())
+    let warnings = found.warnings.iter().map(|it| outrigger_engine::workspace::explain(it));
+    (sandboxes, found.snapshots, warnings.collect())
 }
 
 fn tell(
     plan: &Plan,
-    (sandboxes, snapshots, troubles): &(Vec<String>, Vec<String>, Vec<String>),
+    (sandboxes, snapshots, warnings): &(Vec<String>, Vec<String>, Vec<String>),
     asked: &cli::Gc,
     screen: &Screen,
 ) -> Outcome<u8> {
@@ -152,7 +152,7 @@ fn tell(
             "sandboxes": sandboxes,
             "snapshots": snapshots,
             "bytes": plan.bytes(),
-            "troubles": troubles,
+            "troubles": warnings,
         }))?;
         return Ok(0);
     }
@@ -174,8 +174,8 @@ fn tell(
         false => format!("● gone: {went}; {} at least", size(plan.bytes())),
     };
     screen.note(Tone::Good, text);
-    for trouble in troubles {
-        screen.note(Tone::Warning, format!("! {}", show::inert(trouble)));
+    for warning in warnings {
+        screen.note(Tone::Warning, format!("! {}", show::inert(warning)));
     }
     Ok(0)
 }

@@ -109,7 +109,7 @@ impl<'a> Remover<'a> {
         };
         match engine.discard(session, state).await.first() {
             None => Ok(()),
-            Some(trouble) => Err(Failure::from_error(Kind::SandboxUnavailable, trouble)
+            Some(warning) => Err(Failure::from_error(Kind::SandboxUnavailable, warning)
                 .hint("Nothing of the session was removed.")),
         }
     }

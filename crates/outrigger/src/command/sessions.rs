@@ -270,8 +270,8 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     })?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;
-    if let Some(trouble) = engine.discard(&session, &state).await.first() {
-        return Err(Failure::from_error(Kind::SandboxUnavailable, trouble));
+    if let Some(warning) = engine.discard(&session, &state).await.first() {
+        return Err(Failure::from_error(Kind::SandboxUnavailable, warning));
     }
     screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
     if output.json.is_some() {

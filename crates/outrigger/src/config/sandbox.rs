@@ -2,7 +2,7 @@
 //! together.
 
 use outrigger_agent::{SandboxSpec, Scope};
-use outrigger_engine::{Care, Keep};
+use outrigger_engine::{RetentionPolicy, SnapshotPolicy};
 use outrigger_sandbox::{Isolation, Origin, Spec, Suspend};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -203,7 +203,7 @@ impl Default for Sandbox {
             suspend: SuspendName::Cold,
             freeze_after_ms: outrigger_engine::limits::FREEZE_AFTER_MS_DEFAULT,
             snapshots: KeepName::Turn,
-            snapshots_kept: outrigger_engine::limits::KEPT_DEFAULT,
+            snapshots_kept: outrigger_engine::limits::SNAPSHOTS_DEFAULT,
         }
     }
 }
@@ -260,18 +260,19 @@ impl Sandbox {
         }
     }
 
-    /// How it is looked after.
-    pub(crate) fn care(&self) -> Care {
+    /// What is kept of it.
+    pub(crate) fn retention(&self) -> RetentionPolicy {
         let suspend = match self.suspend {
             SuspendName::Cold => Some(Suspend::Cold),
             SuspendName::Frozen => Some(Suspend::Frozen),
             SuspendName::Off => None,
         };
-        let keep = match self.snapshots {
-            KeepName::Turn => Keep::Turn { kept_max: self.snapshots_kept },
-            KeepName::Off => Keep::Off,
+        let snapshots = match self.snapshots {
+            KeepName::Turn => SnapshotPolicy::Turn { kept_max: self.snapshots_kept },
+            KeepName::Off => SnapshotPolicy::Off,
         };
-        Care { suspend, freeze_after_ms: suspend.map(|_| self.freeze_after_ms), keep }
+        let freeze_after_ms = suspend.map(|_| self.freeze_after_ms);
+        RetentionPolicy { suspend, freeze_after_ms, snapshots }
     }
 
     /// What a session records of it. The first one has the workspace unless it is said

@@ -151,7 +151,7 @@ pub(super) const SANDBOX: Table = Table {
         Key {
             name: "snapshots_kept",
             kind: "whole number, 1 to 256",
-            default: || value(outrigger_engine::limits::KEPT_DEFAULT),
+            default: || value(outrigger_engine::limits::SNAPSHOTS_DEFAULT),
             about: "Snapshots that are kept at once; the oldest goes first.",
             instead: "",
             example: "",

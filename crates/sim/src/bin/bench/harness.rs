@@ -8,7 +8,7 @@ use outrigger_agent::{
     Approvals, Author, Limit, Message, ModelSpec, Role, SessionId, Spec, TurnEnd, TurnLimits,
     Workspace,
 };
-use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, Site, SystemClock, workspace};
+use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, SandboxConfig, SystemClock, workspace};
 use outrigger_model::{Api, Client, Endpoint, Model, Patience};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
@@ -69,12 +69,12 @@ impl Harness {
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);
         let spec = spec(&*blobs).await?;
-        let site = Site::new(native.clone(), outrigger_sandbox::Spec::default());
+        let config = SandboxConfig::new(native.clone(), outrigger_sandbox::Spec::default());
         let engine = Engine::new(Parts {
             journal: store.clone(),
             blobs,
             model: wrapped(client(port, turns)?),
-            sandboxes: [(SANDBOX.to_owned(), site)].into(),
+            sandboxes: [(SANDBOX.to_owned(), config)].into(),
             outside: BTreeMap::new(),
             shelves: None,
             rules: Arc::new(RuleSet::local_default()),

@@ -4,7 +4,7 @@ use outrigger_sandbox::Error;
 
 /// What went wrong beside the work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum Warning {
     /// The disk of a sandbox could not be kept. What was kept before is still there.
     #[error("the disk of the sandbox `{sandbox}` could not be kept")]
     NotKept {

@@ -1,5 +1,5 @@
-//! Looks after the sandboxes of a session that waits: keeps their disks, suspends
-//! them, and destroys those of a session that was ended.
+//! Suspends the sandboxes of a session that waits, after snapshots of their disks, and
+//! destroys those of a session that was ended.
 //!
 //! Off the path to the answer: whoever drives calls it when the answer was given.
 //! Must never fail a turn, and never touch what runs.
@@ -10,21 +10,21 @@ use outrigger_agent::{Event, Next, Park, Record, SessionId, State};
 use outrigger_sandbox::{Error as SandboxError, Suspend};
 use outrigger_store::Error as StoreError;
 
-use crate::keep::{prune, remove, take};
-use crate::sandboxes::{Berth, Keep};
-use crate::{Engine, Error, Notice, Trouble, limits};
+use crate::sandbox::{SandboxHandle, SnapshotPolicy};
+use crate::snapshot::{prune, remove};
+use crate::{Engine, Error, Notice, Warning, limits};
 
 impl Engine {
-    /// Looks after the sandboxes of a session that waits. One that does not wait is
-    /// left alone. Safe at any moment, beside a driver as well: what runs is busy, and
-    /// the journal's fence refuses what is out of date. What went wrong is told to
-    /// listeners too.
+    /// Suspends the sandboxes of a session that waits, after snapshots of their disks;
+    /// destroys them if it was ended. A session that does not wait is left alone. Safe at
+    /// any moment, beside a driver as well: what runs is busy, and the journal's fence
+    /// refuses what is out of date. What went wrong is told to listeners too.
     ///
     /// # Errors
     /// No such session, or the journal's.
-    pub async fn rest(&self, session: &SessionId) -> Result<Vec<Trouble>, Error> {
+    pub async fn suspend(&self, session: &SessionId) -> Result<Vec<Warning>, Error> {
         let mut state = self.state(session).await?;
-        let mut troubles = match self.stands(session, &state).await? {
+        let mut warnings = match self.current_park(session, &state).await? {
             Some(Park::Cancelled) => self.discard(session, &state).await,
             Some(Park::Message | Park::Answers(_)) => Vec::new(),
             Some(Park::Unopened) | None => return Ok(Vec::new()),
@@ -32,53 +32,53 @@ impl Engine {
         let living = state.sandboxes().filter(|_| !state.is_cancelled());
         let names: Vec<String> = living.map(|(name, _)| name.to_owned()).collect();
         for name in names {
-            let Ok(berth) = self.berth(session, &state, &name) else { continue };
-            troubles.extend(self.keep_disk(session, &mut state, &name, &berth).await?);
-            if self.stands(session, &state).await?.is_some() {
-                troubles.extend(suspend(&name, &berth).await);
+            let Ok(handle) = self.handle_of(session, &state, &name) else { continue };
+            warnings.extend(self.snapshot_disk(session, &mut state, &name, &handle).await?);
+            if self.current_park(session, &state).await?.is_some() {
+                warnings.extend(suspend_sandbox(&name, &handle).await);
             }
         }
-        let below = matches!(self.stands(session, &state).await?, Some(Park::Answers(_)));
+        let below = matches!(self.current_park(session, &state).await?, Some(Park::Answers(_)));
         if below && state.status() != State::WAITS {
-            self.tell_how_it_stands(session, state.seq(), State::WAITS).await?;
+            self.record_status(session, state.seq(), State::WAITS).await?;
         }
-        for trouble in &troubles {
-            self.feed().tell(session, || Notice::Trouble(trouble.clone()));
+        for warning in &warnings {
+            self.feed().tell(session, || Notice::Warning(warning.clone()));
         }
-        Ok(troubles)
+        Ok(warnings)
     }
 
     /// Destroys the sandboxes that are a session's alone, with what was kept of them.
     /// Repeating it is harmless.
-    pub async fn discard(&self, session: &SessionId, state: &State) -> Vec<Trouble> {
-        let mut troubles = Vec::new();
-        let Some(spec) = state.spec() else { return troubles };
+    pub async fn discard(&self, session: &SessionId, state: &State) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let Some(spec) = state.spec() else { return warnings };
         for name in spec.sandbox_names() {
-            let Ok(berth) = self.berth(session, state, name) else { continue };
-            if berth.shared {
+            let Ok(handle) = self.handle_of(session, state, name) else { continue };
+            if handle.shared {
                 continue;
             }
             if let Some(shelves) = &self.parts.shelves {
-                shelves.served.forget(&berth.id);
+                shelves.served.forget(&handle.id);
             }
-            if let Err(source) = berth.backend.destroy(&berth.id).await {
-                troubles.push(Trouble::NotRemoved { name: berth.id.to_string(), source });
+            if let Err(source) = handle.backend.destroy(&handle.id).await {
+                warnings.push(Warning::NotRemoved { name: handle.id.to_string(), source });
             }
-            let Ok(snapshots) = berth.backend.snapshots() else { continue };
-            troubles.extend(prune(snapshots, &berth.id, 0).await);
+            let Ok(snapshots) = handle.backend.snapshots() else { continue };
+            warnings.extend(prune(snapshots, &handle.id, 0).await);
         }
-        troubles
+        warnings
     }
 
     /// What a session waits for, also if only its subagents wait, and it for them.
-    pub(crate) fn stands<'a>(
+    pub(crate) fn current_park<'a>(
         &'a self,
         session: &'a SessionId,
         state: &'a State,
     ) -> BoxFuture<'a, Result<Option<Park>, Error>> {
         async move {
             let Next::Perform(ids) = state.decide(session, self.parts.clock.now_ms()) else {
-                return Ok(self.waits(session, state));
+                return Ok(self.own_park(session, state));
             };
             for id in &ids {
                 let child = session.child(*id);
@@ -87,7 +87,7 @@ impl Engine {
                     false => return Ok(None),
                 };
                 match below {
-                    Ok(below) => match self.stands(&child, &below).await? {
+                    Ok(below) => match self.current_park(&child, &below).await? {
                         Some(Park::Answers(_)) => {}
                         Some(Park::Unopened | Park::Message | Park::Cancelled) | None => {
                             return Ok(None);
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// What a session waits for, as its own journal says.
-    pub(crate) fn waits(&self, session: &SessionId, state: &State) -> Option<Park> {
+    pub(crate) fn own_park(&self, session: &SessionId, state: &State) -> Option<Park> {
         match state.decide(session, self.parts.clock.now_ms()) {
             Next::Park(park) => Some(park),
             Next::Record(_)
@@ -114,29 +114,30 @@ impl Engine {
         }
     }
 
-    /// Keeps the disk of a sandbox that may have changed since it was kept. `state`
-    /// moves on with what is journalled of it.
-    async fn keep_disk(
+    /// Takes a snapshot of a disk that may have changed since the last one. `state` moves
+    /// on with what is journalled of it.
+    async fn snapshot_disk(
         &self,
         session: &SessionId,
         state: &mut State,
         name: &str,
-        berth: &Berth,
-    ) -> Result<Vec<Trouble>, Error> {
-        let Keep::Turn { kept_max } = berth.care.keep else { return Ok(Vec::new()) };
-        let (Some(changed), Ok(snapshots)) = (state.unkept(name), berth.backend.snapshots()) else {
+        handle: &SandboxHandle,
+    ) -> Result<Vec<Warning>, Error> {
+        let (SnapshotPolicy::Turn { kept_max }, Some(changed), Ok(snapshots)) =
+            (handle.retention.snapshots, state.unkept(name), handle.backend.snapshots())
+        else {
             return Ok(Vec::new());
         };
-        let kept = match take(berth, snapshots, session, changed).await {
+        let kept = match handle.take_snapshot(snapshots, session, changed).await {
             Ok(kept) => kept,
             Err(SandboxError::Busy { .. }) => return Ok(Vec::new()),
             Err(source) => {
-                return Ok(vec![Trouble::NotKept { sandbox: name.to_owned(), source }]);
+                return Ok(vec![Warning::NotKept { sandbox: name.to_owned(), source }]);
             }
         };
         for _ in 0..limits::CONFLICTS_MAX {
-            let stands = self.stands(session, state).await?;
-            let waits = matches!(stands, Some(Park::Message | Park::Answers(_)));
+            let park = self.current_park(session, state).await?;
+            let waits = matches!(park, Some(Park::Message | Park::Answers(_)));
             if !waits || state.unkept(name) != Some(changed) {
                 // Somebody drives on: what was taken is nobody's, and is collected.
                 return Ok(Vec::new());
@@ -151,9 +152,9 @@ impl Engine {
                 dropped: dropped.clone(),
             };
             if self.append_one(session, state, event).await? {
-                return Ok(if berth.shared {
+                return Ok(if handle.shared {
                     // The other sessions know nothing of each other's.
-                    prune(snapshots, &berth.id, kept_max.max(1)).await
+                    prune(snapshots, &handle.id, kept_max.max(1)).await
                 } else {
                     remove(snapshots, dropped).await
                 });
@@ -188,17 +189,17 @@ impl Engine {
 }
 
 /// As deeply as is wanted and offered.
-async fn suspend(name: &str, berth: &Berth) -> Option<Trouble> {
-    let wanted = berth.care.suspend.filter(|_| !berth.shared)?;
-    let offered = berth.backend.capabilities().suspend.iter().copied();
+async fn suspend_sandbox(name: &str, handle: &SandboxHandle) -> Option<Warning> {
+    let wanted = handle.retention.suspend.filter(|_| !handle.shared)?;
+    let offered = handle.backend.capabilities().suspend.iter().copied();
     let how: Suspend = offered.filter(|offered| *offered <= wanted).max()?;
-    match berth.backend.suspend(&berth.id, how).await {
+    match handle.backend.suspend(&handle.id, how).await {
         Ok(())
         | Err(
             SandboxError::Busy { .. }
             | SandboxError::Absent { .. }
             | SandboxError::Unsupported { .. },
         ) => None,
-        Err(source) => Some(Trouble::NotSuspended { sandbox: name.to_owned(), source }),
+        Err(source) => Some(Warning::NotSuspended { sandbox: name.to_owned(), source }),
     }
 }

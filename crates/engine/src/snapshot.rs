@@ -3,42 +3,44 @@
 use outrigger_agent::{Kept, Seq, SessionId};
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
-use crate::Trouble;
-use crate::sandboxes::Berth;
+use crate::Warning;
+use crate::sandbox::SandboxHandle;
 
-/// Keeps a disk as it is after `seq`. The name says so, so that repeating it after a
-/// crash is harmless.
-pub(crate) async fn take(
-    berth: &Berth,
-    snapshots: &dyn Snapshots,
-    session: &SessionId,
-    seq: Seq,
-) -> Result<Kept, Error> {
-    let name = name(berth, session, seq)?;
-    let taken = snapshots.take(&berth.id, &name).await?;
-    Ok(Kept { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
-}
+impl SandboxHandle {
+    /// Takes a snapshot of the disk as it is after `seq`. The name says so: repeating it
+    /// after a crash is harmless.
+    pub(crate) async fn take_snapshot(
+        &self,
+        snapshots: &dyn Snapshots,
+        session: &SessionId,
+        seq: Seq,
+    ) -> Result<Kept, Error> {
+        let name = self.snapshot_name(session, seq)?;
+        let taken = snapshots.take(&self.id, &name).await?;
+        Ok(Kept { snapshot: name.to_string(), at_ms: taken.taken_at_ms })
+    }
 
-/// The name of what is kept of a disk as it is after `seq`.
-pub(crate) fn name(berth: &Berth, session: &SessionId, seq: Seq) -> Result<SnapshotId, Error> {
-    let id = &berth.id;
-    // Each session that shares it counts for itself.
-    let name = if berth.shared { format!("{id}.{session}.{seq}") } else { format!("{id}.{seq}") };
-    SnapshotId::new(name).map_err(|error| Error::Invalid(error.to_string()))
+    /// The name of the snapshot of the disk as it is after `seq`.
+    pub(crate) fn snapshot_name(&self, session: &SessionId, seq: Seq) -> Result<SnapshotId, Error> {
+        let (id, shared) = (&self.id, self.shared);
+        // Each session that shares it counts for itself.
+        let name = if shared { format!("{id}.{session}.{seq}") } else { format!("{id}.{seq}") };
+        SnapshotId::new(name).map_err(|error| Error::Invalid(error.to_string()))
+    }
 }
 
 /// Removes snapshots by name.
-pub(crate) async fn remove(snapshots: &dyn Snapshots, names: Vec<String>) -> Vec<Trouble> {
-    let mut troubles = Vec::new();
+pub(crate) async fn remove(snapshots: &dyn Snapshots, names: Vec<String>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     for name in names {
         let removed = match SnapshotId::new(name.as_str()) {
             Ok(id) => snapshots.remove(&id).await,
             // It can't be there.
             Err(_) => Ok(()),
         };
-        troubles.extend(removed.err().map(|source| Trouble::NotRemoved { name, source }));
+        warnings.extend(removed.err().map(|source| Warning::NotRemoved { name, source }));
     }
-    troubles
+    warnings
 }
 
 /// Removes all snapshots of a sandbox but the newest.
@@ -46,14 +48,14 @@ pub(crate) async fn prune(
     snapshots: &dyn Snapshots,
     sandbox: &SandboxId,
     kept_max: usize,
-) -> Vec<Trouble> {
+) -> Vec<Warning> {
     match of_sandbox(snapshots, sandbox).await {
         Ok(mut kept) => {
             kept.truncate(kept.len().saturating_sub(kept_max));
             remove(snapshots, kept.into_iter().map(|kept| kept.snapshot).collect()).await
         }
         Err(source) => {
-            vec![Trouble::NotRemoved { name: format!("snapshots of {sandbox}"), source }]
+            vec![Warning::NotRemoved { name: format!("snapshots of {sandbox}"), source }]
         }
     }
 }

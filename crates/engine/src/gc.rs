@@ -11,12 +11,12 @@ use outrigger_sandbox::{Backend, SandboxId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::keep::{is_ours, remove};
-use crate::{Engine, Error, Owner, Trouble};
+use crate::snapshot::{is_ours, remove};
+use crate::{Engine, Error, Owner, Warning};
 
-/// What was collected.
+/// What a collection destroyed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Collected {
+pub struct GcReport {
     /// Sandboxes that were destroyed.
     pub sandboxes: Vec<SandboxId>,
     /// Names of snapshots that were removed.
@@ -24,14 +24,14 @@ pub struct Collected {
     /// How many things beside these went that calls left behind which were cut short.
     pub swept: usize,
     /// What went wrong. It is tried again the next time.
-    pub troubles: Vec<Trouble>,
+    pub warnings: Vec<Warning>,
 }
 
-/// What the journal says of the sessions that were looked at, each up to an event.
-type Folded = BTreeMap<SessionId, (Said, Seq)>;
+/// What the sessions that were looked at may still want, each up to an event.
+type Claims = BTreeMap<SessionId, (Claim, Seq)>;
 
-/// What the journal says of a session.
-enum Said {
+/// What a session may still want, as its journal says.
+enum Claim {
     /// There is none.
     Nothing,
     /// How it stands.
@@ -40,7 +40,7 @@ enum Said {
     Unreadable,
 }
 
-impl Said {
+impl Claim {
     /// Whether the session may still want a sandbox of that name. One that has answered
     /// may be asked more, but its work was taken out: it does not want it for ever.
     fn names(&self, name: &str) -> bool {
@@ -66,71 +66,71 @@ impl Said {
     }
 }
 
-/// What is done with what nobody wants any more.
+/// Whether what nobody wants any more is destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hand {
-    Destroys,
-    Looks,
+enum GcMode {
+    Destroy,
+    DryRun,
 }
 
 impl Engine {
     /// Destroys what no journal names and nobody used for `retention_ms`.
-    pub async fn collect(&self, retention_ms: u64) -> Collected {
-        self.go_through(retention_ms, Hand::Destroys).await
+    pub async fn gc(&self, retention_ms: u64) -> GcReport {
+        self.collect(retention_ms, GcMode::Destroy).await
     }
 
-    /// What [`Self::collect`] would destroy; nothing is touched.
-    pub async fn collectable(&self, retention_ms: u64) -> Collected {
-        self.go_through(retention_ms, Hand::Looks).await
+    /// What [`Self::gc`] would destroy; nothing is touched.
+    pub async fn gc_dry_run(&self, retention_ms: u64) -> GcReport {
+        self.collect(retention_ms, GcMode::DryRun).await
     }
 
-    async fn go_through(&self, retention_ms: u64, hand: Hand) -> Collected {
+    async fn collect(&self, retention_ms: u64, mode: GcMode) -> GcReport {
         let before_ms = self.parts.clock.now_ms().saturating_sub(retention_ms);
         let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
-        for site in self.parts.sandboxes.values() {
-            if !backends.iter().any(|known| Arc::ptr_eq(known, &site.backend)) {
-                backends.push(&site.backend);
+        for config in self.parts.sandboxes.values() {
+            if !backends.iter().any(|known| Arc::ptr_eq(known, &config.backend)) {
+                backends.push(&config.backend);
             }
         }
-        let mut folded = Folded::new();
-        let mut collected = Collected::default();
+        let mut claims = Claims::new();
+        let mut report = GcReport::default();
         for backend in backends {
-            let asked = (before_ms, hand);
-            self.sandboxes_of(&**backend, asked, &mut folded, &mut collected).await;
-            self.snapshots_of(&**backend, asked, &mut folded, &mut collected).await;
-            if hand == Hand::Looks {
+            let scope = (before_ms, mode);
+            self.sandboxes_of(&**backend, scope, &mut claims, &mut report).await;
+            self.snapshots_of(&**backend, scope, &mut claims, &mut report).await;
+            if mode == GcMode::DryRun {
                 continue;
             }
             match backend.sweep().await {
-                Ok(swept) => collected.swept += swept,
-                Err(source) => collected.troubles.push(trouble(&**backend, source)),
+                Ok(swept) => report.swept += swept,
+                Err(source) => report.warnings.push(warning(&**backend, source)),
             }
         }
-        collected
+        report
     }
 
     async fn sandboxes_of(
         &self,
         backend: &dyn Backend,
-        (before_ms, hand): (u64, Hand),
-        folded: &mut Folded,
-        collected: &mut Collected,
+        (before_ms, mode): (u64, GcMode),
+        claims: &mut Claims,
+        report: &mut GcReport,
     ) {
         let listed = match backend.list().await {
             Ok(listed) => listed,
             Err(source) => {
-                collected.troubles.push(trouble(backend, source));
+                report.warnings.push(warning(backend, source));
                 return;
             }
         };
         for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
             let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
-            let (said, seq) = self.known(&session, folded).await;
-            if said.names(&name) || !self.still(&session, *seq).await {
+            let (claim, seq) = self.claim(&session, claims).await;
+            if claim.names(&name) || !self.still(&session, *seq).await {
                 continue;
             }
-            if hand == Hand::Looks {
-                collected.sandboxes.push(listed.id);
+            if mode == GcMode::DryRun {
+                report.sandboxes.push(listed.id);
                 continue;
             }
             // Somebody may have come back to it since: then it is used.
@@ -138,15 +138,15 @@ impl Engine {
                 Ok(now) if now.contains(&listed) => {}
                 Ok(_) => continue,
                 Err(source) => {
-                    collected.troubles.push(trouble(backend, source));
+                    report.warnings.push(warning(backend, source));
                     return;
                 }
             }
             match backend.destroy(&listed.id).await {
-                Ok(()) => collected.sandboxes.push(listed.id),
-                Err(source) => collected
-                    .troubles
-                    .push(Trouble::NotRemoved { name: listed.id.to_string(), source }),
+                Ok(()) => report.sandboxes.push(listed.id),
+                Err(source) => report
+                    .warnings
+                    .push(Warning::NotRemoved { name: listed.id.to_string(), source }),
             }
         }
     }
@@ -154,15 +154,15 @@ impl Engine {
     async fn snapshots_of(
         &self,
         backend: &dyn Backend,
-        (before_ms, hand): (u64, Hand),
-        folded: &mut Folded,
-        collected: &mut Collected,
+        (before_ms, mode): (u64, GcMode),
+        claims: &mut Claims,
+        report: &mut GcReport,
     ) {
         let Ok(snapshots) = backend.snapshots() else { return };
         let listed = match snapshots.list().await {
             Ok(listed) => listed,
             Err(source) => {
-                collected.troubles.push(trouble(backend, source));
+                report.warnings.push(warning(backend, source));
                 return;
             }
         };
@@ -171,37 +171,37 @@ impl Engine {
                 continue;
             };
             // Somebody may have taken one of a session's sandbox by hand.
-            let (said, seq) = self.known(&session, folded).await;
-            let kept = said.keeps(&name, snapshot.name.as_str());
+            let (claim, seq) = self.claim(&session, claims).await;
+            let kept = claim.keeps(&name, snapshot.name.as_str());
             if kept || !is_ours(&snapshot) || !self.still(&session, *seq).await {
                 continue;
             }
             let name = snapshot.name.to_string();
-            if hand == Hand::Looks {
-                collected.snapshots.push(name);
+            if mode == GcMode::DryRun {
+                report.snapshots.push(name);
                 continue;
             }
-            let troubles = remove(snapshots, vec![name.clone()]).await;
-            if troubles.is_empty() {
-                collected.snapshots.push(name);
+            let warnings = remove(snapshots, vec![name.clone()]).await;
+            if warnings.is_empty() {
+                report.snapshots.push(name);
             }
-            collected.troubles.extend(troubles);
+            report.warnings.extend(warnings);
         }
     }
 
-    async fn known<'a>(&self, session: &SessionId, folded: &'a mut Folded) -> &'a (Said, Seq) {
-        if !folded.contains_key(session) {
-            let said = match self.state(session).await {
+    async fn claim<'a>(&self, session: &SessionId, claims: &'a mut Claims) -> &'a (Claim, Seq) {
+        if !claims.contains_key(session) {
+            let claim = match self.state(session).await {
                 Ok(state) => {
                     let seq = state.seq();
-                    (Said::State(Box::new(state)), seq)
+                    (Claim::State(Box::new(state)), seq)
                 }
-                Err(Error::NotFound(_)) => (Said::Nothing, Seq::default()),
-                Err(_) => (Said::Unreadable, Seq::default()),
+                Err(Error::NotFound(_)) => (Claim::Nothing, Seq::default()),
+                Err(_) => (Claim::Unreadable, Seq::default()),
             };
-            folded.insert(session.clone(), said);
+            claims.insert(session.clone(), claim);
         }
-        folded.get(session).unwrap_or(&(Said::Unreadable, Seq(0)))
+        claims.get(session).unwrap_or(&(Claim::Unreadable, Seq(0)))
     }
 
     /// Whether nothing was said in a session since it was looked at.
@@ -210,8 +210,8 @@ impl Engine {
     }
 }
 
-fn trouble(backend: &dyn Backend, source: outrigger_sandbox::Error) -> Trouble {
-    Trouble::NotRemoved {
+fn warning(backend: &dyn Backend, source: outrigger_sandbox::Error) -> Warning {
+    Warning::NotRemoved {
         name: format!("what is left in {}", backend.capabilities().backend),
         source,
     }

@@ -1,14 +1,14 @@
-//! A session's sandbox after the session: for taking changes out of it.
+//! Attaches to a session's sandbox after the session: for taking changes out of it.
 
 use outrigger_agent::{SessionId, State};
 use outrigger_sandbox::Sandbox;
 use std::sync::Arc;
 
-use crate::{Engine, Error, reach, workspace};
+use crate::{Engine, Error, workspace};
 
 /// A sandbox that was found again.
 #[derive(Debug)]
-pub struct Revisited {
+pub struct ReattachedSandbox {
     /// It, running.
     pub sandbox: Arc<dyn Sandbox>,
     /// Whether its disk is the one that the session worked on, filled to the end. If
@@ -23,32 +23,32 @@ impl Engine {
     ///
     /// # Errors
     /// A sandbox that is not configured, or what its backend says.
-    pub async fn revisit(
+    pub async fn reattach(
         &self,
         session: &SessionId,
         state: &State,
         name: &str,
-    ) -> Result<Option<Revisited>, Error> {
+    ) -> Result<Option<ReattachedSandbox>, Error> {
         let Some(before) = state.last_ready(name) else { return Ok(None) };
         if state.is_set_back(name) {
             // What may still be there was given up.
             return Ok(None);
         }
-        let berth = self.berth(session, state, name)?;
-        let Some(listed) = reach::listed(&berth, &berth.id).await.map_err(Error::Sandbox)? else {
+        let handle = self.handle_of(session, state, name)?;
+        let Some(listed) = handle.lookup().await.map_err(Error::Sandbox)? else {
             return Ok(None);
         };
-        let sandbox = berth.backend.create(&berth.id, &berth.spec_of_last()).await;
+        let sandbox = handle.backend.create(&handle.id, &handle.spec_of_last()).await;
         let sandbox = sandbox.map_err(Error::Sandbox)?;
         let same_life =
             state.sandbox(name).is_some() && sandbox.generation().as_str() == before.generation;
         let same_disk = before.disk_made_at_ms == Some(listed.made_at_ms);
         // Another session may have filled one that is shared.
-        let whole = (!berth.shared && (same_life || same_disk))
-            || match &berth.content {
+        let whole = (!handle.shared && (same_life || same_disk))
+            || match &handle.content {
                 Some(content) => workspace::is_filled(content, &*sandbox).await,
                 None => true,
             };
-        Ok(Some(Revisited { sandbox, whole }))
+        Ok(Some(ReattachedSandbox { sandbox, whole }))
     }
 }

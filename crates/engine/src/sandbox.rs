@@ -9,50 +9,50 @@ use std::sync::Arc;
 
 use crate::{Engine, Error};
 
-/// A sandbox that sessions can have, by a name in them.
+/// What a sandbox is made from and where, by a name in sessions.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct SandboxConfig {
     /// Where it is made.
     pub backend: Arc<dyn Backend>,
     /// What it is made from.
     pub spec: Spec,
-    /// How it is looked after.
-    pub care: Care,
+    /// What is kept of it while nobody uses it.
+    pub retention: RetentionPolicy,
 }
 
-impl Site {
-    /// With the care that is right for most.
+impl SandboxConfig {
+    /// With the retention that is right for most.
     #[must_use]
     pub fn new(backend: Arc<dyn Backend>, spec: Spec) -> Self {
-        Self { backend, spec, care: Care::default() }
+        Self { backend, spec, retention: RetentionPolicy::default() }
     }
 }
 
-/// How a sandbox is looked after. What its backend can't do is not done.
+/// What is kept of a sandbox that nobody uses. What its backend can't do is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Care {
+pub struct RetentionPolicy {
     /// How deeply it is suspended when the session waits for a person, if at all;
     /// less deeply where the backend can't.
     pub suspend: Option<Suspend>,
     /// It is frozen when the model has been thinking for this long, in milliseconds.
     pub freeze_after_ms: Option<u64>,
-    /// When its disk is kept.
-    pub keep: Keep,
+    /// When a snapshot of its disk is taken.
+    pub snapshots: SnapshotPolicy,
 }
 
-impl Default for Care {
+impl Default for RetentionPolicy {
     fn default() -> Self {
         Self {
             suspend: Some(Suspend::Cold),
             freeze_after_ms: Some(crate::limits::FREEZE_AFTER_MS_DEFAULT),
-            keep: Keep::Turn { kept_max: crate::limits::KEPT_DEFAULT },
+            snapshots: SnapshotPolicy::Turn { kept_max: crate::limits::SNAPSHOTS_DEFAULT },
         }
     }
 }
 
-/// When the disk of a sandbox is kept, to begin from when it is lost.
+/// When a snapshot of a sandbox's disk is taken, to begin from when it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum SnapshotPolicy {
     /// Never.
     Off,
     /// When it was filled, and after each turn that may have changed it.
@@ -111,13 +111,13 @@ impl Owner {
     }
 }
 
-/// A sandbox of one session, with everything that is needed to reach it.
+/// A sandbox of one session, with everything that is needed to attach to it.
 #[derive(Debug, Clone)]
-pub(crate) struct Berth {
+pub(crate) struct SandboxHandle {
     pub(crate) id: SandboxId,
     pub(crate) shared: bool,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) care: Care,
+    pub(crate) retention: RetentionPolicy,
     pub(crate) content: Option<Workspace>,
     /// What is kept of it, the oldest first, as the session knows.
     pub(crate) kept: Vec<Kept>,
@@ -133,14 +133,14 @@ impl Engine {
     }
 
     /// A sandbox of a session.
-    pub(crate) fn berth(
+    pub(crate) fn handle_of(
         &self,
         session: &SessionId,
         state: &State,
         name: &str,
-    ) -> Result<Berth, Error> {
+    ) -> Result<SandboxHandle, Error> {
         let unknown = || Error::NoSuchSandbox(name.to_owned());
-        let site = self.parts.sandboxes.get(name).ok_or_else(unknown)?;
+        let config = self.parts.sandboxes.get(name).ok_or_else(unknown)?;
         let asked = state.spec().and_then(|spec| spec.sandbox(name)).cloned();
         let name = name.to_owned();
         let owner = match asked.as_ref().map(|asked| &asked.scope) {
@@ -151,20 +151,20 @@ impl Engine {
                 Owner::Session { session: session.clone(), name: name.clone() }
             }
         };
-        Ok(Berth {
+        Ok(SandboxHandle {
             id: owner.id(),
             shared: matches!(owner, Owner::Assistant { .. }),
-            backend: Arc::clone(&site.backend),
-            care: site.care,
+            backend: Arc::clone(&config.backend),
+            retention: config.retention,
             content: state.spec().and_then(|spec| spec.content(&name)).cloned(),
             kept: state.kept(&name).to_vec(),
             asked,
-            spec: site.spec.clone(),
+            spec: config.spec.clone(),
         })
     }
 }
 
-impl Berth {
+impl SandboxHandle {
     /// What it is made from, if it has no disk.
     pub(crate) fn spec(&self, origin: Origin) -> Spec {
         // Who shares a disk does not share what each may see of memory.
