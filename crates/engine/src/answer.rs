@@ -9,7 +9,7 @@ use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
 use crate::attach::AttachError;
-use crate::facts::with_facts;
+use crate::policy_facts::with_facts;
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.

@@ -12,8 +12,8 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::live::last_said;
 use crate::sandbox::{SandboxHandle, origin_of};
+use crate::session::last_said;
 use crate::{Engine, Error, Warning};
 
 /// A moment of a session at which it can be cut.

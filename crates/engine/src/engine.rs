@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::retry::RetryingJournal;
-use crate::{Clock, Error, Feed, RuleSource, SandboxConfig, Shelves, Usual};
+use crate::{AccountDefaults, Clock, Error, Feed, RuleSource, SandboxConfig, Shelves};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -49,20 +49,20 @@ pub struct OutsideServer {
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(crate) parts: Arc<Parts>,
-    pub(crate) usual: Arc<Usual>,
+    pub(crate) defaults: Arc<AccountDefaults>,
 }
 
 impl Engine {
     /// Puts an engine together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), usual: Arc::default() }
+        Self { parts: Arc::new(parts), defaults: Arc::default() }
     }
 
     /// The same, where accounts are limited like that unless something else was set.
     #[must_use]
-    pub fn with_accounts(self, usual: Usual) -> Self {
-        Self { usual: Arc::new(usual), ..self }
+    pub fn with_accounts(self, defaults: AccountDefaults) -> Self {
+        Self { defaults: Arc::new(defaults), ..self }
     }
 
     /// Who is told of what happens here.

@@ -55,7 +55,7 @@ pub enum Error {
     Forbidden(String),
     /// Nothing is judged without rules.
     #[error("the rules in force can't be read")]
-    Rules(#[source] crate::RulesUnreadable),
+    Rules(#[source] crate::RuleSourceError),
     /// A session can't be cut there.
     #[error("session {session} can't be cut {place}: {why}")]
     NoCut {

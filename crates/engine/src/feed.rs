@@ -14,14 +14,14 @@ pub enum Notice {
     Appended(Arc<Record>),
     /// Output of an effect that is under way. It is lost in a crash; the settled
     /// event takes the place of all of it.
-    Live(Seq, Live),
+    Live(Seq, LiveOutput),
     /// Something went wrong beside the work. The turn goes on.
     Warning(Warning),
 }
 
 /// Output of an effect that is under way.
 #[derive(Debug, Clone)]
-pub enum Live {
+pub enum LiveOutput {
     /// Another attempt at the model begins; what came of the one before is void.
     Attempt(u32),
     /// The model will be asked again.

@@ -5,21 +5,19 @@ use outrigger_sandbox::{Error, Suspend};
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::live::Live;
 use crate::sandbox::SandboxHandle;
+use crate::session::SessionRun;
 use crate::{Engine, Notice, Warning};
 
 impl Engine {
     /// Freezes the session's sandboxes, each after its time, if nothing is under way
     /// but the model. Ends when there is nothing left to freeze. Dropping it in the
     /// middle is fine: a frozen sandbox thaws at its next command.
-    pub(crate) fn freezing(&self, live: &Live) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn freezing(&self, run: &SessionRun) -> impl Future<Output = ()> + Send + use<> {
         let mut idle: Vec<(u64, String, SandboxHandle)> = Vec::new();
-        if thinks(&live.state, live) {
-            for (name, _) in live.state.sandboxes() {
-                let Ok(handle) = self.handle_of(&live.session, &live.state, name) else {
-                    continue;
-                };
+        if thinks(&run.state, run) {
+            for (name, _) in run.state.sandboxes() {
+                let Ok(handle) = self.handle_of(&run.session, &run.state, name) else { continue };
                 let offered = &handle.backend.capabilities().suspend;
                 // Others may be at work in one that is shared.
                 if let Some(after_ms) = handle.retention.freeze_after_ms
@@ -31,7 +29,7 @@ impl Engine {
             }
         }
         idle.sort_by_key(|(after_ms, ..)| *after_ms);
-        let (feed, session, began) = (self.feed().clone(), live.session.clone(), Instant::now());
+        let (feed, session, began) = (self.feed().clone(), run.session.clone(), Instant::now());
         async move {
             for (after_ms, sandbox, handle) in idle {
                 tokio::time::sleep_until(began + Duration::from_millis(after_ms)).await;
@@ -50,11 +48,11 @@ impl Engine {
 
 /// Whether nothing is under way but the model and subagents, which have sandboxes of
 /// their own.
-fn thinks(state: &State, live: &Live) -> bool {
+fn thinks(state: &State, run: &SessionRun) -> bool {
     let elsewhere = |id: &Seq| match state.effect(*id).map(|effect| &effect.work) {
         Some(Work::AskModel | Work::Compact) => true,
         Some(Work::CallTool(_)) => state.is_subagent(*id),
         Some(Work::Provision { .. }) | None => false,
     };
-    !live.running.is_empty() && live.running.iter().all(elsewhere)
+    !run.running.is_empty() && run.running.iter().all(elsewhere)
 }

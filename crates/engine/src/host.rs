@@ -38,21 +38,21 @@ struct Poke {
 }
 
 #[derive(Debug, Clone)]
-struct Driven {
+struct DriverHandle {
     poke: Arc<Poke>,
     ending: watch::Receiver<Ending>,
 }
 
-type Table = Arc<Mutex<HashMap<SessionId, Driven>>>;
+type DriverTable = Arc<Mutex<HashMap<SessionId, DriverHandle>>>;
 
 const TABLE: &str = "no driver panics while it holds the table";
 
 /// Drives sessions in this process.
 #[derive(Debug)]
-pub struct Embedded {
+pub struct EmbeddedHost {
     engine: Engine,
     tasks: Tasks,
-    driven: Table,
+    drivers: DriverTable,
     after: AfterPark,
 }
 
@@ -63,12 +63,12 @@ enum AfterPark {
     Suspend,
 }
 
-impl Embedded {
+impl EmbeddedHost {
     /// A host without sessions. Who waits for one still has use for its sandboxes, and
     /// calls [`Engine::suspend`] or [`Engine::discard`] when not any more.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
-        Self { engine, tasks: Tasks::default(), driven: Arc::default(), after: AfterPark::Leave }
+        Self { engine, tasks: Tasks::default(), drivers: Arc::default(), after: AfterPark::Leave }
     }
 
     /// A host without sessions, which calls [`Engine::suspend`] by itself, right after it
@@ -80,27 +80,27 @@ impl Embedded {
 }
 
 #[async_trait]
-impl Host for Embedded {
+impl Host for EmbeddedHost {
     fn poke(&self, session: &SessionId) -> Result<(), Error> {
-        let mut driven = self.driven.lock().expect(TABLE);
-        if let Some(running) = driven.get(session)
+        let mut drivers = self.drivers.lock().expect(TABLE);
+        if let Some(running) = drivers.get(session)
             && running.ending.borrow().is_none()
         {
             running.poke.pending.store(true, Ordering::Release);
             running.poke.wake.notify_one();
             return Ok(());
         }
-        if driven.len() >= limits::SESSIONS_MAX {
-            driven.retain(|_, driven| driven.ending.borrow().is_none());
+        if drivers.len() >= limits::SESSIONS_MAX {
+            drivers.retain(|_, driver| driver.ending.borrow().is_none());
         }
-        if driven.len() >= limits::SESSIONS_MAX {
-            return Err(Error::TooManySessions(driven.len()));
+        if drivers.len() >= limits::SESSIONS_MAX {
+            return Err(Error::TooManySessions(drivers.len()));
         }
         let (tell, ending) = watch::channel(None);
         let poke = Arc::new(Poke::default());
-        driven.insert(session.clone(), Driven { poke: Arc::clone(&poke), ending });
+        drivers.insert(session.clone(), DriverHandle { poke: Arc::clone(&poke), ending });
         let (engine, session, table) =
-            (self.engine.clone(), session.clone(), Arc::clone(&self.driven));
+            (self.engine.clone(), session.clone(), Arc::clone(&self.drivers));
         let after = self.after;
         self.tasks.spawn(TaskKind::Driver, async move {
             drive_while_poked(&engine, &session, &poke, &table, &tell).await;
@@ -114,8 +114,8 @@ impl Host for Embedded {
 
     async fn parked(&self, session: &SessionId) -> Result<Park, Arc<Error>> {
         let ending = {
-            let driven = self.driven.lock().expect(TABLE);
-            driven.get(session).map(|driven| driven.ending.clone())
+            let drivers = self.drivers.lock().expect(TABLE);
+            drivers.get(session).map(|driver| driver.ending.clone())
         };
         let mut ending = ending.ok_or_else(|| Arc::new(Error::NotFound(session.clone())))?;
         let lost = || Arc::new(Error::Driver(session.clone()));
@@ -128,7 +128,7 @@ async fn drive_while_poked(
     engine: &Engine,
     session: &SessionId,
     poke: &Poke,
-    table: &Table,
+    table: &DriverTable,
     tell: &watch::Sender<Ending>,
 ) {
     loop {

@@ -6,52 +6,52 @@
 //! performs. Must never decide what should happen (that is `agent`) or whether it
 //! may (that is `policy`).
 //!
-//! Read first: [`Engine`], [`Engine::drive`], [`Embedded`].
+//! Read first: [`Engine`], [`Engine::drive`], [`EmbeddedHost`].
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod answer;
 mod attach;
-mod charge;
 mod clock;
 mod commands;
 mod cut;
+mod effect;
 mod engine;
 mod error;
-mod facts;
 mod feed;
 mod freeze;
 mod gc;
-mod held;
+mod grants;
 mod host;
 pub mod limits;
-mod live;
-mod lulls;
-mod perform;
+mod policy_facts;
 mod reattach;
 mod retry;
 mod rules;
 mod sandbox;
+mod session;
 mod shelves;
 mod snapshot;
 mod step;
 mod suspend;
 mod tasks;
+mod wait;
 mod warning;
 pub mod workspace;
 
+pub use accounts::AccountDefaults;
 pub use answer::Answering;
-pub use charge::Usual;
 pub use clock::{Clock, SystemClock};
 pub use cut::Moment;
 pub use engine::{Engine, OutsideServer, Parts};
 pub use error::Error;
-pub use facts::situation;
-pub use feed::{Feed, Live as LiveOutput, Notice};
+pub use feed::{Feed, LiveOutput, Notice};
 pub use gc::GcReport;
-pub use host::{Embedded, Host};
+pub use host::{EmbeddedHost, Host};
+pub use policy_facts::situation;
 pub use reattach::ReattachedSandbox;
-pub use rules::{RuleSource, RulesUnreadable};
+pub use rules::{RuleSource, RuleSourceError};
 pub use sandbox::{Owner, RetentionPolicy, SandboxConfig, SnapshotPolicy};
 pub use shelves::{Served, Shelves, path_of, place_of};
 pub use tasks::{TaskKind, Tasks};

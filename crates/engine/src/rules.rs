@@ -9,21 +9,21 @@ pub trait RuleSource: Send + Sync + Debug {
     /// cheap where nothing changed.
     ///
     /// # Errors
-    /// [`RulesUnreadable`]: then nothing is judged, and nothing starts.
-    fn current(&self) -> Result<RuleSet, RulesUnreadable>;
+    /// [`RuleSourceError`]: then nothing is judged, and nothing starts.
+    fn current(&self) -> Result<RuleSet, RuleSourceError>;
 }
 
 /// The rules in force are not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct RulesUnreadable {
+pub struct RuleSourceError {
     /// What is wrong with which file, and what to do.
     pub reason: String,
 }
 
 /// Rules that never change.
 impl RuleSource for RuleSet {
-    fn current(&self) -> Result<RuleSet, RulesUnreadable> {
+    fn current(&self) -> Result<RuleSet, RuleSourceError> {
         Ok(self.clone())
     }
 }

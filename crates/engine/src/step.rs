@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::facts::with_facts;
-use crate::live::{Completed, Flushed, Live, Lost};
+use crate::policy_facts::with_facts;
+use crate::session::{AttemptKind, Completion, FlushOutcome, SandboxLoss, SessionRun};
 use crate::{Engine, Error, limits};
 
 /// The attempt that a start is of; further ones are found again.
@@ -40,18 +40,18 @@ impl Engine {
     }
 
     pub(crate) async fn drive_on(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
-        let mut live = self.load(session).await?;
-        self.note_untold(&mut live).await;
-        if live.state.subagents(session).next().is_some() {
+        let mut run = self.load(session).await?;
+        self.note_untold(&mut run).await;
+        if run.state.subagents(session).next().is_some() {
             // It may have stood as waiting, as they did.
-            self.record_status(session, live.state.seq(), live.state.status()).await?;
+            self.record_status(session, run.state.seq(), run.state.status()).await?;
         }
         loop {
-            match self.one_step(&mut live, poke).await {
+            match self.one_step(&mut run, poke).await {
                 Ok(Step::Again) => {}
                 Ok(Step::Parked(park)) => return Ok(park),
                 Err(error) => {
-                    self.leave(&mut live).await;
+                    self.leave(&mut run).await;
                     return Err(error);
                 }
             }
@@ -60,121 +60,121 @@ impl Engine {
 
     /// What has to stop an engine does not undo what happened: what is under way comes to
     /// its end, unless it waits for people, and is settled. Nothing further is decided.
-    async fn leave(&self, live: &mut Live) {
-        let lulls = live.lulls.clone();
+    async fn leave(&self, run: &mut SessionRun) {
+        let waiting = run.waiting.clone();
         loop {
-            if self.fold_anew(live).await.is_err() {
+            if self.fold_anew(run).await.is_err() {
                 return;
             }
-            match self.flush(live).await {
-                Ok(Flushed::Durable) => {}
-                Ok(Flushed::Overtaken) => continue,
+            match self.flush(run).await {
+                Ok(FlushOutcome::Durable) => {}
+                Ok(FlushOutcome::Overtaken) => continue,
                 Err(_) => return,
             }
             // People may take days: whatever waits for them goes on with the next driver.
-            if lulls.cover(live.under_way.len()) {
+            if waiting.are_all(run.under_way.len()) {
                 return;
             }
             tokio::select! {
                 biased;
-                done = live.under_way.next() => match done {
-                    Some(Ok(done)) => self.settle(live, done),
+                done = run.under_way.next() => match done {
+                    Some(Ok(done)) => self.settle(run, done),
                     // What an effect could not come to is found again by the next driver.
                     Some(Err(_)) => {}
                     None => return,
                 },
-                () = lulls.begun() => {}
+                () = waiting.begun() => {}
             }
         }
     }
 
     /// One step: everything that can be decided without the world goes into one
     /// durable batch; then the world is touched once.
-    pub(crate) async fn one_step(&self, live: &mut Live, poke: &Notify) -> Result<Step, Error> {
-        let at_ms = live.at_ms(self.parts.clock.now_ms());
+    async fn one_step(&self, run: &mut SessionRun, poke: &Notify) -> Result<Step, Error> {
+        let at_ms = run.at_ms(self.parts.clock.now_ms());
         loop {
-            let next = live.state.decide(&live.session, at_ms);
+            let next = run.state.decide(&run.session, at_ms);
             match next {
-                Next::Record(event) => live.push(at_ms, event),
-                Next::Judge(id) => self.judge(live, id, at_ms)?,
-                Next::Start(id, _) if live.withhold(id, at_ms) => {}
+                Next::Record(event) => run.push(at_ms, event),
+                Next::Judge(id) => self.judge(run, id, at_ms)?,
+                Next::Start(id, _) if run.withhold(id, at_ms) => {}
                 Next::Start(id, started) => {
-                    self.start(live, id, started, at_ms)?;
-                    if live.refused.singly {
-                        self.flush(live).await?;
+                    self.start(run, id, started, at_ms)?;
+                    if run.refusals.singly {
+                        self.flush(run).await?;
                         return Ok(Step::Again);
                     }
                 }
                 Next::Perform(ids) => {
-                    live.refused.singly = false;
-                    if self.flush(live).await? == Flushed::Durable {
-                        self.perform_all(live, &ids, at_ms).await?;
-                        if self.wait(live, poke).await? == Waited::OnPeople {
-                            let seq = live.state.seq();
-                            self.record_status(&live.session, seq, State::WAITS).await?;
+                    run.refusals.singly = false;
+                    if self.flush(run).await? == FlushOutcome::Durable {
+                        self.begin_all(run, &ids, at_ms).await?;
+                        if self.wait(run, poke).await? == WaitOutcome::OnPeople {
+                            let seq = run.state.seq();
+                            self.record_status(&run.session, seq, State::WAITS).await?;
                             return Ok(Step::Parked(Park::Answers(ids)));
                         }
                     }
                     return Ok(Step::Again);
                 }
                 Next::Stop(ids) => {
-                    if self.flush(live).await? == Flushed::Durable {
-                        self.stop_all(live, &ids).await?;
+                    if self.flush(run).await? == FlushOutcome::Durable {
+                        self.stop_all(run, &ids).await?;
                     }
                     return Ok(Step::Again);
                 }
                 Next::Park(park) => {
-                    let parked = self.flush(live).await? == Flushed::Durable;
+                    let parked = self.flush(run).await? == FlushOutcome::Durable;
                     return Ok(if parked { Step::Parked(park) } else { Step::Again });
                 }
             }
-            if live.is_batch_full() {
-                self.flush(live).await?;
+            if run.is_batch_full() {
+                self.flush(run).await?;
                 return Ok(Step::Again);
             }
         }
     }
 
-    fn judge(&self, live: &mut Live, id: Seq, at_ms: u64) -> Result<(), Error> {
-        let Some(effect) = live.state.effect(id) else { return Ok(()) };
+    fn judge(&self, run: &mut SessionRun, id: Seq, at_ms: u64) -> Result<(), Error> {
+        let Some(effect) = run.state.effect(id) else { return Ok(()) };
         let rules = self.rules()?;
         let verdict =
-            with_facts(&live.state, &effect.work, at_ms, rules.looks(), |facts| rules.judge(facts));
-        live.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
+            with_facts(&run.state, &effect.work, at_ms, rules.looks(), |facts| rules.judge(facts));
+        run.push(at_ms, Event::Decided { effect: id, verdict, rule_set: rules.hash() });
         Ok(())
     }
 
     /// Decides once more, and only then lets the effect start.
-    fn start(&self, live: &mut Live, id: Seq, started: Event, at_ms: u64) -> Result<(), Error> {
+    fn start(&self, run: &mut SessionRun, id: Seq, event: Event, at_ms: u64) -> Result<(), Error> {
         let rules = self.rules()?;
-        match grant(&rules, &live.state, id, at_ms) {
+        match grant(&rules, &run.state, id, at_ms) {
             Ok(granted) => {
-                live.held.put(id, FIRST, granted);
-                live.push(at_ms, started);
+                run.grants.put(id, FIRST, granted);
+                run.push(at_ms, event);
             }
             Err(Refused { verdict }) => {
                 let rule_set = rules.hash();
-                live.push(at_ms, Event::Decided { effect: id, verdict, rule_set });
+                run.push(at_ms, Event::Decided { effect: id, verdict, rule_set });
             }
         }
         Ok(())
     }
 
-    async fn perform_all(&self, live: &mut Live, ids: &[Seq], at_ms: u64) -> Result<(), Error> {
+    async fn begin_all(&self, run: &mut SessionRun, ids: &[Seq], at_ms: u64) -> Result<(), Error> {
         for id in ids {
-            if live.running.contains(id) {
+            if run.running.contains(id) {
                 continue;
             }
-            let (granted, found) = match live.held.take(*id, &live.state) {
-                Some(granted) => (granted, Found::Fresh),
-                None => match self.recover(live, *id, at_ms).await? {
-                    Some(granted) => (granted, Found::Interrupted),
+            let (granted, kind) = match run.grants.take(*id, &run.state) {
+                Some(granted) => (granted, AttemptKind::Fresh),
+                None => match self.recover(run, *id, at_ms).await? {
+                    Some(granted) => (granted, AttemptKind::Interrupted),
                     None => continue,
                 },
             };
-            live.running.insert(*id);
-            let performing = self.perform(live, *id, granted, found);
-            live.under_way.push(performing);
+            run.running.insert(*id);
+            let performing = self.perform(run, *id, granted, kind);
+            run.under_way.push(performing);
         }
         Ok(())
     }
@@ -182,37 +182,37 @@ impl Engine {
     /// An effect that an earlier driver started. Nothing if it could be settled at once.
     async fn recover(
         &self,
-        live: &mut Live,
+        run: &mut SessionRun,
         id: Seq,
         at_ms: u64,
     ) -> Result<Option<Granted<Work>>, Error> {
-        let Some(how) = live.state.recover(id, at_ms) else { return Ok(None) };
+        let Some(how) = run.state.recover(id, at_ms) else { return Ok(None) };
         // An account has no room for it a second time: it is begun anew when there is some.
-        if matches!(how, Recover::Again(_)) && live.withhold(id, at_ms) {
-            self.flush(live).await?;
+        if matches!(how, Recover::Again(_)) && run.withhold(id, at_ms) {
+            self.flush(run).await?;
             return Ok(None);
         }
-        let granted = match (grant(&self.rules()?, &live.state, id, at_ms), how) {
+        let granted = match (grant(&self.rules()?, &run.state, id, at_ms), how) {
             (Ok(granted), Recover::Again(started)) => {
-                live.push(at_ms, started);
+                run.push(at_ms, started);
                 Some(granted)
             }
             (Ok(granted), Recover::Reattach) => Some(granted),
             (_, Recover::Over(settled)) => {
-                self.end_left_behind(live, id).await;
-                live.push(at_ms, settled);
+                self.end_left_behind(run, id).await;
+                run.push(at_ms, settled);
                 None
             }
             (Err(_), how) => {
                 let reason = "The rules no longer permit it.".to_owned();
-                let below = match live.state.is_subagent(id) {
-                    true => Some(self.stop_subagent(&live.session, &live.state, id).await?),
+                let below = match run.state.is_subagent(id) {
+                    true => Some(self.stop_subagent(&run.session, &run.state, id).await?),
                     false => None,
                 };
                 let outcome = match how {
                     // It may have run before they changed; what a subagent did is in its journal.
                     Recover::Reattach if below.is_none() => Outcome::Unknown { evidence: reason },
-                    Recover::Again(_) if live.state.may_have_acted(id) => {
+                    Recover::Again(_) if run.state.may_have_acted(id) => {
                         Outcome::Unknown { evidence: reason }
                     }
                     Recover::Again(_) | Recover::Over(_) | Recover::Reattach => {
@@ -220,43 +220,43 @@ impl Engine {
                     }
                 };
                 let estimated = below.is_none();
-                let spent = below.unwrap_or_else(|| live.state.spent_at_most(id, at_ms));
-                live.push(at_ms, Event::Settled { effect: id, outcome, spent, estimated });
+                let spent = below.unwrap_or_else(|| run.state.spent_at_most(id, at_ms));
+                run.push(at_ms, Event::Settled { effect: id, outcome, spent, estimated });
                 None
             }
         };
-        let durable = self.flush(live).await? == Flushed::Durable;
+        let durable = self.flush(run).await? == FlushOutcome::Durable;
         Ok(granted.filter(|_| durable))
     }
 
     /// Waits until something under way is over, somebody pokes, another process appended,
     /// or nothing is under way but subagents that wait for a person.
-    async fn wait(&self, live: &mut Live, poke: &Notify) -> Result<Waited, Error> {
-        if live.under_way.is_empty() {
-            return Ok(Waited::On);
+    async fn wait(&self, run: &mut SessionRun, poke: &Notify) -> Result<WaitOutcome, Error> {
+        if run.under_way.is_empty() {
+            return Ok(WaitOutcome::On);
         }
-        let freezing = self.freezing(live).fuse();
+        let freezing = self.freezing(run).fuse();
         tokio::pin!(freezing);
-        let lulls = live.lulls.clone();
+        let waiting = run.waiting.clone();
         loop {
-            if lulls.cover(live.under_way.len()) {
-                return Ok(Waited::OnPeople);
+            if waiting.are_all(run.under_way.len()) {
+                return Ok(WaitOutcome::OnPeople);
             }
             let poll = Duration::from_millis(limits::FOREIGN_POLL_MS);
             tokio::select! {
                 biased;
-                Some(completed) = live.under_way.next() => {
-                    self.settle(live, completed?);
-                    return Ok(Waited::On);
+                Some(completed) = run.under_way.next() => {
+                    self.settle(run, completed?);
+                    return Ok(WaitOutcome::On);
                 }
-                () = lulls.begun() => {}
+                () = waiting.begun() => {}
                 () = &mut freezing, if !freezing.is_terminated() => {}
-                () = poke.notified() => return self.refresh(live).await.map(|()| Waited::On),
+                () = poke.notified() => return self.refresh(run).await.map(|()| WaitOutcome::On),
                 () = tokio::time::sleep(poll) => {
-                    let head = self.parts.journal.head(&live.session).await;
-                    let head = head.map_err(|e| Self::journal_error(&live.session, e))?;
-                    if head != live.state.seq() {
-                        return self.refresh(live).await.map(|()| Waited::On);
+                    let head = self.parts.journal.head(&run.session).await;
+                    let head = head.map_err(|e| Self::journal_error(&run.session, e))?;
+                    if head != run.state.seq() {
+                        return self.refresh(run).await.map(|()| WaitOutcome::On);
                     }
                 }
             }
@@ -284,32 +284,32 @@ impl Engine {
     /// Takes in what became of an effect. It becomes durable together with what is
     /// decided from it, before anything further is performed; if somebody else
     /// appends first it is taken in again, because an outcome is a fact; but only once.
-    pub(crate) fn settle(&self, live: &mut Live, done: Completed) {
-        live.running.remove(&done.effect);
+    pub(crate) fn settle(&self, run: &mut SessionRun, done: Completion) {
+        run.running.remove(&done.effect);
         // One that another driver withheld is charged as lost, and begins anew when there is
         // room: charged a second time, with nothing reserved, it would pass every limit.
-        let phase = live.state.effect(done.effect).map(|effect| &effect.phase);
+        let phase = run.state.effect(done.effect).map(|effect| &effect.phase);
         if !matches!(phase, Some(Phase::Started { .. })) {
             return;
         }
         let at_ms = self.parts.clock.now_ms();
         if let Some((name, sandbox)) = &done.attached {
-            live.sandboxes.insert(name.clone(), Arc::clone(sandbox));
+            run.sandboxes.insert(name.clone(), Arc::clone(sandbox));
         }
-        if let Some(Lost { sandbox, generation, loss }) = done.lost.clone()
-            && live.state.sandbox(&sandbox).is_some_and(|ready| ready.generation == generation)
+        if let Some(SandboxLoss { sandbox, generation, loss }) = done.lost.clone()
+            && run.state.sandbox(&sandbox).is_some_and(|ready| ready.generation == generation)
         {
-            live.sandboxes.remove(&sandbox);
-            live.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
+            run.sandboxes.remove(&sandbox);
+            run.push(at_ms, Event::SandboxLost { sandbox, generation, loss });
         }
-        self.note(live, done.touched.clone(), at_ms);
+        self.note(run, done.touched.clone(), at_ms);
         let (effect, outcome) = (done.effect, done.outcome.clone());
         let (spent, estimated) = (done.spent, done.estimated);
-        live.push(at_ms, Event::Settled { effect, outcome, spent, estimated });
+        run.push(at_ms, Event::Settled { effect, outcome, spent, estimated });
         if let Some((sandbox, kept)) = done.kept.clone() {
-            live.push(at_ms, Event::SandboxKept { sandbox, kept, dropped: Vec::new() });
+            run.push(at_ms, Event::SandboxKept { sandbox, kept, dropped: Vec::new() });
         }
-        live.outcomes.push(done);
+        run.outcomes.push(done);
     }
 }
 
@@ -323,18 +323,9 @@ fn grant(rules: &RuleSet, state: &State, id: Seq, at_ms: u64) -> Result<Granted<
 
 /// What a wait came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
+enum WaitOutcome {
     /// There may be something to decide.
     On,
     /// Whatever is under way waits for a person.
     OnPeople,
-}
-
-/// Whether an effect was started by this driver or by one that is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Just now.
-    Fresh,
-    /// By one that is gone: it may have happened.
-    Interrupted,
 }

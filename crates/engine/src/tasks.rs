@@ -36,7 +36,7 @@ impl Tasks {
 
 /// Does something in a task of its own, which ends when nobody waits for this any more.
 /// Nothing if it panicked.
-pub(crate) async fn attended<T: Send + 'static>(
+pub(crate) async fn scoped<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let mut task = JoinSet::new();
@@ -46,7 +46,7 @@ pub(crate) async fn attended<T: Send + 'static>(
 
 /// Begins something that goes on to its end, whether anybody waits for it or not.
 #[expect(clippy::disallowed_methods, reason = "it outlives whoever holds a registry of tasks")]
-pub(crate) fn begun<T: Send + 'static>(
+pub(crate) fn detached<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> impl Future<Output = Option<T>> + Send {
     let task = tokio::spawn(future);

@@ -9,4 +9,4 @@ pub use builder::Builder;
 pub use changes::{Base, Changes, changes};
 pub use error::{Error, explain};
 pub(crate) use import::is_empty;
-pub use import::{Imported, import, is_filled};
+pub use import::{ImportOutcome, import, is_filled};

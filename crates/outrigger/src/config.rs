@@ -15,7 +15,7 @@ mod skills;
 mod tools;
 
 use outrigger_agent::Approvals;
-use outrigger_engine::Usual;
+use outrigger_engine::AccountDefaults;
 use outrigger_store::entries::Quotas;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -251,9 +251,9 @@ impl Config {
     }
 
     /// What holds for accounts of which nothing was set.
-    pub(crate) fn usual(&self) -> Usual {
+    pub(crate) fn usual(&self) -> AccountDefaults {
         let (organisation, user) = (self.budget.organisation.clone(), self.budget.user.clone());
-        Usual { organisation, user }
+        AccountDefaults { organisation, user }
     }
 
     /// The sandboxes in which the session's own tools act: in the others a server runs.

@@ -1,6 +1,6 @@
 //! Takes the configured rules into force, and notices when they change.
 
-use outrigger_engine::{RuleSource, RulesUnreadable};
+use outrigger_engine::{RuleSource, RuleSourceError};
 use outrigger_policy::{Directory, Part, Problems, RuleSet, Source};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -104,12 +104,12 @@ impl Loaded {
 }
 
 impl RuleSource for ConfiguredRules {
-    fn current(&self) -> Result<RuleSet, RulesUnreadable> {
+    fn current(&self) -> Result<RuleSet, RuleSourceError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.is_current() {
             *loaded = Loaded::read(&self.places).map_err(|failure| {
                 let hint = failure.hints.first().map(|hint| format!(" {hint}")).unwrap_or_default();
-                RulesUnreadable { reason: failure.message + &hint }
+                RuleSourceError { reason: failure.message + &hint }
             })?;
         }
         Ok(loaded.rules.clone())

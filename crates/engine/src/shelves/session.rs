@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::labels::SessionLabels;
 use super::rights::Judgement;
 use super::{Hand, Handled, SessionTree};
-use crate::facts::with_facts;
-use crate::live::Live;
+use crate::policy_facts::with_facts;
 use crate::sandbox::SandboxHandle;
+use crate::session::SessionRun;
 use crate::{Engine, Notice, Warning, limits};
 
 /// The tree of a session in the hand of one effect.
@@ -102,10 +102,10 @@ impl Engine {
     }
 
     /// The tree in the hand of an effect that is about to be performed.
-    pub(crate) fn shelved(&self, live: &Live, effect: Seq) -> Option<Shelved> {
-        let tree = live.tree.as_ref()?;
-        tree.labels.add(live.state.labels());
-        self.in_hand(tree, &live.state, effect, Hand::Tool(effect))
+    pub(crate) fn shelved(&self, run: &SessionRun, effect: Seq) -> Option<Shelved> {
+        let tree = run.tree.as_ref()?;
+        tree.labels.add(run.state.labels());
+        self.in_hand(tree, &run.state, effect, Hand::Tool(effect))
     }
 
     /// The tree for a person who looks at what an effect would change.
@@ -127,49 +127,49 @@ impl Engine {
 
     /// From now on programs in a sandbox see what their session sees. What sessions share is
     /// served to none of them.
-    pub(crate) fn serve(&self, live: &Live, handle: Option<&SandboxHandle>, effect: Seq) {
+    pub(crate) fn serve(&self, run: &SessionRun, handle: Option<&SandboxHandle>, effect: Seq) {
         let own = handle.filter(|handle| !handle.shared);
-        let (Some(shelves), Some(tree), Some(handle)) = (&self.parts.shelves, &live.tree, own)
+        let (Some(shelves), Some(tree), Some(handle)) = (&self.parts.shelves, &run.tree, own)
         else {
             return;
         };
-        tree.labels.add(live.state.labels());
-        let Some(judgement) = self.judgement(&live.state, effect, Hand::Sandbox) else { return };
-        let command = is_command(&live.state, effect);
+        tree.labels.add(run.state.labels());
+        let Some(judgement) = self.judgement(&run.state, effect, Hand::Sandbox) else { return };
+        let command = is_command(&run.state, effect);
         // Of what runs there already, the command is not known any more.
         let judgement = if command { judgement } else { judgement.without_tool() };
         shelves.served.serve(handle.id.clone(), tree.handled(Hand::Sandbox, judgement), command);
     }
 
     /// What was done to entries becomes part of the journal, each version once.
-    pub(crate) fn note(&self, live: &mut Live, mut touched: Touched, at_ms: u64) {
-        let noted = live.state.noted();
+    pub(crate) fn note(&self, run: &mut SessionRun, mut touched: Touched, at_ms: u64) {
+        let noted = run.state.noted();
         touched.changes.retain(|change| change.number > noted);
         let first = touched.changes.len().min(limits::TOUCHED_CHANGES_PER_EVENT);
         let rest = touched.changes.split_off(first);
         if !touched.is_empty() {
-            live.push(at_ms, Event::Touched(Arc::new(touched)));
+            run.push(at_ms, Event::Touched(Arc::new(touched)));
         }
         for changes in rest.chunks(limits::TOUCHED_CHANGES_PER_EVENT) {
             let touched = Touched { changes: changes.to_vec(), ..Touched::default() };
-            live.push(at_ms, Event::Touched(Arc::new(touched)));
+            run.push(at_ms, Event::Touched(Arc::new(touched)));
         }
     }
 
     /// What an earlier driver did not come to note.
-    pub(crate) async fn note_untold(&self, live: &mut Live) {
-        let Some(tree) = live.tree.clone() else { return };
-        match tree.untold(live.state.noted()).await {
+    pub(crate) async fn note_untold(&self, run: &mut SessionRun) {
+        let Some(tree) = run.tree.clone() else { return };
+        match tree.untold(run.state.noted()).await {
             Ok((changes, all)) => {
                 if !all {
                     tree.changed();
                 }
                 let touched = Touched { changes, ..Touched::default() };
-                self.note(live, touched, self.parts.clock.now_ms());
+                self.note(run, touched, self.parts.clock.now_ms());
             }
             Err(source) => {
                 let warning = Warning::NotNoted { reason: source.to_string() };
-                self.feed().tell(&live.session, || Notice::Warning(warning));
+                self.feed().tell(&run.session, || Notice::Warning(warning));
             }
         }
     }

@@ -23,10 +23,10 @@ pub struct Changes {
 
 /// What a workspace was filled with: what each path held, by digest.
 #[derive(Debug, Clone, Default)]
-pub struct Base(BTreeMap<String, Known>);
+pub struct Base(BTreeMap<String, BaseEntry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct BaseEntry {
     kind: EntryKind,
     executable: bool,
     /// `None` for a file that is too large to be compared.
@@ -55,7 +55,7 @@ impl Base {
                 }
             }
             let digest = Some(Digest(hasher.finalize().into()));
-            base.insert(path, Known { kind, executable, digest });
+            base.insert(path, BaseEntry { kind, executable, digest });
             Ok(())
         })?;
         Ok(Self(base))
@@ -146,8 +146,8 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|panic| Error::Archive(std::io::Error::other(panic)))?
 }
 
-fn known_of(entry: &ManifestEntry) -> Known {
-    Known { kind: entry.kind, executable: entry.executable, digest: entry.digest }
+fn known_of(entry: &ManifestEntry) -> BaseEntry {
+    BaseEntry { kind: entry.kind, executable: entry.executable, digest: entry.digest }
 }
 
 fn contents(

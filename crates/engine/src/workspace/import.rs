@@ -18,7 +18,7 @@ const MARK: &str = "/home/agent/.outrigger-workspace";
 
 /// What filling found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Imported {
+pub enum ImportOutcome {
     /// A workspace that was not filled to the end, filled now.
     Fresh,
     /// Filled before, from this archive or another: left as it is.
@@ -47,9 +47,9 @@ pub async fn import(
     content: &Workspace,
     attempt: &str,
     sandbox: &dyn Sandbox,
-) -> Result<Imported, Error> {
+) -> Result<ImportOutcome, Error> {
     if marked(sandbox).await?.is_some() {
-        return Ok(Imported::Kept);
+        return Ok(ImportOutcome::Kept);
     }
     let archive = blobs.open(&content.archive).await.map_err(Error::Blob)?;
     let (send, receive) = mpsc::channel(limits::COPIES_MAX);
@@ -65,7 +65,7 @@ pub async fn import(
     let mark = format!("{}\n", content.archive.as_str()).into_bytes();
     let mark = Body::File { contents: mark, executable: false };
     write(sandbox, Entry { path: MARK.to_owned(), body: mark }, attempt).await?;
-    Ok(Imported::Fresh)
+    Ok(ImportOutcome::Fresh)
 }
 
 /// Whether a workspace holds nothing.

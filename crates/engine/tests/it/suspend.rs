@@ -1,7 +1,7 @@
 //! No sandbox before one is needed, and none that runs for nothing.
 
 use outrigger_agent::{Scope, TurnEnd};
-use outrigger_engine::{Embedded, Host};
+use outrigger_engine::{EmbeddedHost, Host};
 use outrigger_sandbox::{Backend, State, Suspend};
 
 use crate::model::{call, done, run};
@@ -67,7 +67,7 @@ async fn a_host_that_is_told_to_looks_after_them_by_itself() {
     let world = World::new().await;
     let engine = world.engine(&[run("echo a > a"), done()]);
     let session = world.open(&engine, "s1").await;
-    let host = Embedded::suspending(engine);
+    let host = EmbeddedHost::suspending(engine);
     host.poke(&session).unwrap();
     host.parked(&session).await.unwrap();
     let id = work(&session);

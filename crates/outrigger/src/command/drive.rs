@@ -1,7 +1,7 @@
 //! Drives a session in this process and shows it, until it waits.
 
 use outrigger_agent::{Park, Record, Seq, SessionId};
-use outrigger_engine::{Embedded, Engine, Error, Host, Notice};
+use outrigger_engine::{EmbeddedHost, Engine, Error, Host, Notice};
 use outrigger_store::{Journal, Retry, load_all};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
@@ -58,7 +58,7 @@ pub(crate) async fn drive(
     interrupts: &mut Interrupts,
 ) -> Outcome<Park> {
     let mut notices = engine.feed().listen();
-    let host = Embedded::new(engine.clone());
+    let host = EmbeddedHost::new(engine.clone());
     let mut shown = after;
     if after > Seq::default() {
         let learn = |record: Record| {

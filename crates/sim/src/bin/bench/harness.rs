@@ -8,7 +8,9 @@ use outrigger_agent::{
     Approvals, Author, Limit, Message, ModelSpec, Role, SessionId, Spec, TurnEnd, TurnLimits,
     Workspace,
 };
-use outrigger_engine::{Embedded, Engine, Feed, Host, Parts, SandboxConfig, SystemClock, workspace};
+use outrigger_engine::{
+    EmbeddedHost, Engine, Feed, Host, Parts, SandboxConfig, SystemClock, workspace,
+};
 use outrigger_model::{Api, Client, Endpoint, Model, Patience};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::Backend;
@@ -39,7 +41,7 @@ small steps, look at what each of them gave, and check what you did before you s
 #[derive(Debug)]
 pub(crate) struct Harness {
     pub(crate) engine: Engine,
-    pub(crate) host: Embedded,
+    pub(crate) host: EmbeddedHost,
     store: Arc<Sqlite>,
     native: Arc<Native>,
     spec: Spec,
@@ -81,7 +83,7 @@ impl Harness {
             clock: Arc::new(SystemClock),
             feed: Feed::default(),
         });
-        let host = Embedded::new(engine.clone());
+        let host = EmbeddedHost::new(engine.clone());
         Ok(Self { engine, host, store, native, spec, sandboxes })
     }
 

@@ -11,43 +11,43 @@ use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
 use crate::attach::AttachError;
-use crate::live::{Completed, Live, Lost};
 use crate::sandbox::SandboxHandle;
+use crate::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::shelves::Shelved;
-use crate::step::Found;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
 impl Engine {
     /// `None` if no reply of the model contains the call.
     pub(super) fn call_tool(
         &self,
-        live: &Live,
+        run: &SessionRun,
         effect: Seq,
         call: &ToolCall,
-        found: Found,
-    ) -> Option<impl Future<Output = Completed> + Send + use<>> {
-        let genuine = live.state.call(call)?;
-        let Phase::Started { place, .. } = &live.state.effect(effect)?.phase else { return None };
-        let house = place.as_ref().map(|place| {
-            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
-            self.serve(live, handle.as_ref().ok(), effect);
-            let known = live.sandboxes.get(&place.sandbox).cloned();
-            House { handle, known, place: place.clone(), found }
+        kind: AttemptKind,
+    ) -> Option<impl Future<Output = Completion> + Send + use<>> {
+        let genuine = run.state.call(call)?;
+        let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
+        let sandbox = place.as_ref().map(|place| {
+            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
+            self.serve(run, handle.as_ref().ok(), effect);
+            let known = run.sandboxes.get(&place.sandbox).cloned();
+            ToolSandbox { handle, known, place: place.clone(), kind }
         });
-        let attempt = Attempt {
-            tool: live.state.tool(&call.tool)?.built_in().to_owned(),
+        let attempt = ToolAttempt {
+            tool: run.state.tool(&call.tool)?.built_in().to_owned(),
             arguments: genuine.given().to_owned(),
             exec: match place {
                 Some(place) => place.exec.clone(),
-                None => live.session.effect(effect),
+                None => run.session.effect(effect),
             },
-            house,
-            found,
-            seen: live.state.effect(effect)?.seen.clone(),
-            shelved: self.shelved(live, effect),
+            sandbox,
+            kind,
+            seen: run.state.effect(effect)?.seen.clone(),
+            shelved: self.shelved(run, effect),
         };
-        let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
-        let sink = Told { feed: self.feed().clone(), session: live.session.clone(), effect };
+        let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
+        let sink =
+            OutputForwarder { feed: self.feed().clone(), session: run.session.clone(), effect };
         Some(async move {
             let since_ms = clock.now_ms();
             let Ended { mut outcome, loss, attached, took } = attempt.perform(&sink).await;
@@ -61,11 +61,13 @@ impl Engine {
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let spent = spent(&outcome, took, passed_ms, reserved);
             let estimated = matches!(outcome, Outcome::Unknown { .. });
-            let done = Completed::new(effect, outcome, spent);
-            let mut completed = Completed { touched, estimated, ..done };
-            if let Some(House { place: Place { sandbox, generation, .. }, .. }) = attempt.house {
+            let done = Completion::new(effect, outcome, spent);
+            let mut completed = Completion { touched, estimated, ..done };
+            if let Some(ToolSandbox { place: Place { sandbox, generation, .. }, .. }) =
+                attempt.sandbox
+            {
                 completed.attached = attached.map(|attached| (sandbox.clone(), attached));
-                completed.lost = loss.map(|loss| Lost { sandbox, generation, loss });
+                completed.lost = loss.map(|loss| SandboxLoss { sandbox, generation, loss });
             }
             completed
         })
@@ -94,14 +96,14 @@ pub(super) fn spent(
     }
 }
 
-struct Attempt {
+struct ToolAttempt {
     tool: String,
     arguments: String,
     /// What the sandbox knows it by.
     exec: String,
     /// Nothing for a call about memory or skills alone.
-    house: Option<House>,
-    found: Found,
+    sandbox: Option<ToolSandbox>,
+    kind: AttemptKind,
     /// What the file that it changes was when it was approved.
     seen: Option<Seen>,
     /// Memory and skills, where the session has them.
@@ -109,11 +111,11 @@ struct Attempt {
 }
 
 /// The sandbox that a call is performed in.
-struct House {
+struct ToolSandbox {
     handle: Result<SandboxHandle, crate::Error>,
     known: Option<Arc<dyn Sandbox>>,
     place: Place,
-    found: Found,
+    kind: AttemptKind,
 }
 
 /// What is said of a call about memory in a session that is driven without.
@@ -139,21 +141,21 @@ impl Ended {
     }
 }
 
-impl Attempt {
-    async fn perform(&self, sink: &Told) -> Ended {
+impl ToolAttempt {
+    async fn perform(&self, sink: &OutputForwarder) -> Ended {
         let Ok(exec) = ExecId::new(&*self.exec) else {
             let evidence = format!("`{}` is no exec id.", self.exec);
             return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
         };
         let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
         let call = Invocation { tool, arguments, exec, seen: self.seen.as_ref() };
-        if let (Some(shelved), Found::Interrupted) = (&self.shelved, self.found)
+        if let (Some(shelved), AttemptKind::Interrupted) = (&self.shelved, self.kind)
             && let Some(output) = shelved.done_before(&call).await
         {
             return Ended::without_sandbox(Outcome::Done(Product::Output(output)), None);
         }
-        match (&self.house, &self.shelved) {
-            (Some(house), shelved) => house.perform(&call, shelved.as_ref(), sink).await,
+        match (&self.sandbox, &self.shelved) {
+            (Some(sandbox), shelved) => sandbox.perform(&call, shelved.as_ref(), sink).await,
             (None, Some(shelved)) => {
                 let done = outrigger_tools::perform_files(&call, &shelved.alone()).await;
                 let done = done.map(|output| Outcome::Done(Product::Output(output)));
@@ -168,7 +170,7 @@ impl Attempt {
 
     /// A command that names what can't be mounted in its sandbox looked at nothing.
     fn say_what_is_not_served(&self, outcome: &mut Outcome) {
-        let Some(House { handle: Ok(handle), .. }) = &self.house else { return };
+        let Some(ToolSandbox { handle: Ok(handle), .. }) = &self.sandbox else { return };
         let served = handle.backend.capabilities().live_mounts && !handle.shared;
         if served || !MOUNTS.iter().any(|mount| self.arguments.contains(mount)) {
             return;
@@ -181,7 +183,7 @@ impl Attempt {
     }
 }
 
-impl House {
+impl ToolSandbox {
     /// A sandbox that was suspended meanwhile is lost to who holds it, and its life
     /// goes on: it is reached again and asked again by the same exec id, which runs
     /// nothing a second time.
@@ -189,7 +191,7 @@ impl House {
         &self,
         call: &Invocation<'_>,
         shelved: Option<&Shelved>,
-        sink: &Told,
+        sink: &OutputForwarder,
     ) -> Ended {
         let mut held = self.held();
         let mut died: Option<Error> = None;
@@ -253,9 +255,9 @@ impl House {
                 return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
             }
         };
-        let outcome = match (self.found, died) {
-            (Found::Fresh, None) => not_run(&reason),
-            (Found::Fresh | Found::Interrupted, _) => Outcome::Unknown {
+        let outcome = match (self.kind, died) {
+            (AttemptKind::Fresh, None) => not_run(&reason),
+            (AttemptKind::Fresh | AttemptKind::Interrupted, _) => Outcome::Unknown {
                 evidence: format!(
                     "Outcome unknown: the sandbox was lost while this ran ({reason}). It may have run fully, partly or not at all. Check before you repeat it."
                 ),
@@ -278,13 +280,13 @@ fn not_run(reason: &str) -> Outcome {
 }
 
 /// Passes a command's output on to who listens.
-struct Told {
+struct OutputForwarder {
     feed: Feed,
     session: SessionId,
     effect: Seq,
 }
 
-impl OutputSink for Told {
+impl OutputSink for OutputForwarder {
     fn output(&self, output: Output<'_>) {
         let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
         self.feed

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
-/// The effects of one session that are subagents and wait.
+/// The effects of one session that are subagents and wait for people.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lulls(Arc<Inner>);
+pub(crate) struct WaitingOnPeople(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -15,19 +15,19 @@ struct Inner {
     begun: Notify,
 }
 
-const HELD: &str = "nobody panics while they hold the set";
+const LOCK: &str = "nobody panics while they hold the set";
 
-impl Lulls {
+impl WaitingOnPeople {
     /// The effect waits until what this gives is dropped.
-    pub(crate) fn begin(&self, effect: Seq) -> Lull {
-        self.0.waiting.lock().expect(HELD).insert(effect);
+    pub(crate) fn begin(&self, effect: Seq) -> WaitGuard {
+        self.0.waiting.lock().expect(LOCK).insert(effect);
         self.0.begun.notify_one();
-        Lull { of: self.clone(), effect }
+        WaitGuard { of: self.clone(), effect }
     }
 
     /// Whether so many wait as are under way, and there are any.
-    pub(crate) fn cover(&self, under_way: usize) -> bool {
-        under_way > 0 && under_way == self.0.waiting.lock().expect(HELD).len()
+    pub(crate) fn are_all(&self, under_way: usize) -> bool {
+        under_way > 0 && under_way == self.0.waiting.lock().expect(LOCK).len()
     }
 
     /// Ends when another effect begins to wait.
@@ -38,13 +38,13 @@ impl Lulls {
 
 /// An effect waits.
 #[derive(Debug)]
-pub(crate) struct Lull {
-    of: Lulls,
+pub(crate) struct WaitGuard {
+    of: WaitingOnPeople,
     effect: Seq,
 }
 
-impl Drop for Lull {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
-        self.of.0.waiting.lock().expect(HELD).remove(&self.effect);
+        self.of.0.waiting.lock().expect(LOCK).remove(&self.effect);
     }
 }

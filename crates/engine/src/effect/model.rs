@@ -7,67 +7,67 @@ use outrigger_model::{Frame, Frames, Purpose, Request};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::bill::{Attempts, Bill};
-use crate::live::{Completed, Live};
+use super::cost::{Attempts, ModelCost};
+use crate::session::{Completion, SessionRun};
 use crate::{Engine, Feed, LiveOutput, Notice};
 
 impl Engine {
     pub(super) fn ask_model(
         &self,
-        live: &Live,
+        run: &SessionRun,
         effect: Seq,
         work: &Work,
-    ) -> impl Future<Output = Completed> + Send + use<> {
-        let question = Question::of(&live.state, work);
+    ) -> impl Future<Output = Completion> + Send + use<> {
+        let request = ModelRequest::of(&run.state, work);
         let model = Arc::clone(&self.parts.model);
         let clock = Arc::clone(&self.parts.clock);
-        let bill = Bill::of(&live.state, live.state.reserved_for(effect));
-        let frames = Told {
+        let cost = ModelCost::of(&run.state, run.state.reserved_for(effect));
+        let frames = FrameForwarder {
             feed: self.feed().clone(),
-            session: live.session.clone(),
+            session: run.session.clone(),
             effect,
             attempts: Mutex::default(),
         };
-        let mut stopping = live.stopping.subscribe();
+        let mut stopping = run.stopping.subscribe();
         async move {
-            let request = question.request(frames.session.as_str());
+            let request = request.borrowed(frames.session.as_str());
             let since_ms = clock.now_ms();
             let asking = model.reply(&request, &frames);
-            let patience = Duration::from_millis(bill.reserved.wall_ms.max(1));
+            let patience = Duration::from_millis(cost.reserved.wall_ms.max(1));
             let replied = tokio::select! {
                 biased;
                 replied = tokio::time::timeout(patience, asking) => Some(replied),
                 _ = stopping.wait_for(|stopping| *stopping) => None,
             };
             let mut attempts = frames.attempts();
-            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(bill.reserved.wall_ms);
+            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(cost.reserved.wall_ms);
             let replied = match replied {
                 Some(Ok(replied)) => replied,
                 Some(Err(_)) => {
-                    let spent = bill.given_up(&attempts);
-                    let outcome = too_late(bill.is_short_of_time());
-                    return Completed::new(effect, outcome, spent).estimated();
+                    let spent = cost.given_up(&attempts);
+                    let outcome = too_late(cost.is_short_of_time());
+                    return Completion::new(effect, outcome, spent).estimated();
                 }
                 None => {
-                    let spent = Amounts { wall_ms, ..bill.stopped(&mut attempts) };
-                    return Completed::new(effect, Outcome::Cancelled, spent).estimated();
+                    let spent = Amounts { wall_ms, ..cost.stopped(&mut attempts) };
+                    return Completion::new(effect, Outcome::Cancelled, spent).estimated();
                 }
             };
             match replied {
                 Ok(mut reply) => {
-                    reply.usage = bill.believed(reply.usage);
-                    let spent = Amounts { wall_ms, ..bill.replied(&reply.usage, &attempts) };
-                    let estimated = attempts.were_lost() || Bill::is_uncounted(&reply.usage);
+                    reply.usage = cost.believed(reply.usage);
+                    let spent = Amounts { wall_ms, ..cost.replied(&reply.usage, &attempts) };
+                    let estimated = attempts.were_lost() || ModelCost::is_uncounted(&reply.usage);
                     let outcome = Outcome::Done(Product::Reply(Arc::new(reply)));
-                    Completed { estimated, ..Completed::new(effect, outcome, spent) }
+                    Completion { estimated, ..Completion::new(effect, outcome, spent) }
                 }
                 Err(error) => {
                     attempts.lose();
-                    let spent = Amounts { wall_ms, ..bill.failed(&attempts) };
+                    let spent = Amounts { wall_ms, ..cost.failed(&attempts) };
                     let (fault, detail) = (error.fault(), error.detail());
                     let outcome = Outcome::Failed(Failure::Model { fault, detail });
                     let estimated = attempts.were_lost();
-                    Completed { estimated, ..Completed::new(effect, outcome, spent) }
+                    Completion { estimated, ..Completion::new(effect, outcome, spent) }
                 }
             }
         }
@@ -76,14 +76,14 @@ impl Engine {
 
 /// What the model is asked, held apart from the state, which moves on meanwhile.
 /// Items are shared, so that this costs a pointer each.
-struct Question {
+struct ModelRequest {
     spec: Option<Arc<Spec>>,
     items: Vec<Item>,
     output_tokens_max: u64,
     purpose: Purpose,
 }
 
-impl Question {
+impl ModelRequest {
     fn of(state: &State, work: &Work) -> Self {
         let purpose = match work {
             Work::Compact => Purpose::Compact,
@@ -94,7 +94,7 @@ impl Question {
         Self { spec: state.spec().cloned(), items, output_tokens_max, purpose }
     }
 
-    fn request<'a>(&'a self, session: &'a str) -> Request<'a> {
+    fn borrowed<'a>(&'a self, session: &'a str) -> Request<'a> {
         let spec = self.spec.as_deref();
         Request {
             system: spec.map_or("", |spec| &spec.system),
@@ -118,27 +118,27 @@ fn too_late(short_of_time: bool) -> Outcome {
 }
 
 /// Passes a model's frames on to who listens, and counts its attempts.
-struct Told {
+struct FrameForwarder {
     feed: Feed,
     session: SessionId,
     effect: Seq,
     attempts: Mutex<Attempts>,
 }
 
-impl Told {
+impl FrameForwarder {
     /// The attempts, which are over.
     fn attempts(&self) -> Attempts {
         std::mem::take(&mut self.attempts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Frames for Told {
+impl Frames for FrameForwarder {
     fn frame(&self, frame: Frame<'_>) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).saw(&frame);
         if self.feed.is_heard()
-            && let Some(live) = shown(frame)
+            && let Some(output) = shown(frame)
         {
-            self.feed.tell(&self.session, || Notice::Live(self.effect, live));
+            self.feed.tell(&self.session, || Notice::Live(self.effect, output));
         }
     }
 }

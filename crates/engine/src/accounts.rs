@@ -12,19 +12,19 @@ use outrigger_agent::{
 use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary, Terms};
 use std::collections::BTreeMap;
 
-use crate::live::Live;
+use crate::session::SessionRun;
 use crate::{Engine, Error};
 
 /// What holds for accounts of which nothing was set in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Usual {
+pub struct AccountDefaults {
     /// For the organisation.
     pub organisation: Terms,
     /// For each user.
     pub user: Terms,
 }
 
-impl Usual {
+impl AccountDefaults {
     /// What holds for one account.
     #[must_use]
     pub fn of(&self, account: &AccountId) -> &Terms {
@@ -34,7 +34,7 @@ impl Usual {
 
 /// How a driver goes on after an account had no room.
 #[derive(Debug, Default)]
-pub(crate) struct Refused {
+pub(crate) struct BudgetRefusals {
     /// Effects that are started by events of which nothing is durable yet.
     pub(crate) starting: Vec<Seq>,
     /// More were refused together: each is asked for by itself now.
@@ -43,9 +43,9 @@ pub(crate) struct Refused {
     pub(crate) shortfalls: BTreeMap<Seq, Shortfall>,
 }
 
-impl Refused {
+impl BudgetRefusals {
     /// Takes in that the store refused what was pending.
-    pub(crate) fn by(&mut self, shortfall: Shortfall) {
+    pub(crate) fn add(&mut self, shortfall: Shortfall) {
         match self.starting[..] {
             [only] => drop(self.shortfalls.insert(only, shortfall)),
             _ => self.singly = true,
@@ -82,7 +82,7 @@ impl Engine {
     /// What the session has spent and reserved.
     fn standing(&self, state: &State) -> Charge {
         let level = |account: AccountId| Level {
-            usual: self.usual.of(&account).clone(),
+            usual: self.defaults.of(&account).clone(),
             // A subagent's parent was asked about all that it may spend.
             soft_lifted_ms: match state.is_child() {
                 true => Some(u64::MAX),
@@ -169,10 +169,10 @@ impl Engine {
     }
 }
 
-impl Live {
+impl SessionRun {
     /// Writes down that an effect is not started, if an account refused this very one.
     pub(crate) fn withhold(&mut self, id: Seq, at_ms: u64) -> bool {
-        let Some(shortfall) = self.refused.shortfalls.remove(&id) else { return false };
+        let Some(shortfall) = self.refusals.shortfalls.remove(&id) else { return false };
         self.push(at_ms, Event::Withheld { effect: id, shortfall });
         true
     }

@@ -16,42 +16,41 @@ use super::tool::spent;
 use crate::Engine;
 use crate::attach::AttachError;
 use crate::engine::OutsideServer;
-use crate::live::{Completed, Live, Lost};
 use crate::sandbox::SandboxHandle;
-use crate::step::Found;
+use crate::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 
 impl Engine {
     /// `None` if no reply of the model contains the call.
     pub(super) fn call_outside(
         &self,
-        live: &Live,
+        run: &SessionRun,
         effect: Seq,
         call: &ToolCall,
-        found: Found,
-    ) -> Option<impl Future<Output = Completed> + Send + use<>> {
-        let genuine = live.state.call(call)?;
-        let Phase::Started { attempt, place, .. } = &live.state.effect(effect)?.phase else {
+        kind: AttemptKind,
+    ) -> Option<impl Future<Output = Completion> + Send + use<>> {
+        let genuine = run.state.call(call)?;
+        let Phase::Started { attempt, place, .. } = &run.state.effect(effect)?.phase else {
             return None;
         };
-        let tool = live.state.tool(&call.tool)?.outside.clone()?;
+        let tool = run.state.tool(&call.tool)?.outside.clone()?;
         let arguments = genuine.given().to_owned();
         let handle = place.as_ref().map(|place| {
-            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
+            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
             (place.clone(), handle.map_err(|error| error.to_string()))
         });
-        let known = place.as_ref().and_then(|place| live.sandboxes.get(&place.sandbox).cloned());
-        let attempt = Attempt {
+        let known = place.as_ref().and_then(|place| run.sandboxes.get(&place.sandbox).cloned());
+        let attempt = OutsideAttempt {
             server: self.parts.outside.get(&tool.server).cloned(),
-            key: key(&live.session.effect(effect)),
-            effect: live.session.effect(effect),
+            key: key(&run.session.effect(effect)),
+            effect: run.session.effect(effect),
             attempt: *attempt,
             tool,
             arguments,
             handle,
             known,
-            found,
+            kind,
         };
-        let (clock, reserved) = (Arc::clone(&self.parts.clock), live.state.reserved_for(effect));
+        let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
         Some(async move {
             let since_ms = clock.now_ms();
             let sends = AtomicU64::new(0);
@@ -63,7 +62,7 @@ impl Engine {
                 ..spent(&outcome, None, passed_ms, reserved)
             };
             let estimated = matches!(outcome, Outcome::Unknown { .. });
-            Completed { lost, attached, estimated, ..Completed::new(effect, outcome, spent) }
+            Completion { lost, attached, estimated, ..Completion::new(effect, outcome, spent) }
         })
     }
 }
@@ -78,7 +77,7 @@ pub(super) fn named(effect: &str, attempt: u32) -> String {
     if attempt <= 1 { effect.to_owned() } else { format!("{effect}.{attempt}") }
 }
 
-struct Attempt {
+struct OutsideAttempt {
     server: Option<OutsideServer>,
     key: String,
     /// The effect, by its name in sandboxes, and which attempt at it this is.
@@ -89,13 +88,13 @@ struct Attempt {
     /// Where its server runs, if it runs in a sandbox.
     handle: Option<(Place, Result<SandboxHandle, String>)>,
     known: Option<Arc<dyn Sandbox>>,
-    found: Found,
+    kind: AttemptKind,
 }
 
 /// What a call came to.
 struct Ended {
     outcome: Outcome,
-    lost: Option<Lost>,
+    lost: Option<SandboxLoss>,
     attached: Option<(String, Arc<dyn Sandbox>)>,
 }
 
@@ -105,7 +104,7 @@ impl Ended {
     }
 }
 
-impl Attempt {
+impl OutsideAttempt {
     async fn perform(&self, sends: &AtomicU64) -> Ended {
         let Some(server) = &self.server else {
             let detail = format!("no server `{}` is configured any more", self.tool.server);
@@ -115,7 +114,7 @@ impl Attempt {
             Ok(sandbox) => sandbox,
             Err((detail, lost)) => return Ended { lost, ..Ended::new(self.not_asked(&detail)) },
         };
-        if let (Found::Interrupted, Some(sandbox)) = (self.found, &sandbox) {
+        if let (AttemptKind::Interrupted, Some(sandbox)) = (self.kind, &sandbox) {
             self.end_those_before(&**sandbox).await;
         }
         let calling = Calling {
@@ -152,7 +151,7 @@ impl Attempt {
     }
 
     /// The sandbox in which the server runs, in the life that the journal names.
-    async fn sandbox(&self) -> Result<Option<Arc<dyn Sandbox>>, (String, Option<Lost>)> {
+    async fn sandbox(&self) -> Result<Option<Arc<dyn Sandbox>>, (String, Option<SandboxLoss>)> {
         let Some((place, handle)) = &self.handle else { return Ok(None) };
         let ours = |known: &&Arc<dyn Sandbox>| {
             known.generation().as_str() == place.generation && known.is_alive()
@@ -167,7 +166,7 @@ impl Attempt {
             Err(AttachError::Lost(loss)) => {
                 let detail = format!("the sandbox of its server was lost ({loss})");
                 let Place { sandbox, generation, .. } = place.clone();
-                Err((detail, Some(Lost { sandbox, generation, loss })))
+                Err((detail, Some(SandboxLoss { sandbox, generation, loss })))
             }
         }
     }
@@ -191,7 +190,7 @@ impl Attempt {
 
     /// This attempt did nothing. Of the one before, if there was one, that is not known.
     fn nothing_came(&self, detail: &str, what: &str, status: Status) -> Outcome {
-        if self.found == Found::Interrupted && !self.tool.read_only {
+        if self.kind == AttemptKind::Interrupted && !self.tool.read_only {
             return self
                 .unanswered(&format!("it was begun before the harness stopped, and {detail}"));
         }

@@ -17,28 +17,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::live::{Completed, Live};
-use crate::lulls::Lulls;
 use crate::sandbox::SandboxHandle;
-use crate::tasks::attended;
+use crate::session::{Completion, SessionRun};
+use crate::tasks::scoped;
+use crate::wait::WaitingOnPeople;
 use crate::{Engine, Error, limits};
 
 impl Engine {
     /// `None` if no reply of the model contains the call.
     pub(super) fn run_subagent(
         &self,
-        live: &Live,
+        run: &SessionRun,
         effect: Seq,
         call: &ToolCall,
-    ) -> Option<impl Future<Output = Result<Completed, Error>> + Send + use<>> {
-        live.state.call(call)?;
-        let subagent = self.subagent(&live.session, &live.state, effect, call);
-        let (lulls, session) = (live.lulls.clone(), live.session.clone());
+    ) -> Option<impl Future<Output = Result<Completion, Error>> + Send + use<>> {
+        run.state.call(call)?;
+        let subagent = self.subagent(&run.session, &run.state, effect, call);
+        let (waiting, session) = (run.waiting.clone(), run.session.clone());
         Some(async move {
             match subagent {
                 // It goes on while its parent's driver waits for something else: both use
                 // the same journal, and one that is not polled may be who holds it.
-                Ok(subagent) => attended(async move { subagent.run(&lulls).await })
+                Ok(subagent) => scoped(async move { subagent.run(&waiting).await })
                     .await
                     .unwrap_or(Err(Error::Driver(session))),
                 Err(detail) => Ok(not_begun(effect, &detail)),
@@ -123,7 +123,7 @@ struct Subagent {
 }
 
 impl Subagent {
-    async fn run(mut self, lulls: &Lulls) -> Result<Completed, Error> {
+    async fn run(mut self, waiting: &WaitingOnPeople) -> Result<Completion, Error> {
         if let Some(detail) = self.begin().await? {
             return Ok(not_begun(self.effect, &detail));
         }
@@ -133,7 +133,7 @@ impl Subagent {
                 Park::Answers(_) => {
                     // What can't be suspended now goes on running; listeners are told.
                     engine.suspend(session).await?;
-                    let _lull = lulls.begin(self.effect);
+                    let _guard = waiting.begin(self.effect);
                     self.wait().await?;
                 }
                 Park::Message | Park::Unopened | Park::Cancelled => {
@@ -141,7 +141,7 @@ impl Subagent {
                         let spent = state.spent().plus(Amounts::STEP);
                         let output = outrigger_tools::subagent::shown(&state);
                         let outcome = Outcome::Done(Product::Output(output));
-                        return Ok(Completed::new(self.effect, outcome, spent));
+                        return Ok(Completion::new(self.effect, outcome, spent));
                     }
                 }
             }
@@ -316,8 +316,8 @@ fn was_given_up(state: &State) -> bool {
     state.is_cancelled() && !state.in_turn() && state.ended().is_none()
 }
 
-fn not_begun(effect: Seq, detail: &str) -> Completed {
+fn not_begun(effect: Seq, detail: &str) -> Completion {
     let text = format!("No subagent was started: {}.", detail.trim_end_matches('.'));
     let output = ToolOutput::new(Status::Error, text);
-    Completed::new(effect, Outcome::Done(Product::Output(output)), Amounts::STEP)
+    Completion::new(effect, Outcome::Done(Product::Output(output)), Amounts::STEP)
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::outside::named;
 use crate::attach::AttachError;
-use crate::live::{Completed, Live};
 use crate::sandbox::SandboxHandle;
-use crate::tasks::begun;
+use crate::session::{Completion, SessionRun};
+use crate::tasks::detached;
 use crate::{Engine, Error, limits};
 
 impl Engine {
@@ -23,11 +23,11 @@ impl Engine {
     /// # Errors
     /// What stops the driver of a subagent. It is not known to be ended then, and nobody
     /// would look for it again if this session went on: whoever drives next stops it again.
-    pub(crate) async fn stop_all(&self, live: &mut Live, ids: &[Seq]) -> Result<(), Error> {
-        let placed = ids.iter().filter_map(|id| Some((*id, runs_of(live, *id)?)));
+    pub(crate) async fn stop_all(&self, run: &mut SessionRun, ids: &[Seq]) -> Result<(), Error> {
+        let placed = ids.iter().filter_map(|id| Some((*id, runs_of(run, *id)?)));
         let patience = Duration::from_millis(limits::STOP_MS_MAX);
         let killing = placed.map(|(id, (place, names))| {
-            let handle = self.handle_of(&live.session, &live.state, &place.sandbox);
+            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
             async move {
                 // A sandbox that does not answer must not keep a person waiting.
                 let killed = match handle {
@@ -38,11 +38,11 @@ impl Engine {
             }
         });
         let killing: Vec<_> = killing.collect();
-        let deep = live.state.spec().map_or(1, |spec| spec.role.deep.max(1));
+        let deep = run.state.spec().map_or(1, |spec| spec.role.deep.max(1));
         let patience_below = Duration::from_millis(limits::STOP_BELOW_MS_MAX) * deep;
-        let ending = ids.iter().filter(|id| live.state.is_subagent(**id)).map(|id| {
+        let ending = ids.iter().filter(|id| run.state.is_subagent(**id)).map(|id| {
             // It goes on to its end also if nobody waits so long.
-            let ending = begun(self.stop_subagent(&live.session, &live.state, *id));
+            let ending = detached(self.stop_subagent(&run.session, &run.state, *id));
             async move { (*id, tokio::time::timeout(patience_below, ending).await) }
         });
         let ending: Vec<_> = ending.collect();
@@ -52,15 +52,15 @@ impl Engine {
         )
         .await;
         // What is done to memory ends by itself, and is not undone.
-        let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(live, *id)).collect();
+        let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(run, *id)).collect();
         // A model call ends at once, and says what it came to until now.
-        let asking = ids.iter().filter(|id| asks_model(live, **id)).count();
-        live.stopping.send_replace(true);
-        self.settle_what_ended(live, killed.len() + on_trees.len() + asking).await;
-        live.stopping.send_replace(false);
+        let asking = ids.iter().filter(|id| asks_model(run, **id)).count();
+        run.stopping.send_replace(true);
+        self.settle_what_ended(run, killed.len() + on_trees.len() + asking).await;
+        run.stopping.send_replace(false);
         // What is left did not end in time: nobody waits for it any more.
-        live.under_way.clear();
-        live.running.clear();
+        run.under_way.clear();
+        run.running.clear();
         let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
         missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
         missed.extend(on_trees.iter().map(|id| (*id, "it did not end in time".to_owned())));
@@ -76,7 +76,7 @@ impl Engine {
         for id in ids {
             let below = spent_below.remove(id);
             let estimated = below.is_none();
-            let spent = below.unwrap_or_else(|| live.state.spent_at_most(*id, now_ms));
+            let spent = below.unwrap_or_else(|| run.state.spent_at_most(*id, now_ms));
             let outcome = match missed.remove(id) {
                 None => Outcome::Cancelled,
                 // Nobody may be told that it was stopped.
@@ -86,7 +86,7 @@ impl Engine {
                     ),
                 },
             };
-            self.settle(live, Completed { estimated, ..Completed::new(*id, outcome, spent) });
+            self.settle(run, Completion { estimated, ..Completion::new(*id, outcome, spent) });
         }
         Ok(())
     }
@@ -94,13 +94,13 @@ impl Engine {
     /// Ends a program outside that a crash left behind, whose outcome nobody waits for.
     pub(crate) fn end_left_behind(
         &self,
-        live: &Live,
+        run: &SessionRun,
         id: Seq,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let outside = live.state.effect(id).and_then(|effect| live.state.outside(&effect.work));
-        let runs = outside.and_then(|_| runs_of(live, id));
+        let outside = run.state.effect(id).and_then(|effect| run.state.outside(&effect.work));
+        let runs = outside.and_then(|_| runs_of(run, id));
         let handle = runs.and_then(|(place, names)| {
-            Some((self.handle_of(&live.session, &live.state, &place.sandbox).ok()?, place, names))
+            Some((self.handle_of(&run.session, &run.state, &place.sandbox).ok()?, place, names))
         });
         async move {
             if let Some((handle, place, names)) = handle {
@@ -111,11 +111,11 @@ impl Engine {
         }
     }
 
-    async fn settle_what_ended(&self, live: &mut Live, commands: usize) {
+    async fn settle_what_ended(&self, run: &mut SessionRun, commands: usize) {
         for _ in 0..commands {
             let patience = Duration::from_millis(limits::STOP_MS_MAX);
-            match tokio::time::timeout(patience, live.under_way.next()).await {
-                Ok(Some(Ok(done))) => self.settle(live, done),
+            match tokio::time::timeout(patience, run.under_way.next()).await {
+                Ok(Some(Ok(done))) => self.settle(run, done),
                 // A driver's error: what it was about is settled as stopped.
                 Ok(Some(Err(_))) => {}
                 Ok(None) | Err(_) => return,
@@ -144,17 +144,17 @@ async fn kill(handle: SandboxHandle, place: Place, names: Vec<ExecId>) -> Result
     Err("it was suspended again and again".to_owned())
 }
 
-fn asks_model(live: &Live, id: Seq) -> bool {
-    let work = live.state.effect(id).map(|effect| &effect.work);
-    live.running.contains(&id) && matches!(work, Some(Work::AskModel | Work::Compact))
+fn asks_model(run: &SessionRun, id: Seq) -> bool {
+    let work = run.state.effect(id).map(|effect| &effect.work);
+    run.running.contains(&id) && matches!(work, Some(Work::AskModel | Work::Compact))
 }
 
 /// Whether an effect runs without the sandbox in which its tool acts otherwise.
-fn is_on_trees(live: &Live, id: Seq) -> bool {
-    let Some(effect) = live.state.effect(id) else { return false };
+fn is_on_trees(run: &SessionRun, id: Seq) -> bool {
+    let Some(effect) = run.state.effect(id) else { return false };
     match (&effect.work, &effect.phase) {
         (Work::CallTool(call), Phase::Started { place: None, .. }) => {
-            live.state.tool(&call.tool).is_some_and(|tool| tool.sandbox.is_some())
+            run.state.tool(&call.tool).is_some_and(|tool| tool.sandbox.is_some())
         }
         _ => false,
     }
@@ -162,10 +162,10 @@ fn is_on_trees(live: &Live, id: Seq) -> bool {
 
 /// Where an effect runs, and by which names: a program outside is begun anew by each
 /// attempt, and those before may run as well.
-fn runs_of(live: &Live, id: Seq) -> Option<(Place, Vec<ExecId>)> {
-    let effect = live.state.effect(id)?;
+fn runs_of(run: &SessionRun, id: Seq) -> Option<(Place, Vec<ExecId>)> {
+    let effect = run.state.effect(id)?;
     let Phase::Started { place: Some(place), attempt, .. } = &effect.phase else { return None };
-    let further = live.state.outside(&effect.work).map_or(1, |_| *attempt);
+    let further = run.state.outside(&effect.work).map_or(1, |_| *attempt);
     let names =
         (1..=further.max(1)).filter_map(|attempt| ExecId::new(named(&place.exec, attempt)).ok());
     Some((place.clone(), names.collect()))

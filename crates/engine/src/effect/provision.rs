@@ -9,29 +9,29 @@ use outrigger_sandbox::{Began, Error, Listed, Origin, Sandbox};
 use outrigger_store::Blobs;
 use std::sync::Arc;
 
-use crate::live::{Completed, Live};
 use crate::sandbox::{SandboxHandle, SnapshotPolicy, origin_of};
-use crate::workspace::{self, Imported};
+use crate::session::{Completion, SessionRun};
+use crate::workspace::{self, ImportOutcome};
 use crate::{Engine, Feed, Notice, Warning, limits, snapshot};
 
 impl Engine {
     pub(super) fn provision(
         &self,
-        live: &Live,
+        run: &SessionRun,
         effect: Seq,
         sandbox: String,
-    ) -> impl Future<Output = Completed> + Send + use<> {
-        let handle = self.handle_of(&live.session, &live.state, &sandbox);
-        self.serve(live, handle.as_ref().ok(), effect);
+    ) -> impl Future<Output = Completion> + Send + use<> {
+        let handle = self.handle_of(&run.session, &run.state, &sandbox);
+        self.serve(run, handle.as_ref().ok(), effect);
         let provision = handle.map(|handle| Provision {
             blobs: Arc::clone(&self.parts.blobs),
             feed: self.feed().clone(),
-            session: live.session.clone(),
+            session: run.session.clone(),
             name: sandbox.clone(),
             effect,
-            attempt: attempt(&live.state, effect),
-            before: live.state.last_ready(&sandbox).cloned(),
-            set_back: live.state.is_set_back(&sandbox),
+            attempt: attempt(&run.state, effect),
+            before: run.state.last_ready(&sandbox).cloned(),
+            set_back: run.state.is_set_back(&sandbox),
             handle,
         });
         async move {
@@ -47,7 +47,7 @@ impl Engine {
                 Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None, None),
             };
             let kept = kept.map(|kept| (sandbox, kept));
-            Completed { attached, kept, ..Completed::new(effect, outcome, Amounts::default()) }
+            Completion { attached, kept, ..Completion::new(effect, outcome, Amounts::default()) }
         }
     }
 }
@@ -198,7 +198,7 @@ impl Provision {
         let Some(content) = &self.handle.content else { return Ok(false) };
         let attempt = format!("{}.{}.{}", self.session, self.effect, self.attempt);
         let imported = workspace::import(&*self.blobs, content, &attempt, sandbox).await?;
-        Ok(imported == Imported::Fresh)
+        Ok(imported == ImportOutcome::Fresh)
     }
 
     /// Keeps it as it was filled. Failing to is no failure: it can be filled again.

@@ -54,7 +54,7 @@ impl Attempts {
 
 /// By what a call is counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bill {
+pub(super) struct ModelCost {
     price: Option<Price>,
     context_tokens: u64,
     /// Of the input, as estimated.
@@ -64,7 +64,7 @@ pub(super) struct Bill {
     pub(super) reserved: Amounts,
 }
 
-impl Bill {
+impl ModelCost {
     pub(super) fn of(state: &State, reserved: Amounts) -> Self {
         let model = state.spec().map(|spec| &spec.model);
         Self {
@@ -164,11 +164,11 @@ mod tests {
 
     const PRICE: Price = Price { input: 1_000, output: 2_000, cache_read: 0, cache_write: 0 };
 
-    fn bill(budget: Limit) -> Bill {
+    fn cost(budget: Limit) -> ModelCost {
         let reserved =
             Amounts { steps: 1, tokens: 150, money_nanos: 200, wall_ms: 9, ..Amounts::default() };
         let price = Some(PRICE);
-        Bill { price, context_tokens: 1_000, input_tokens: 100, budget, reserved }
+        ModelCost { price, context_tokens: 1_000, input_tokens: 100, budget, reserved }
     }
 
     /// Two that broke off, one after thirty bytes, one that was refused, and one that is
@@ -192,42 +192,42 @@ mod tests {
 
     #[test]
     fn attempts_that_were_lost_are_paid_for() {
-        let spent = bill(Limit::NONE).replied(&usage(90, 20), &attempts());
+        let spent = cost(Limit::NONE).replied(&usage(90, 20), &attempts());
         assert_eq!((spent.steps, spent.tokens), (1, 110 + 110 + 100));
         assert_eq!(spent.money_nanos, (90 + 2 * 20) + (100 + 2 * 10) + 100);
         let mut all = attempts();
         all.lose();
-        let spent = bill(Limit::NONE).failed(&all);
+        let spent = cost(Limit::NONE).failed(&all);
         assert_eq!((spent.steps, spent.tokens), (1, 110 + 100 + 120));
-        assert_eq!(bill(Limit::NONE).failed(&Attempts::default()).tokens, 0, "nobody answered");
-        let spent = bill(Limit::NONE).given_up(&attempts());
+        assert_eq!(cost(Limit::NONE).failed(&Attempts::default()).tokens, 0, "nobody answered");
+        let spent = cost(Limit::NONE).given_up(&attempts());
         assert_eq!((spent.steps, spent.tokens, spent.wall_ms), (1, 150 + 110 + 100, 9));
-        let spent = bill(Limit::NONE).stopped(&mut attempts());
+        let spent = cost(Limit::NONE).stopped(&mut attempts());
         assert_eq!((spent.steps, spent.tokens), (1, 110 + 100 + 120));
-        let spent = bill(Limit::NONE).stopped(&mut Attempts::default());
+        let spent = cost(Limit::NONE).stopped(&mut Attempts::default());
         assert_eq!((spent.tokens, spent.money_nanos), (100, 100), "its input was sent");
         // Not beyond what was reserved, of what is limited.
         let limited = Limit { tokens: Some(1_000), ..Limit::NONE };
-        let spent = bill(limited).replied(&usage(90, 20), &attempts());
+        let spent = cost(limited).replied(&usage(90, 20), &attempts());
         assert_eq!((spent.tokens, spent.money_nanos), (150, 350));
-        assert_eq!(bill(limited).given_up(&attempts()).tokens, 150);
+        assert_eq!(cost(limited).given_up(&attempts()).tokens, 150);
     }
 
     #[test]
     fn what_is_not_counted_is_the_worst_case() {
         let none = Attempts::default();
-        let spent = bill(Limit::NONE).replied(&usage(0, 0), &none);
+        let spent = cost(Limit::NONE).replied(&usage(0, 0), &none);
         assert_eq!((spent.tokens, spent.money_nanos), (150, 200));
-        let unpriced = Bill { price: None, ..bill(Limit::NONE) };
+        let unpriced = ModelCost { price: None, ..cost(Limit::NONE) };
         let spent = unpriced.replied(&usage(0, 0), &none);
         assert_eq!((spent.tokens, spent.money_nanos), (150, 0));
     }
 
     #[test]
     fn a_provider_is_believed_within_reason() {
-        let believed = bill(Limit::NONE).believed(usage(u64::MAX, 7));
+        let believed = cost(Limit::NONE).believed(usage(u64::MAX, 7));
         assert_eq!((believed.input_tokens, believed.output_tokens), (2_000, 7));
-        let spent = bill(Limit::NONE).replied(&believed, &Attempts::default());
+        let spent = cost(Limit::NONE).replied(&believed, &Attempts::default());
         assert_eq!(spent.tokens, 2_007);
     }
 }

@@ -13,23 +13,23 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-use crate::charge::Refused;
-use crate::held::Held;
-use crate::lulls::Lulls;
-use crate::perform::Performing;
+use crate::accounts::BudgetRefusals;
+use crate::effect::EffectFuture;
+use crate::grants::GrantTable;
 use crate::shelves::SessionTree;
+use crate::wait::WaitingOnPeople;
 use crate::{Engine, Error, Notice, limits};
 
 /// An effect that came to its end.
 #[derive(Debug)]
-pub(crate) struct Completed {
+pub(crate) struct Completion {
     pub(crate) effect: Seq,
     pub(crate) outcome: Outcome,
     pub(crate) spent: Amounts,
     /// Whether nobody counted that.
     pub(crate) estimated: bool,
     /// The sandbox that turned out to be gone.
-    pub(crate) lost: Option<Lost>,
+    pub(crate) lost: Option<SandboxLoss>,
     /// What was kept of the sandbox that was made, and its name.
     pub(crate) kept: Option<(String, Kept)>,
     /// The sandbox that it was done in, and its name.
@@ -38,7 +38,7 @@ pub(crate) struct Completed {
     pub(crate) touched: Touched,
 }
 
-impl Completed {
+impl Completion {
     /// An end in which no sandbox had a part.
     pub(crate) fn new(effect: Seq, outcome: Outcome, spent: Amounts) -> Self {
         let (lost, kept, attached, touched) = (None, None, None, Touched::default());
@@ -51,9 +51,18 @@ impl Completed {
     }
 }
 
+/// Whether an effect was started by this driver or by one that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AttemptKind {
+    /// Just now.
+    Fresh,
+    /// By one that is gone: it may have happened.
+    Interrupted,
+}
+
 /// A sandbox that turned out to be gone.
 #[derive(Debug, Clone)]
-pub(crate) struct Lost {
+pub(crate) struct SandboxLoss {
     /// Its name in the session.
     pub(crate) sandbox: String,
     /// The life that ended.
@@ -63,15 +72,15 @@ pub(crate) struct Lost {
 
 /// A session in the hands of its driver. Dropping it stops the waiting for what
 /// is under way, not what is under way: that is found again.
-pub(crate) struct Live {
+pub(crate) struct SessionRun {
     pub(crate) session: SessionId,
     pub(crate) state: State,
     /// Authority to perform effects whose `Started` this driver appended.
-    pub(crate) held: Held,
+    pub(crate) grants: GrantTable,
     pub(crate) running: BTreeSet<Seq>,
-    pub(crate) under_way: FuturesUnordered<Performing>,
+    pub(crate) under_way: FuturesUnordered<EffectFuture>,
     /// Those that only wait for a person.
-    pub(crate) lulls: Lulls,
+    pub(crate) waiting: WaitingOnPeople,
     /// Set when a person stops what is under way: model calls hear of it.
     pub(crate) stopping: watch::Sender<bool>,
     /// Kept from call to call, so that each need not look for its sandbox again.
@@ -79,20 +88,20 @@ pub(crate) struct Live {
     /// Memory and skills as the session sees them, if it does.
     pub(crate) tree: Option<Arc<SessionTree>>,
     /// What `pending` settles: to be settled again if it does not become durable.
-    pub(crate) outcomes: Vec<Completed>,
+    pub(crate) outcomes: Vec<Completion>,
     /// Applied to `state` but not durable yet.
     pending: Vec<Event>,
     pending_at_ms: u64,
     kept: Seq,
     /// What an account refused.
-    pub(crate) refused: Refused,
+    pub(crate) refusals: BudgetRefusals,
     /// How often somebody else appended first, in a row.
     overtaken: u32,
 }
 
-impl fmt::Debug for Live {
+impl fmt::Debug for SessionRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live")
+        f.debug_struct("SessionRun")
             .field("session", &self.session)
             .field("seq", &self.state.seq())
             .field("running", &self.running)
@@ -100,12 +109,12 @@ impl fmt::Debug for Live {
     }
 }
 
-impl Live {
+impl SessionRun {
     /// Takes an event into the state; it becomes durable with the next flush.
     pub(crate) fn push(&mut self, at_ms: u64, event: Event) {
         self.pending_at_ms = self.at_ms(at_ms);
         if let Event::Started { effect, .. } = &event {
-            self.refused.starting.push(*effect);
+            self.refusals.starting.push(*effect);
         }
         let at_ms = self.pending_at_ms;
         let record = Record { seq: self.state.seq().next(), at_ms, event };
@@ -125,7 +134,7 @@ impl Live {
 
 /// What became of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flushed {
+pub(crate) enum FlushOutcome {
     /// Everything is durable.
     Durable,
     /// Somebody else appended first: nothing of it is durable, and the state was
@@ -135,27 +144,27 @@ pub(crate) enum Flushed {
 
 impl Engine {
     /// Loads a session: the kept fold, and what came after it.
-    pub(crate) async fn load(&self, session: &SessionId) -> Result<Live, Error> {
+    pub(crate) async fn load(&self, session: &SessionId) -> Result<SessionRun, Error> {
         let (state, kept) = self.fold(session).await?;
         if state.seq() == Seq::default() {
             return Err(Error::NotFound(session.clone()));
         }
         let tree = self.session_tree(session, &state).map(Arc::new);
-        Ok(Live {
+        Ok(SessionRun {
             session: session.clone(),
             tree,
             state,
-            held: Held::default(),
+            grants: GrantTable::default(),
             running: BTreeSet::new(),
             under_way: FuturesUnordered::new(),
-            lulls: Lulls::default(),
+            waiting: WaitingOnPeople::default(),
             stopping: watch::Sender::default(),
             sandboxes: BTreeMap::new(),
             outcomes: Vec::new(),
             pending: Vec::new(),
             pending_at_ms: 0,
             kept,
-            refused: Refused::default(),
+            refusals: BudgetRefusals::default(),
             overtaken: 0,
         })
     }
@@ -197,66 +206,66 @@ impl Engine {
     }
 
     /// Takes in what others appended.
-    pub(crate) async fn refresh(&self, live: &mut Live) -> Result<(), Error> {
-        debug_assert!(live.pending.is_empty(), "a refresh never overtakes pending events");
-        let session = live.session.clone();
-        self.catch_up(&session, &mut live.state, |record| {
+    pub(crate) async fn refresh(&self, run: &mut SessionRun) -> Result<(), Error> {
+        debug_assert!(run.pending.is_empty(), "a refresh never overtakes pending events");
+        let session = run.session.clone();
+        self.catch_up(&session, &mut run.state, |record| {
             self.feed().tell(&session, || Notice::Appended(Arc::new(record)));
         })
         .await
     }
 
     /// Makes pending events durable, in one transaction, fenced by their place.
-    pub(crate) async fn flush(&self, live: &mut Live) -> Result<Flushed, Error> {
-        if live.pending.is_empty() {
-            return Ok(Flushed::Durable);
+    pub(crate) async fn flush(&self, run: &mut SessionRun) -> Result<FlushOutcome, Error> {
+        if run.pending.is_empty() {
+            return Ok(FlushOutcome::Durable);
         }
-        let events = std::mem::take(&mut live.pending);
-        let after = Seq(live.state.seq().0 - events.len() as u64);
-        let at_ms = live.pending_at_ms;
-        match self.append(&live.session, after, at_ms, events, &live.state).await {
+        let events = std::mem::take(&mut run.pending);
+        let after = Seq(run.state.seq().0 - events.len() as u64);
+        let at_ms = run.pending_at_ms;
+        match self.append(&run.session, after, at_ms, events, &run.state).await {
             Ok(()) => {
-                live.outcomes.clear();
-                live.held.keep();
-                live.refused.starting.clear();
-                live.overtaken = 0;
-                self.keep(live).await;
-                Ok(Flushed::Durable)
+                run.outcomes.clear();
+                run.grants.commit();
+                run.refusals.starting.clear();
+                run.overtaken = 0;
+                self.cache_fold(run).await;
+                Ok(FlushOutcome::Durable)
             }
             // Whether it was stored is read in the journal; what happened is settled again.
             Err(Error::Journal {
                 source: StoreError::Conflict { .. } | StoreError::Uncertain { .. },
                 ..
             }) => {
-                live.refused.starting.clear();
-                self.fall_back(live).await?;
-                Ok(Flushed::Overtaken)
+                run.refusals.starting.clear();
+                self.fall_back(run).await?;
+                Ok(FlushOutcome::Overtaken)
             }
             Err(Error::Journal { source: StoreError::Budget(shortfall), .. }) => {
-                live.refused.by(shortfall);
-                self.fold_anew(live).await?;
-                Ok(Flushed::Overtaken)
+                run.refusals.add(shortfall);
+                self.fold_anew(run).await?;
+                Ok(FlushOutcome::Overtaken)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Folds anew after somebody else appended first.
-    async fn fall_back(&self, live: &mut Live) -> Result<(), Error> {
-        live.overtaken += 1;
-        if live.overtaken > limits::CONFLICTS_MAX {
-            return Err(Error::Contended(live.session.clone()));
+    async fn fall_back(&self, run: &mut SessionRun) -> Result<(), Error> {
+        run.overtaken += 1;
+        if run.overtaken > limits::CONFLICTS_MAX {
+            return Err(Error::Contended(run.session.clone()));
         }
-        self.fold_anew(live).await
+        self.fold_anew(run).await
     }
 
     /// Goes back to what is durable. What was decided since is void, what happened is not.
-    pub(crate) async fn fold_anew(&self, live: &mut Live) -> Result<(), Error> {
-        live.pending.clear();
-        (live.state, live.kept) = self.fold(&live.session).await?;
-        live.held.fall_back(&live.state);
-        for done in std::mem::take(&mut live.outcomes) {
-            self.settle(live, done);
+    pub(crate) async fn fold_anew(&self, run: &mut SessionRun) -> Result<(), Error> {
+        run.pending.clear();
+        (run.state, run.kept) = self.fold(&run.session).await?;
+        run.grants.roll_back(&run.state);
+        for done in std::mem::take(&mut run.outcomes) {
+            self.settle(run, done);
         }
         Ok(())
     }
@@ -288,16 +297,16 @@ impl Engine {
     }
 
     /// Keeps the fold once in a while. Failing to is no failure: it is a cache.
-    async fn keep(&self, live: &mut Live) {
-        let seq = live.state.seq();
-        if seq.0 - live.kept.0 < limits::SNAPSHOT_EVENTS {
+    async fn cache_fold(&self, run: &mut SessionRun) {
+        let seq = run.state.seq();
+        if seq.0 - run.kept.0 < limits::SNAPSHOT_EVENTS {
             return;
         }
-        if let Ok(state) = serde_json::to_vec(&live.state) {
+        if let Ok(state) = serde_json::to_vec(&run.state) {
             let snapshot = Snapshot { seq, version: FOLD, state };
-            drop(self.parts.journal.keep_snapshot(&live.session, snapshot).await);
+            drop(self.parts.journal.keep_snapshot(&run.session, snapshot).await);
         }
-        live.kept = seq;
+        run.kept = seq;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Performs granted effects. What comes back is always an outcome, never an error.
 
-mod bill;
+mod cost;
 mod model;
 mod outside;
 mod provision;
@@ -13,8 +13,7 @@ use futures_util::future::{BoxFuture, ready};
 use outrigger_agent::{Amounts, Outcome, Seq, ToolKind, Work};
 use outrigger_policy::Granted;
 
-use crate::live::{Completed, Live};
-use crate::step::Found;
+use crate::session::{AttemptKind, Completion, SessionRun};
 use crate::{Engine, Error};
 
 impl Engine {
@@ -22,28 +21,27 @@ impl Engine {
     /// session's state can move on beside it.
     pub(crate) fn perform(
         &self,
-        live: &Live,
+        run: &SessionRun,
         id: Seq,
         granted: Granted<Work>,
-        found: Found,
-    ) -> Performing {
-        let reserved = live.state.reserved_for(id);
+        kind: AttemptKind,
+    ) -> EffectFuture {
+        let reserved = run.state.reserved_for(id);
         match granted.into_effect() {
             work @ (Work::AskModel | Work::Compact) => {
-                self.ask_model(live, id, &work).map(Ok).boxed()
+                self.ask_model(run, id, &work).map(Ok).boxed()
             }
-            Work::Provision { sandbox } => self.provision(live, id, sandbox).map(Ok).boxed(),
+            Work::Provision { sandbox } => self.provision(run, id, sandbox).map(Ok).boxed(),
             Work::CallTool(call) => {
-                let performing = match live.state.tool(&call.tool).map(|tool| tool.kind) {
+                let performing = match run.state.tool(&call.tool).map(|tool| tool.kind) {
                     Some(ToolKind::Outside) => self
-                        .call_outside(live, id, &call, found)
+                        .call_outside(run, id, &call, kind)
                         .map(|calling| calling.map(Ok).boxed()),
                     Some(ToolKind::Subagent) => {
-                        self.run_subagent(live, id, &call).map(FutureExt::boxed)
+                        self.run_subagent(run, id, &call).map(FutureExt::boxed)
                     }
                     Some(ToolKind::Execute | ToolKind::ReadFiles | ToolKind::WriteFiles) | None => {
-                        self.call_tool(live, id, &call, found)
-                            .map(|calling| calling.map(Ok).boxed())
+                        self.call_tool(run, id, &call, kind).map(|calling| calling.map(Ok).boxed())
                     }
                 };
                 performing.unwrap_or_else(|| nobodys(id, reserved))
@@ -53,11 +51,11 @@ impl Engine {
 }
 
 /// An effect under way. An error is the driver's: nothing came of it that could be settled.
-pub(crate) type Performing = BoxFuture<'static, Result<Completed, Error>>;
+pub(crate) type EffectFuture = BoxFuture<'static, Result<Completion, Error>>;
 
 /// Provenance: no reply of the model contains this call.
-fn nobodys(id: Seq, reserved: Amounts) -> Performing {
+fn nobodys(id: Seq, reserved: Amounts) -> EffectFuture {
     let evidence = "No reply of the model contains this call.".to_owned();
-    let done = Completed::new(id, Outcome::Unknown { evidence }, reserved.within(0));
+    let done = Completion::new(id, Outcome::Unknown { evidence }, reserved.within(0));
     ready(Ok(done.estimated())).boxed()
 }

@@ -7,28 +7,28 @@ use outrigger_agent::{Phase, Seq, State, Work};
 use outrigger_policy::Granted;
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Grants for attempts that this driver began, by effect.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct GrantTable {
     /// With the attempt that each is for.
     durable: BTreeMap<Seq, (u32, Granted<Work>)>,
     /// For events that are not durable yet.
     pending: BTreeMap<Seq, (u32, Granted<Work>)>,
 }
 
-impl Held {
+impl GrantTable {
     /// Authority for an attempt whose `Started` is pending.
     pub(crate) fn put(&mut self, id: Seq, attempt: u32, granted: Granted<Work>) {
         self.pending.insert(id, (attempt, granted));
     }
 
     /// What was pending is durable.
-    pub(crate) fn keep(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.durable.append(&mut self.pending);
     }
 
     /// What was pending never became durable, and others may have gone on from what was.
-    pub(crate) fn fall_back(&mut self, state: &State) {
+    pub(crate) fn roll_back(&mut self, state: &State) {
         self.pending.clear();
         self.durable.retain(|id, (attempt, _)| attempt_of(state, *id) == Some(*attempt));
     }
