@@ -113,10 +113,10 @@ impl Engine {
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let arguments = call.arguments.as_str();
         let invocation = Invocation { tool: tool.built_in(), arguments, exec, seen: None };
-        let shelved = self.shown(session, state, effect);
+        let memory = self.memory_preview(session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
-            let Some(shelved) = shelved else { return Ok(None) };
-            let preview = outrigger_tools::preview(&invocation, &shelved.alone()).await;
+            let Some(memory) = memory else { return Ok(None) };
+            let preview = outrigger_tools::preview(&invocation, &memory.alone()).await;
             return preview.map_err(Error::Sandbox);
         };
         let Some(ready) = state.sandbox(name) else { return Ok(None) };
@@ -127,8 +127,8 @@ impl Engine {
             Err(AttachError::Lost(_)) => return Ok(None),
             Err(AttachError::Unreachable(error)) => return Err(Error::Sandbox(error)),
         };
-        let sandbox = match &shelved {
-            Some(shelved) => shelved.over(&sandbox),
+        let sandbox = match &memory {
+            Some(memory) => memory.over(&sandbox),
             None => sandbox,
         };
         outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::retry::RetryingJournal;
-use crate::{AccountDefaults, Clock, Error, Feed, RuleSource, SandboxConfig, Shelves};
+use crate::{AccountDefaults, Clock, Error, Feed, MemoryService, RuleSource, SandboxConfig};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct Parts {
     /// The servers outside whose tools sessions can have, by name.
     pub outside: BTreeMap<String, OutsideServer>,
     /// Memory and skills, where sessions have them.
-    pub shelves: Option<Shelves>,
+    pub memory: Option<MemoryService>,
     /// The rules in force.
     pub rules: Arc<dyn RuleSource>,
     /// The time.

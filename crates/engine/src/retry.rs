@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::{Feed, Notice, Warning, limits};
 
-/// See the module.
+/// A journal that tries again while its store is busy or full.
 #[derive(Debug)]
 pub(crate) struct RetryingJournal {
     inner: Arc<dyn Journal>,

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::accounts::BudgetRefusals;
 use crate::effect::EffectFuture;
 use crate::grants::GrantTable;
-use crate::shelves::SessionTree;
+use crate::memory::MemoryTree;
 use crate::wait::WaitingOnPeople;
 use crate::{Engine, Error, Notice, limits};
 
@@ -86,7 +86,7 @@ pub(crate) struct SessionRun {
     /// Kept from call to call, so that each need not look for its sandbox again.
     pub(crate) sandboxes: BTreeMap<String, Arc<dyn Sandbox>>,
     /// Memory and skills as the session sees them, if it does.
-    pub(crate) tree: Option<Arc<SessionTree>>,
+    pub(crate) tree: Option<Arc<MemoryTree>>,
     /// What `pending` settles: to be settled again if it does not become durable.
     pub(crate) outcomes: Vec<Completion>,
     /// Applied to `state` but not durable yet.
@@ -149,7 +149,7 @@ impl Engine {
         if state.seq() == Seq::default() {
             return Err(Error::NotFound(session.clone()));
         }
-        let tree = self.session_tree(session, &state).map(Arc::new);
+        let tree = self.memory_tree(session, &state).map(Arc::new);
         Ok(SessionRun {
             session: session.clone(),
             tree,

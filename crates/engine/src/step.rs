@@ -41,7 +41,7 @@ impl Engine {
 
     pub(crate) async fn drive_on(&self, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
         let mut run = self.load(session).await?;
-        self.note_untold(&mut run).await;
+        self.note_left_over(&mut run).await;
         if run.state.subagents(session).next().is_some() {
             // It may have stood as waiting, as they did.
             self.record_status(session, run.state.seq(), run.state.status()).await?;

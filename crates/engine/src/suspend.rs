@@ -58,8 +58,8 @@ impl Engine {
             if handle.shared {
                 continue;
             }
-            if let Some(shelves) = &self.parts.shelves {
-                shelves.served.forget(&handle.id);
+            if let Some(memory) = &self.parts.memory {
+                memory.served.forget(&handle.id);
             }
             if let Err(source) = handle.backend.destroy(&handle.id).await {
                 warnings.push(Warning::NotRemoved { name: handle.id.to_string(), source });

@@ -2,7 +2,9 @@
 //! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
 
 use outrigger_agent::ModelSpec;
-use outrigger_engine::{Engine, Feed, Parts, SandboxConfig, Served, Shelves, SystemClock};
+use outrigger_engine::{
+    Engine, Feed, MemoryService, Parts, SandboxConfig, ServedTrees, SystemClock,
+};
 use outrigger_model::Model;
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, Spec};
@@ -42,7 +44,7 @@ pub(crate) struct Store {
     /// All of it as what it is, for its upkeep.
     pub(crate) sqlite: Arc<Sqlite>,
     /// What of it is served into sandboxes.
-    pub(crate) served: Served,
+    pub(crate) served: ServedTrees,
 }
 
 /// Opens the store; makes it if there is none.
@@ -57,7 +59,7 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
         entries: Arc::clone(&opened) as _,
         reviews: Arc::clone(&opened) as _,
         sqlite: opened,
-        served: Served::default(),
+        served: ServedTrees::default(),
     })
 }
 
@@ -88,7 +90,7 @@ pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
 pub(crate) async fn backends(
     paths: &Paths,
     config: &Config,
-    served: Option<&Served>,
+    served: Option<&ServedTrees>,
 ) -> Outcome<Backends> {
     let mut backends = Backends::new();
     for sandbox in &config.sandboxes {
@@ -107,7 +109,7 @@ pub(crate) async fn backends(
 pub(crate) async fn native(
     paths: &Paths,
     config: &Config,
-    served: Option<&Served>,
+    served: Option<&ServedTrees>,
 ) -> Outcome<Arc<Native>> {
     let ours = config.sandboxes.iter().filter(|sandbox| sandbox.backend == BackendName::Native);
     let mut read_only: Vec<_> = ours.flat_map(|sandbox| sandbox.read_only.clone()).collect();
@@ -191,7 +193,7 @@ pub(crate) fn engine(
         let site = SandboxConfig { backend, spec, retention: sandbox.retention() };
         Some((sandbox.name.clone(), site))
     };
-    let shelves = Shelves {
+    let memory = MemoryService {
         entries: Arc::clone(&store.entries),
         reviews: Arc::clone(&store.reviews),
         people: rules::people(&config.policy)?,
@@ -203,7 +205,7 @@ pub(crate) fn engine(
         model: Arc::clone(&opened.model),
         sandboxes: config.sandboxes.iter().filter_map(site).collect(),
         outside: servers,
-        shelves: Some(shelves),
+        memory: Some(memory),
         rules: Arc::new(ConfiguredRules::read(paths)?),
         clock: Arc::new(SystemClock),
         feed: Feed::default(),

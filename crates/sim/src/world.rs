@@ -182,7 +182,7 @@ impl World {
             model,
             sandboxes: [(SANDBOX.to_owned(), config)].into(),
             outside: desk.servers(),
-            shelves: None,
+            memory: None,
             rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
             feed: Feed::default(),

@@ -11,9 +11,9 @@ use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
 use crate::attach::AttachError;
+use crate::memory::SessionMemory;
 use crate::sandbox::SandboxHandle;
 use crate::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
-use crate::shelves::Shelved;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
 impl Engine {
@@ -43,7 +43,7 @@ impl Engine {
             sandbox,
             kind,
             seen: run.state.effect(effect)?.seen.clone(),
-            shelved: self.shelved(run, effect),
+            memory: self.session_memory(run, effect),
         };
         let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
         let sink =
@@ -51,10 +51,10 @@ impl Engine {
         Some(async move {
             let since_ms = clock.now_ms();
             let Ended { mut outcome, loss, attached, took } = attempt.perform(&sink).await;
-            let touched = match &attempt.shelved {
-                Some(shelved) => {
+            let touched = match &attempt.memory {
+                Some(memory) => {
                     attempt.say_what_is_not_served(&mut outcome);
-                    shelved.told(&mut outcome).await
+                    memory.record(&mut outcome).await
                 }
                 None => Touched::default(),
             };
@@ -107,7 +107,7 @@ struct ToolAttempt {
     /// What the file that it changes was when it was approved.
     seen: Option<Seen>,
     /// Memory and skills, where the session has them.
-    shelved: Option<Shelved>,
+    memory: Option<SessionMemory>,
 }
 
 /// The sandbox that a call is performed in.
@@ -149,15 +149,15 @@ impl ToolAttempt {
         };
         let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
         let call = Invocation { tool, arguments, exec, seen: self.seen.as_ref() };
-        if let (Some(shelved), AttemptKind::Interrupted) = (&self.shelved, self.kind)
-            && let Some(output) = shelved.done_before(&call).await
+        if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
+            && let Some(output) = memory.done_before(&call).await
         {
             return Ended::without_sandbox(Outcome::Done(Product::Output(output)), None);
         }
-        match (&self.sandbox, &self.shelved) {
-            (Some(sandbox), shelved) => sandbox.perform(&call, shelved.as_ref(), sink).await,
-            (None, Some(shelved)) => {
-                let done = outrigger_tools::perform_files(&call, &shelved.alone()).await;
+        match (&self.sandbox, &self.memory) {
+            (Some(sandbox), memory) => sandbox.perform(&call, memory.as_ref(), sink).await,
+            (None, Some(memory)) => {
+                let done = outrigger_tools::perform_files(&call, &memory.alone()).await;
                 let done = done.map(|output| Outcome::Done(Product::Output(output)));
                 Ended::without_sandbox(done.unwrap_or_else(|error| not_known(&error)), None)
             }
@@ -190,7 +190,7 @@ impl ToolSandbox {
     async fn perform(
         &self,
         call: &Invocation<'_>,
-        shelved: Option<&Shelved>,
+        memory: Option<&SessionMemory>,
         sink: &OutputForwarder,
     ) -> Ended {
         let mut held = self.held();
@@ -203,8 +203,8 @@ impl ToolSandbox {
                     Err(missing) => return self.missing(missing, died.as_ref()),
                 },
             };
-            let within = match shelved {
-                Some(shelved) => shelved.over(&sandbox),
+            let within = match memory {
+                Some(memory) => memory.over(&sandbox),
                 None => Arc::clone(&sandbox),
             };
             let (outcome, took) = match outrigger_tools::perform_counted(call, &*within, sink).await

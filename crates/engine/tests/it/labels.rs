@@ -1,7 +1,7 @@
 //! Labels of memory: they go with a text wherever it goes, and no crash parts the two.
 
 use outrigger_agent::{Item, SessionId};
-use outrigger_engine::{Engine, Served};
+use outrigger_engine::{Engine, ServedTrees};
 use outrigger_policy::{RuleSet, UNTRUSTED};
 use outrigger_sandbox::{Expected, FileError, Tree, TreeOp, TreeReply, Trees};
 use outrigger_store::entries::{By, Change, Entries, File, Version, Via, list_all};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
+use crate::memory::{MemoryWorld, at, edit, scope, write};
 use crate::model::{Step, call, done, run};
-use crate::shelves::{Shelved, at, edit, scope, write};
 use crate::world::{drive, results, work};
 
 const WEB: &str = "/memory/user/web.md";
@@ -22,10 +22,10 @@ fn from_web() -> By {
     By { labels, ..By::person(1) }
 }
 
-async fn with_web() -> Shelved {
-    let shelved = Shelved::new().await;
-    shelved.put(WEB, "from the web\n", "person:test", from_web()).await;
-    shelved
+async fn with_web() -> MemoryWorld {
+    let memory = MemoryWorld::new().await;
+    memory.put(WEB, "from the web\n", "person:test", from_web()).await;
+    memory
 }
 
 fn read(path: &str) -> Step {
@@ -33,14 +33,14 @@ fn read(path: &str) -> Step {
 }
 
 /// What programs in the sandbox of a session meet.
-fn tree(shelved: &Shelved, session: &SessionId) -> Option<Arc<dyn Tree>> {
-    shelved.world.shelves.as_ref().unwrap().served.of(&work(session))
+fn tree(memory: &MemoryWorld, session: &SessionId) -> Option<Arc<dyn Tree>> {
+    memory.world.memory.as_ref().unwrap().served.of(&work(session))
 }
 
 /// The same, from the moment in which a command of the session begins.
-async fn serving(shelved: &Shelved, session: &SessionId) -> Arc<dyn Tree> {
+async fn serving(memory: &MemoryWorld, session: &SessionId) -> Arc<dyn Tree> {
     for _ in 0..30_000 {
-        if let Some(tree) = tree(shelved, session) {
+        if let Some(tree) = tree(memory, session) {
             return tree;
         }
         tokio::time::sleep(Duration::from_millis(1)).await; // poll: nothing tells that a command began
@@ -49,15 +49,15 @@ async fn serving(shelved: &Shelved, session: &SessionId) -> Arc<dyn Tree> {
 }
 
 /// A session of which a command has run: programs that it left behind go on.
-async fn left_behind(shelved: &Shelved, name: &str) -> (Engine, SessionId, Arc<dyn Tree>) {
-    let (engine, session) = told(shelved, name, &[run("true"), done()]).await;
-    let tree = tree(shelved, &session).unwrap();
+async fn left_behind(memory: &MemoryWorld, name: &str) -> (Engine, SessionId, Arc<dyn Tree>) {
+    let (engine, session) = told(memory, name, &[run("true"), done()]).await;
+    let tree = tree(memory, &session).unwrap();
     (engine, session, tree)
 }
 
-async fn told(shelved: &Shelved, name: &str, steps: &[Step]) -> (Engine, SessionId) {
-    let engine = shelved.world.engine(steps);
-    let session = shelved.world.open(&engine, name).await;
+async fn told(memory: &MemoryWorld, name: &str, steps: &[Step]) -> (Engine, SessionId) {
+    let engine = memory.world.engine(steps);
+    let session = memory.world.open(&engine, name).await;
     drive(&engine, &session).await;
     (engine, session)
 }
@@ -101,13 +101,13 @@ const BOTH: &str = "from:web untrusted";
 
 #[tokio::test]
 async fn what_a_program_read_is_in_the_journal_before_it_has_the_text() {
-    let shelved = with_web().await;
+    let memory = with_web().await;
     let steps = [run("sleep 60"), done()];
-    let engine = shelved.world.engine(&steps);
-    let session = shelved.world.open(&engine, "s1").await;
+    let engine = memory.world.engine(&steps);
+    let session = memory.world.open(&engine, "s1").await;
     let poke = Notify::new();
     let program = async {
-        let tree = serving(&shelved, &session).await;
+        let tree = serving(&memory, &session).await;
         look(&*tree, WEB).await.unwrap();
         // In the same command, and before anything is settled.
         put(&*tree, "/memory/user/copy.md", "a copy").await.unwrap();
@@ -117,18 +117,18 @@ async fn what_a_program_read_is_in_the_journal_before_it_has_the_text() {
         () = program => {}
     }
     // Everything that the harness held in memory is gone now.
-    let engine = shelved.world.engine(&steps);
+    let engine = memory.world.engine(&steps);
     assert_eq!(labels(&engine, &session).await, BOTH);
-    assert_eq!(carried(&shelved.history("/memory/user/copy.md").await), BOTH);
+    assert_eq!(carried(&memory.history("/memory/user/copy.md").await), BOTH);
 }
 
 #[tokio::test]
 async fn a_driver_goes_on_over_a_label_that_came_meanwhile() {
-    let shelved = with_web().await;
-    let engine = shelved.world.engine(&[run("sleep 1"), done()]);
-    let session = shelved.world.open(&engine, "s1").await;
+    let memory = with_web().await;
+    let engine = memory.world.engine(&[run("sleep 1"), done()]);
+    let session = memory.world.open(&engine, "s1").await;
     let program = async {
-        let tree = serving(&shelved, &session).await;
+        let tree = serving(&memory, &session).await;
         look(&*tree, WEB).await.unwrap();
     };
     let ((), ()) = tokio::join!(drive(&engine, &session), program);
@@ -138,29 +138,29 @@ async fn a_driver_goes_on_over_a_label_that_came_meanwhile() {
 #[tokio::test]
 async fn no_way_of_a_tool_or_a_program_washes_a_label_off() {
     // An edit of what was never shown.
-    let shelved = with_web().await;
-    let (engine, session) = told(&shelved, "s1", &[edit(WEB, "web", "net"), done()]).await;
-    assert_eq!(carried(&shelved.history(WEB).await), BOTH);
+    let memory = with_web().await;
+    let (engine, session) = told(&memory, "s1", &[edit(WEB, "web", "net"), done()]).await;
+    assert_eq!(carried(&memory.history(WEB).await), BOTH);
     assert_eq!(labels(&engine, &session).await, BOTH);
 
     // A move labels the mover, and what is moved keeps what it carries.
-    let shelved = with_web().await;
-    let (engine, session, tree) = left_behind(&shelved, "s2").await;
+    let memory = with_web().await;
+    let (engine, session, tree) = left_behind(&memory, "s2").await;
     rename(&*tree, WEB, "/memory/user/moved.md").await.unwrap();
-    assert_eq!(carried(&shelved.history("/memory/user/moved.md").await), BOTH);
+    assert_eq!(carried(&memory.history("/memory/user/moved.md").await), BOTH);
     assert_eq!(labels(&engine, &session).await, BOTH);
 
     // A program that writes over it without a look.
-    let shelved = with_web().await;
-    let (_, _, tree) = left_behind(&shelved, "s3").await;
+    let memory = with_web().await;
+    let (_, _, tree) = left_behind(&memory, "s3").await;
     put(&*tree, WEB, "mine").await.unwrap();
-    assert_eq!(carried(&shelved.history(WEB).await), BOTH);
+    assert_eq!(carried(&memory.history(WEB).await), BOTH);
 }
 
 #[tokio::test]
 async fn names_are_texts_and_what_is_not_shown_labels_nothing() {
-    let shelved = with_web().await;
-    shelved.put("/memory/user/own.md", "mine\n", "person:test", By::person(1)).await;
+    let memory = with_web().await;
+    memory.put("/memory/user/own.md", "mine\n", "person:test", By::person(1)).await;
     let list = |path: &str| call("ls", json!({ "path": path }));
     let glob = |pattern: &str| call("glob", json!({ "pattern": pattern }));
     let grep = |pattern: &str| call("grep", json!({ "pattern": pattern, "path": "/memory" }));
@@ -178,11 +178,11 @@ async fn names_are_texts_and_what_is_not_shown_labels_nothing() {
     .into_iter()
     .enumerate()
     {
-        let (engine, session) = told(&shelved, &format!("s{number}"), &[step, done()]).await;
+        let (engine, session) = told(&memory, &format!("s{number}"), &[step, done()]).await;
         assert_eq!(labels(&engine, &session).await, expected, "{number}");
     }
     // A program has the names that it lists.
-    let (engine, session, tree) = left_behind(&shelved, "p").await;
+    let (engine, session, tree) = left_behind(&memory, "p").await;
     assert_eq!(revision(&*tree, WEB).await, Some(1));
     assert_eq!(labels(&engine, &session).await, "");
     let list = TreeOp::List { path: "/memory/user".to_owned(), after: None };
@@ -208,9 +208,9 @@ async fn tools_and_programs_are_judged_by_the_facts_of_their_effect() {
             resource in Memory::"memory/user/c")
         unless { context.left has tokens && context.left.tokens > 10 };
     "#;
-    let mut shelved = Shelved::new().await;
-    shelved.world.rules = ruled(rules);
-    shelved.world.budget.tokens = Some(1_000_000);
+    let mut memory = MemoryWorld::new().await;
+    memory.world.rules = ruled(rules);
+    memory.world.budget.tokens = Some(1_000_000);
     let steps = [
         write("/memory/user/a/x.md", "one\n"),
         edit("/memory/user/a/x.md", "one", "two"),
@@ -218,19 +218,19 @@ async fn tools_and_programs_are_judged_by_the_facts_of_their_effect() {
         run("true"),
         done(),
     ];
-    let (engine, session) = told(&shelved, "s1", &steps).await;
+    let (engine, session) = told(&memory, "s1", &steps).await;
     let shown = results(&engine.state(&session).await.unwrap());
     assert!(shown[0].starts_with("Made"), "{shown:?}");
     assert!(shown[1].contains("only-write-file"), "{shown:?}");
     assert!(shown[2].starts_with("Made"), "{shown:?}");
-    let programs = tree(&shelved, &session).unwrap();
+    let programs = tree(&memory, &session).unwrap();
     let refused = put(&*programs, "/memory/user/a/y.md", "x").await.unwrap_err();
     assert!(refused.detail.contains("only-write-file"), "{refused:?}");
     let folder = TreeOp::MakeFolder { path: "/memory/user/b".to_owned() };
     programs.perform(folder).await.unwrap();
     put(&*programs, "/memory/user/b/y.md", "x").await.unwrap();
-    let (_, session) = told(&shelved, "s2", &[run("cp x y"), done()]).await;
-    let programs = tree(&shelved, &session).unwrap();
+    let (_, session) = told(&memory, "s2", &[run("cp x y"), done()]).await;
+    let programs = tree(&memory, &session).unwrap();
     let refused = put(&*programs, "/memory/user/b/z.md", "x").await.unwrap_err();
     assert!(refused.detail.contains("no-cp"), "{refused:?}");
 }
@@ -241,13 +241,13 @@ async fn what_a_program_may_not_read_is_journalled_and_not_told() {
         @id("finance") @reason("not for agents") forbid (principal is Agent,
             action == Action::"read_files", resource in Path::"/memory/user/finance");
     "#;
-    let mut shelved = Shelved::new().await;
-    shelved.world.rules = ruled(rules);
-    shelved.put("/memory/user/finance/x.md", "x\n", "person:test", By::person(1)).await;
-    let engine = shelved.world.engine(&[run("true"), done(), run("true"), done()]);
-    let session = shelved.world.open(&engine, "s1").await;
+    let mut memory = MemoryWorld::new().await;
+    memory.world.rules = ruled(rules);
+    memory.put("/memory/user/finance/x.md", "x\n", "person:test", By::person(1)).await;
+    let engine = memory.world.engine(&[run("true"), done(), run("true"), done()]);
+    let session = memory.world.open(&engine, "s1").await;
     drive(&engine, &session).await;
-    let tree = tree(&shelved, &session).unwrap();
+    let tree = tree(&memory, &session).unwrap();
     for path in ["/memory/user/finance", "/memory/group/law/x", "/memory/user/none"] {
         for _ in 0..3 {
             assert_eq!(revision(&*tree, path).await, None);
@@ -255,7 +255,7 @@ async fn what_a_program_may_not_read_is_journalled_and_not_told() {
         assert_eq!(look(&*tree, path).await.unwrap_err().kind.to_string(), "file_not_found");
     }
     crate::world::next_turn(&engine, &session).await;
-    let touched = shelved.touched(&session).await;
+    let touched = memory.touched(&session).await;
     let reached: Vec<_> = touched
         .iter()
         .flat_map(|it| &it.refused)
@@ -282,12 +282,12 @@ async fn a_folder_moves_with_what_may_move() {
         @id("closed") forbid (principal, action == Action::"write_shared_memory",
             resource == Memory::"memory/user/closed/sub/x.md");
     "#;
-    let mut shelved = Shelved::new().await;
-    shelved.world.rules = ruled(rules);
+    let mut memory = MemoryWorld::new().await;
+    memory.world.rules = ruled(rules);
     for path in ["a/sub/x.md", "h/hidden/x.md", "k/kept/x.md"] {
-        shelved.put(&format!("/memory/user/{path}"), "x\n", "person:test", from_web()).await;
+        memory.put(&format!("/memory/user/{path}"), "x\n", "person:test", from_web()).await;
     }
-    let (engine, session, tree) = left_behind(&shelved, "s1").await;
+    let (engine, session, tree) = left_behind(&memory, "s1").await;
     for (from, to) in [("h", "free"), ("k", "free"), ("a", "closed")] {
         let [from, to] = [from, to].map(|name| format!("/memory/user/{name}"));
         let refused = rename(&*tree, &from, &to).await.unwrap_err();
@@ -296,14 +296,14 @@ async fn a_folder_moves_with_what_may_move() {
     assert_eq!(labels(&engine, &session).await, "");
     rename(&*tree, "/memory/user/a", "/memory/user/free").await.unwrap();
     assert_eq!(look(&*tree, "/memory/user/free/sub/x.md").await.unwrap(), "x\n");
-    assert_eq!(carried(&shelved.history("/memory/user/free/sub/x.md").await), BOTH);
+    assert_eq!(carried(&memory.history("/memory/user/free/sub/x.md").await), BOTH);
     assert_eq!(labels(&engine, &session).await, BOTH);
 }
 
 #[tokio::test]
 async fn every_change_of_an_effect_is_journalled() {
-    let shelved = Shelved::new().await;
-    let (engine, id, _) = left_behind(&shelved, "s1").await;
+    let memory = MemoryWorld::new().await;
+    let (engine, id, _) = left_behind(&memory, "s1").await;
     let by = || By { via: Via::Sandbox, session: Some(id.clone()), ..By::person(7) };
     let scope = scope("person:test");
     let mut writes = Vec::new();
@@ -311,13 +311,13 @@ async fn every_change_of_an_effect_is_journalled() {
         let place = at(&format!("/memory/user/m/{number}.md"), "person:test");
         let expected = outrigger_store::entries::Expected::Absent;
         let change = Change::Write { at: place, expected, file: File::of("x") };
-        writes.push(shelved.store.inner.change(&scope, change, by()));
+        writes.push(memory.store.inner.change(&scope, change, by()));
     }
     for written in futures_util::future::join_all(writes).await {
         written.unwrap();
     }
     crate::world::next_turn(&engine, &id).await;
-    let touched = shelved.touched(&id).await;
+    let touched = memory.touched(&id).await;
     // One of them is the folder.
     assert_eq!(touched.iter().map(|it| it.changes.len()).sum::<usize>(), 2_301);
     assert!(touched.iter().all(|it| it.changes.len() <= 1_000));
@@ -349,8 +349,8 @@ struct Someone {
 }
 
 impl Someone {
-    async fn new(shelved: &Shelved, name: &str) -> Self {
-        let (_, id, tree) = left_behind(shelved, name).await;
+    async fn new(memory: &MemoryWorld, name: &str) -> Self {
+        let (_, id, tree) = left_behind(memory, name).await;
         Self { id, tree, disk: String::new() }
     }
 
@@ -378,7 +378,7 @@ impl Someone {
     }
 
     /// The model does something. What it writes is what it was told.
-    async fn turn(&self, shelved: &Shelved, dice: &mut Dice, heard: &str) {
+    async fn turn(&self, memory: &MemoryWorld, dice: &mut Dice, heard: &str) {
         let path = place(dice);
         let step = match dice.below(5) {
             0 => read(&path),
@@ -387,8 +387,8 @@ impl Someone {
             3 => call("grep", json!({ "pattern": "tag", "path": "/memory" })),
             _ => call("ls", json!({ "path": "/memory/user" })),
         };
-        let journal = Arc::new(shelved.world.journal.clone());
-        let engine = shelved.world.engine_on(journal, Arc::new(crate::model::Told::next(step)));
+        let journal = Arc::new(memory.world.journal.clone());
+        let engine = memory.world.engine_on(journal, Arc::new(crate::model::FakeModel::next(step)));
         engine.say(&self.id, crate::world::said("go on")).await.unwrap();
         drive(&engine, &self.id).await;
     }
@@ -411,8 +411,8 @@ fn heard(items: &[Item]) -> String {
 }
 
 /// Everything that carries a tag's text carries its label, wherever it stands.
-async fn witness(shelved: &Shelved, everybody: &[Someone], world: u64) {
-    let (entries, scope) = (&shelved.store.inner, scope("person:test"));
+async fn witness(memory: &MemoryWorld, everybody: &[Someone], world: u64) {
+    let (entries, scope) = (&memory.store.inner, scope("person:test"));
     let root = at("/memory/user", "person:test");
     for (path, _) in list_all(&**entries, &scope, &root, true).await.unwrap() {
         let at = outrigger_store::entries::Place { path, ..root.clone() };
@@ -421,7 +421,7 @@ async fn witness(shelved: &Shelved, everybody: &[Someone], world: u64) {
             assert!(read.version.by.labels.contains(&tag), "world {world}: {at} without {tag}");
         }
     }
-    let engine = shelved.world.engine(&[done()]);
+    let engine = memory.world.engine(&[done()]);
     for someone in everybody {
         let state = engine.state(&someone.id).await.unwrap();
         let all = heard(state.conversation()) + &someone.disk;
@@ -437,40 +437,40 @@ async fn in_any_world_a_label_is_where_its_text_is() {
     let worlds = std::env::var("OUTRIGGER_TEST_LABELS").ok().and_then(|it| it.parse().ok());
     for world in 0..worlds.unwrap_or(12) {
         let mut dice = Dice(world);
-        let mut shelved = Shelved::new().await;
+        let mut memory = MemoryWorld::new().await;
         for tag in 0..TAGS {
             let labels = BTreeSet::from([UNTRUSTED.to_owned(), format!("from:{tag}")]);
             let (path, by) = (format!("/memory/user/{tag}"), By { labels, ..By::person(1) });
-            shelved.put(&path, &format!("tag{tag};"), "person:test", by).await;
+            memory.put(&path, &format!("tag{tag};"), "person:test", by).await;
         }
         let mut everybody = Vec::new();
         for name in ["a", "b"] {
-            everybody.push(Someone::new(&shelved, name).await);
+            everybody.push(Someone::new(&memory, name).await);
         }
         for _ in 0..30 {
             let which = usize::try_from(dice.below(2)).unwrap();
             match dice.below(8) {
                 0 => {
                     // The harness dies, with all that it has in memory.
-                    shelved.world.shelves.as_mut().unwrap().served = Served::default();
+                    memory.world.memory.as_mut().unwrap().served = ServedTrees::default();
                     for someone in &mut everybody {
-                        let step = Arc::new(crate::model::Told::next(run("true")));
-                        let journal = Arc::new(shelved.world.journal.clone());
-                        let engine = shelved.world.engine_on(journal, step);
+                        let step = Arc::new(crate::model::FakeModel::next(run("true")));
+                        let journal = Arc::new(memory.world.journal.clone());
+                        let engine = memory.world.engine_on(journal, step);
                         engine.say(&someone.id, crate::world::said("go on")).await.unwrap();
                         drive(&engine, &someone.id).await;
-                        someone.tree = tree(&shelved, &someone.id).unwrap();
+                        someone.tree = tree(&memory, &someone.id).unwrap();
                     }
                 }
                 1 | 2 => {
-                    let state = shelved.world.engine(&[done()]);
+                    let state = memory.world.engine(&[done()]);
                     let state = state.state(&everybody[which].id).await.unwrap();
                     let heard = heard(state.conversation());
-                    everybody[which].turn(&shelved, &mut dice, &heard).await;
+                    everybody[which].turn(&memory, &mut dice, &heard).await;
                 }
                 _ => everybody[which].act(&mut dice).await,
             }
-            witness(&shelved, &everybody, world).await;
+            witness(&memory, &everybody, world).await;
         }
     }
 }

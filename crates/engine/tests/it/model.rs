@@ -47,7 +47,7 @@ impl Step {
 }
 
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct FakeModel {
     steps: Vec<Step>,
     next: Option<Step>,
     /// What it says in conversations that begin with this.
@@ -55,7 +55,7 @@ pub(crate) struct Told {
     description: Description,
 }
 
-impl Told {
+impl FakeModel {
     pub(crate) fn new(steps: &[Step]) -> Self {
         let description = Description {
             name: "told".to_owned(),
@@ -89,7 +89,7 @@ impl Told {
 }
 
 #[async_trait]
-impl Model for Told {
+impl Model for FakeModel {
     fn describe(&self) -> &Description {
         &self.description
     }

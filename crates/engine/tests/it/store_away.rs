@@ -12,7 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::model::{Told, done, run};
+use crate::model::{FakeModel, done, run};
 use crate::world::{World, drive};
 
 /// What a store says instead of doing what it is asked.
@@ -113,7 +113,7 @@ impl Journal for Away {
 /// Counts how often it is asked.
 #[derive(Debug)]
 struct Paid {
-    inner: Told,
+    inner: FakeModel,
     asked: Mutex<u32>,
 }
 
@@ -138,7 +138,7 @@ impl Model for Paid {
 async fn played(says: Says, left: u32, reads_left: u32) -> (World, u32, bool) {
     let world = World::new().await;
     let steps = [run("append log x"), done()];
-    let model = Arc::new(Paid { inner: Told::new(&steps), asked: Mutex::default() });
+    let model = Arc::new(Paid { inner: FakeModel::new(&steps), asked: Mutex::default() });
     let (left, reads_left) = (AtomicU32::new(left), AtomicU32::new(reads_left));
     let away = Away { inner: world.journal.clone(), says, left, reads_left };
     let engine = world.engine_on(Arc::new(away), Arc::clone(&model) as _);

@@ -5,7 +5,7 @@ use outrigger_agent::{
     SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{
-    Clock, Engine, Feed, Parts, RetentionPolicy, SandboxConfig, Shelves, workspace,
+    Clock, Engine, Feed, MemoryService, Parts, RetentionPolicy, SandboxConfig, workspace,
 };
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::model::{Step, Told};
+use crate::model::{FakeModel, Step};
 use crate::spy::Spy;
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct World {
     pub(crate) budget: Limit,
     pub(crate) approvals: Approvals,
     pub(crate) price: Option<Price>,
-    pub(crate) shelves: Option<Shelves>,
+    pub(crate) memory: Option<MemoryService>,
     /// What sessions have beside our own.
     tools: Vec<ToolSpec>,
     clock: Arc<VirtualClock>,
@@ -92,7 +92,7 @@ impl World {
             budget,
             approvals: Approvals::default(),
             price,
-            shelves: None,
+            memory: None,
         }
     }
 
@@ -103,7 +103,10 @@ impl World {
     }
 
     pub(crate) fn engine(&self, steps: &[Step]) -> Engine {
-        self.engine_on(Arc::new(self.journal.clone()), Arc::new(Told::new(steps).and(&self.below)))
+        self.engine_on(
+            Arc::new(self.journal.clone()),
+            Arc::new(FakeModel::new(steps).and(&self.below)),
+        )
     }
 
     /// The same with another journal and another model.
@@ -119,7 +122,7 @@ impl World {
             model,
             sandboxes: self.sandboxes.iter().map(config).collect(),
             outside: BTreeMap::new(),
-            shelves: self.shelves.clone(),
+            memory: self.memory.clone(),
             rules: Arc::new(self.rules.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             feed: Feed::default(),
@@ -130,7 +133,7 @@ impl World {
         let mut names = self.sandboxes.iter().map(|(asked, _)| asked.name.as_str());
         let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
         tools.extend(names.flat_map(outrigger_tools::specs_of_further));
-        if self.shelves.is_some() {
+        if self.memory.is_some() {
             outrigger_tools::serve(&mut tools);
         }
         if !self.role.agents.is_empty() {

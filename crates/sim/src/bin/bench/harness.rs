@@ -78,7 +78,7 @@ impl Harness {
             model: wrapped(client(port, turns)?),
             sandboxes: [(SANDBOX.to_owned(), config)].into(),
             outside: BTreeMap::new(),
-            shelves: None,
+            memory: None,
             rules: Arc::new(RuleSet::local_default()),
             clock: Arc::new(SystemClock),
             feed: Feed::default(),

@@ -3,7 +3,7 @@
 
 use futures_util::future::join_all;
 use outrigger_agent::SessionId;
-use outrigger_engine::{Clock, Served, Shelves, SystemClock};
+use outrigger_engine::{Clock, MemoryService, ServedTrees, SystemClock};
 use outrigger_policy::{Directory, Owner, Principal, RuleSet, Scope, Shelf, ShelfKind};
 use outrigger_sandbox::{Backend, Command, ExecId, Execute, Sandbox, SandboxId, Spec, Tree, Trees};
 use outrigger_sandbox_native::{Config, Launch, Native};
@@ -123,15 +123,15 @@ async fn native(home: &Home, tree: Arc<dyn Tree>) -> Outcome<Native> {
 }
 
 fn tree(store: &Arc<Sqlite>) -> Outcome<Arc<dyn Tree>> {
-    let shelves = Shelves {
+    let memory = MemoryService {
         entries: Arc::clone(store) as _,
         reviews: Arc::clone(store) as _,
         people: Directory::default(),
-        served: Served::default(),
+        served: ServedTrees::default(),
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let session = SessionId::new("bench").expect("a plain name");
-    let tree = shelves.tree(&Arc::new(RuleSet::local_default()), &clock, &session, PERSON);
+    let tree = memory.tree(&Arc::new(RuleSet::local_default()), &clock, &session, PERSON);
     tree.ok_or_else(|| Error::Astray("a person has no tree".to_owned()))
 }
 

@@ -11,7 +11,7 @@ pub(super) fn absent(path: &str) -> FileError {
     error(FileErrorKind::FileNotFound, path, "nothing is there")
 }
 
-/// The same for an error of the store's.
+/// An error of the store's as one of a file.
 pub(super) fn refusal(path: &str, failed: EntryError) -> FileError {
     use FileErrorKind as Kind;
     let detail = failed.to_string();

@@ -7,7 +7,7 @@ use outrigger_tools::namespace::canonical;
 
 /// What a canonical path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum ResolvedPath {
     /// `/memory` or `/skills`.
     Mount(ShelfKind),
     /// The folder of the groups' shelves.
@@ -23,30 +23,30 @@ const GROUP: &str = "group";
 const ORGANISATION: &str = "organisation";
 
 /// What a path names for somebody. A shelf that they do not see is nowhere.
-pub(super) fn spot(path: &str, scope: &Scope) -> Spot {
+pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
+    use ResolvedPath::{At, Groups, Mount, Nowhere};
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
     let mount = parts.next().unwrap_or_default();
-    let Some(kind) = ShelfKind::ALL.into_iter().find(|kind| kind.as_str() == mount) else {
-        return Spot::Nowhere;
-    };
-    let Some(rest) = parts.next() else { return Spot::Mount(kind) };
+    let kind = ShelfKind::ALL.into_iter().find(|kind| kind.as_str() == mount);
+    let Some(kind) = kind else { return Nowhere };
+    let Some(rest) = parts.next() else { return Mount(kind) };
     let (owner, rest) = rest.split_once('/').unwrap_or((rest, ""));
     let person = scope.person().to_string();
     let person = person.split_once(':').map_or("", |(_, name)| name).to_owned();
     let (owner, rest) = match owner {
         USER => (Owner::Person(person), rest),
         ORGANISATION => (Owner::Organisation(scope.organisation().to_owned()), rest),
-        GROUP if rest.is_empty() => return Spot::Groups(kind),
+        GROUP if rest.is_empty() => return Groups(kind),
         GROUP => {
             let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
             (Owner::Group(name.to_owned()), rest)
         }
-        _ => return Spot::Nowhere,
+        _ => return Nowhere,
     };
     let shelf = Shelf { kind, owner };
     match EntryPath::parse(rest) {
-        Ok(path) if scope.sees(&shelf) => Spot::At(Place { shelf, path }),
-        Ok(_) | Err(_) => Spot::Nowhere,
+        Ok(path) if scope.sees(&shelf) => At(Place { shelf, path }),
+        Ok(_) | Err(_) => Nowhere,
     }
 }
 
@@ -61,9 +61,9 @@ pub(super) fn is_of_group(path: &str) -> bool {
 /// Where a path leads that a person names, if there is such a shelf for them.
 #[must_use]
 pub fn place_of(path: &str, scope: &Scope) -> Option<Place> {
-    match spot(&canonical(path).ok()?, scope) {
-        Spot::At(place) => Some(place),
-        Spot::Mount(_) | Spot::Groups(_) | Spot::Nowhere => None,
+    match resolve(&canonical(path).ok()?, scope) {
+        ResolvedPath::At(place) => Some(place),
+        ResolvedPath::Mount(_) | ResolvedPath::Groups(_) | ResolvedPath::Nowhere => None,
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
             "/memory/organisation/a.md",
             "/skills/user/pdf/SKILL.md",
         ] {
-            let Spot::At(place) = spot(path, &ada()) else { panic!("{path} is a place") };
+            let place = place_of(path, &ada()).expect(path);
             assert_eq!(path_of(&place), path);
         }
     }
@@ -123,10 +123,10 @@ mod tests {
         for path in
             ["/memory/group/law", "/memory/group/law/a", "/memory/ada", "/memory/person", "/work"]
         {
-            assert_eq!(spot(path, &ada()), Spot::Nowhere, "{path}");
+            assert_eq!(resolve(path, &ada()), ResolvedPath::Nowhere, "{path}");
         }
-        assert_eq!(spot("/memory", &ada()), Spot::Mount(ShelfKind::Memory));
-        assert_eq!(spot("/skills/group", &ada()), Spot::Groups(ShelfKind::Skills));
+        assert_eq!(resolve("/memory", &ada()), ResolvedPath::Mount(ShelfKind::Memory));
+        assert_eq!(resolve("/skills/group", &ada()), ResolvedPath::Groups(ShelfKind::Skills));
         assert_eq!(owners(&ada()), ["group", "organisation", "user"]);
     }
 }

@@ -7,16 +7,16 @@ use outrigger_sandbox::{FileError, FileErrorKind};
 use outrigger_store::entries::Place;
 use std::collections::BTreeSet;
 
-use super::Handled;
-use super::refusal::{error, refusal};
+use super::error::{error, refusal};
+use super::tree::MemoryView;
 
 /// What is told where something in a folder stays where it is.
 const STAYS: &str = "the rules keep something that is in it where it is";
 
-impl Handled {
+impl MemoryView {
     /// Lets pass what may be moved as a whole. Both ends were judged before.
     pub(super) async fn carry(&self, path: &str, place: &Place, to: &str) -> Result<(), FileError> {
-        let (entries, scope) = (&self.tree.shelves.entries, &self.tree.scope);
+        let (entries, scope) = (&self.tree.entries, &self.tree.scope);
         let node = entries.stat(scope, place).await.map_err(|failed| refusal(path, failed))?;
         if !node.folder {
             // What was destroyed brings nothing.

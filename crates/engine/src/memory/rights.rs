@@ -35,12 +35,12 @@ pub(crate) struct Judgement {
     /// The effect's. What it is about, its labels and the time are those of each question.
     situation: Situation,
     approved: Vec<Approved>,
-    known: Mutex<Known>,
+    known: Mutex<VerdictCache>,
 }
 
 /// Verdicts on paths.
 #[derive(Debug, Default)]
-struct Known {
+struct VerdictCache {
     reading: HashMap<String, Right>,
     writing: HashMap<String, Right>,
     /// When they were asked, in milliseconds since 1970.
@@ -85,7 +85,7 @@ impl Judgement {
         let old = looks.time && at_ms.abs_diff(known.since_ms) > limits::RIGHTS_MS_MAX;
         let full = known.reading.len() + known.writing.len() >= limits::RIGHTS_MAX;
         if old || full || known.labels != labels.len() {
-            *known = Known { since_ms: at_ms, labels: labels.len(), ..Known::default() };
+            *known = VerdictCache { since_ms: at_ms, labels: labels.len(), ..Default::default() };
         }
         let (known, action) = match act {
             Act::Read => (&mut known.reading, Action::ReadFiles),

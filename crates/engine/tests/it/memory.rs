@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Event, SessionId, Touched, Work};
-use outrigger_engine::{Served, Shelves};
+use outrigger_engine::{MemoryService, ServedTrees};
 use outrigger_policy::{Action, Directory, Facts, RuleSet, Scope, Shelf, Verdict};
 use outrigger_store::entries::{
     By, Change, Changed, Contents, Entries, EntryPath, Error, Expected, File, Hit, Listed, Node,
@@ -84,7 +84,7 @@ impl Entries for Dying {
 }
 
 /// A world whose sessions have memory.
-pub(crate) struct Shelved {
+pub(crate) struct MemoryWorld {
     pub(crate) world: World,
     pub(crate) store: Arc<Dying>,
     _place: tempfile::TempDir,
@@ -105,7 +105,7 @@ pub(crate) fn at(path: &str, person: &str) -> Place {
     outrigger_engine::place_of(path, &scope(person)).unwrap()
 }
 
-impl Shelved {
+impl MemoryWorld {
     pub(crate) async fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let inner = Arc::new(
@@ -114,11 +114,11 @@ impl Shelved {
         let reviews = Arc::clone(&inner) as _;
         let store = Arc::new(Dying { inner, armed: AtomicBool::new(false), made: Notify::new() });
         let mut world = World::new().await;
-        world.shelves = Some(Shelves {
+        world.memory = Some(MemoryService {
             entries: Arc::clone(&store) as _,
             reviews,
             people: people(),
-            served: Served::default(),
+            served: ServedTrees::default(),
         });
         Self { world, store, _place: place }
     }
@@ -164,25 +164,25 @@ pub(crate) fn edit(path: &str, old: &str, new: &str) -> Step {
 async fn a_change_whose_outcome_a_crash_hid_is_made_once() {
     for step in [write("/memory/user/a.md", "one\ntwo\n"), edit("/memory/user/b.md", "old", "new")]
     {
-        let shelved = Shelved::new().await;
+        let memory = MemoryWorld::new().await;
         let by = By::person(1);
-        shelved.put("/memory/user/b.md", "old\n", "person:test", by).await;
-        shelved.store.armed.store(true, Ordering::SeqCst);
+        memory.put("/memory/user/b.md", "old\n", "person:test", by).await;
+        memory.store.armed.store(true, Ordering::SeqCst);
         let steps = [step, done()];
-        let engine = shelved.world.engine(&steps);
-        let session = shelved.world.open(&engine, "s1").await;
+        let engine = memory.world.engine(&steps);
+        let session = memory.world.open(&engine, "s1").await;
         let poke = Notify::new();
         tokio::select! {
             park = engine.drive(&session, &poke) => panic!("it ended: {park:?}"),
-            () = shelved.store.made.notified() => {}
+            () = memory.store.made.notified() => {}
         }
         // Another driver finds the effect started and not settled.
-        let engine = shelved.world.engine(&steps);
+        let engine = memory.world.engine(&steps);
         drive(&engine, &session).await;
         let results = results(&engine.state(&session).await.unwrap());
         assert!(results[0].contains("was changed by this call"), "{results:?}");
-        let versions = [shelved.history("/memory/user/b.md").await.len(), 1];
-        let touched = shelved.touched(&session).await;
+        let versions = [memory.history("/memory/user/b.md").await.len(), 1];
+        let touched = memory.touched(&session).await;
         let changes: Vec<_> = touched.iter().flat_map(|it| &it.changes).collect();
         assert_eq!(changes.len(), 1, "{changes:?}");
         assert!(versions[0] <= 2);
@@ -190,9 +190,9 @@ async fn a_change_whose_outcome_a_crash_hid_is_made_once() {
 }
 
 /// Whether the journal has that a sandbox was asked for.
-async fn provisions(shelved: &Shelved, session: &SessionId) -> bool {
+async fn provisions(memory: &MemoryWorld, session: &SessionId) -> bool {
     let mut found = false;
-    let journal: &dyn Journal = &shelved.world.journal;
+    let journal: &dyn Journal = &memory.world.journal;
     load_all(journal, session, outrigger_agent::Seq(0), |record| {
         found |= matches!(record.event, Event::Proposed(Work::Provision { .. }));
     })
@@ -203,7 +203,7 @@ async fn provisions(shelved: &Shelved, session: &SessionId) -> bool {
 
 #[tokio::test]
 async fn what_is_about_memory_alone_makes_no_sandbox() {
-    let shelved = Shelved::new().await;
+    let memory = MemoryWorld::new().await;
     let at = |tool: &str, path: &str| call(tool, json!({ "path": path }));
     let glob = |pattern: &str| call("glob", json!({ "pattern": pattern }));
     let grep = call("grep", json!({ "pattern": "t", "path": "/memory/user" }));
@@ -216,54 +216,54 @@ async fn what_is_about_memory_alone_makes_no_sandbox() {
         grep,
         done(),
     ];
-    let (engine, id) = shelved.world.played(&steps).await;
+    let (engine, id) = memory.world.played(&steps).await;
     let shown = results(&engine.state(&id).await.unwrap());
     assert!(shown[2].contains("two") && shown[4].contains("/memory/user/a.md"), "{shown:?}");
     assert!(shown[5].contains("/memory/user/a.md:1:two"), "{shown:?}");
-    assert_eq!(shelved.history("/memory/user/a.md").await.len(), 2);
-    assert!(!provisions(&shelved, &id).await);
+    assert_eq!(memory.history("/memory/user/a.md").await.len(), 2);
+    assert!(!provisions(&memory, &id).await);
     // What is spelled in a roundabout way means the same, and is sure of its place only there.
     for (at, step) in
         [at("ls", "/memory/../memory/user"), at("ls", "/"), glob("/*/x")].into_iter().enumerate()
     {
-        let engine = shelved.world.engine(&[step, done()]);
-        let session = shelved.world.open(&engine, &format!("r{at}")).await;
+        let engine = memory.world.engine(&[step, done()]);
+        let session = memory.world.open(&engine, &format!("r{at}")).await;
         drive(&engine, &session).await;
-        assert!(provisions(&shelved, &session).await);
+        assert!(provisions(&memory, &session).await);
     }
 }
 
 #[tokio::test]
 async fn a_change_that_was_not_waited_for_is_not_called_stopped() {
-    let shelved = Shelved::new().await;
-    shelved.store.armed.store(true, Ordering::SeqCst);
-    let engine = shelved.world.engine(&[write("/memory/user/a.md", "one\n"), done()]);
-    let session = shelved.world.open(&engine, "s1").await;
+    let memory = MemoryWorld::new().await;
+    memory.store.armed.store(true, Ordering::SeqCst);
+    let engine = memory.world.engine(&[write("/memory/user/a.md", "one\n"), done()]);
+    let session = memory.world.open(&engine, "s1").await;
     let poke = Notify::new();
     let stop = async {
-        shelved.store.made.notified().await;
+        memory.store.made.notified().await;
         engine.interrupt(&session, "person:test").await.unwrap();
         poke.notify_one();
     };
     let (driven, ()) = tokio::join!(engine.drive(&session, &poke), stop);
     driven.unwrap();
-    assert_eq!(shelved.history("/memory/user/a.md").await.len(), 1);
+    assert_eq!(memory.history("/memory/user/a.md").await.len(), 1);
     let shown = results(&engine.state(&session).await.unwrap());
     assert!(shown[0].starts_with("Outcome unknown"), "{shown:?}");
 }
 
 #[tokio::test]
 async fn what_a_crash_left_untold_is_told_once() {
-    let shelved = Shelved::new().await;
+    let memory = MemoryWorld::new().await;
     let steps = [run("true"), done(), done()];
-    let (engine, id) = shelved.world.played(&steps).await;
-    assert!(shelved.touched(&id).await.is_empty());
+    let (engine, id) = memory.world.played(&steps).await;
+    assert!(memory.touched(&id).await.is_empty());
     let by = By { via: Via::Sandbox, session: Some(id.clone()), ..By::person(7) };
-    shelved.put("/memory/user/late.md", "late\n", "person:test", by).await;
+    memory.put("/memory/user/late.md", "late\n", "person:test", by).await;
     crate::world::next_turn(&engine, &id).await;
     engine.suspend(&id).await.unwrap();
     drive(&engine, &id).await;
-    let touched = shelved.touched(&id).await;
+    let touched = memory.touched(&id).await;
     let paths: Vec<_> = touched
         .iter()
         .flat_map(|it| &it.changes)
@@ -274,12 +274,12 @@ async fn what_a_crash_left_untold_is_told_once() {
 
 #[tokio::test]
 async fn what_was_read_labels_the_session() {
-    let shelved = Shelved::new().await;
+    let memory = MemoryWorld::new().await;
     let labels = BTreeSet::from(["untrusted".to_owned(), "from:web".to_owned()]);
     let by = By { labels, ..By::person(1) };
-    shelved.put("/memory/user/own.md", "own\n", "person:test", By::person(1)).await;
-    shelved.put("/memory/user/web.md", "web\n", "person:test", by).await;
-    shelved.put("/memory/group/ops/theirs.md", "theirs\n", "person:bob", By::person(1)).await;
+    memory.put("/memory/user/own.md", "own\n", "person:test", By::person(1)).await;
+    memory.put("/memory/user/web.md", "web\n", "person:test", by).await;
+    memory.put("/memory/group/ops/theirs.md", "theirs\n", "person:bob", By::person(1)).await;
     let read = |path: &str| call("read_file", json!({ "file_path": path }));
     let expected: [(&str, &[&str]); 3] = [
         ("/memory/user/own.md", &[]),
@@ -288,8 +288,8 @@ async fn what_was_read_labels_the_session() {
     ];
     for (at, (_, labels)) in expected.iter().enumerate() {
         let steps: Vec<_> = expected[..=at].iter().map(|(path, _)| read(path)).collect();
-        let engine = shelved.world.engine(&[&steps[..], &[done()]].concat());
-        let session = shelved.world.open(&engine, &format!("s{at}")).await;
+        let engine = memory.world.engine(&[&steps[..], &[done()]].concat());
+        let session = memory.world.open(&engine, &format!("s{at}")).await;
         drive(&engine, &session).await;
         let state = engine.state(&session).await.unwrap();
         let found: Vec<_> = state.labels().iter().map(String::as_str).collect();
@@ -297,19 +297,19 @@ async fn what_was_read_labels_the_session() {
     }
     // And what such a session writes carries them on.
     let steps = [read("/memory/user/web.md"), write("/memory/user/new.md", "x"), done()];
-    let engine = shelved.world.engine(&steps);
-    let session = shelved.world.open(&engine, "s9").await;
+    let engine = memory.world.engine(&steps);
+    let session = memory.world.open(&engine, "s9").await;
     drive(&engine, &session).await;
-    let written = &shelved.history("/memory/user/new.md").await[0];
+    let written = &memory.history("/memory/user/new.md").await[0];
     assert_eq!(written.by.session, Some(session));
     assert!(written.by.labels.contains("untrusted"), "{written:?}");
 }
 
 #[tokio::test]
 async fn a_command_is_told_what_its_sandbox_has_not() {
-    let shelved = Shelved::new().await;
+    let memory = MemoryWorld::new().await;
     let steps = [run("echo /memory/user"), run("echo plain"), done()];
-    let (engine, id) = shelved.world.played(&steps).await;
+    let (engine, id) = memory.world.played(&steps).await;
     let results = results(&engine.state(&id).await.unwrap());
     assert!(results[0].contains("use read_file"), "{results:?}");
     assert!(!results[1].contains("use read_file"), "{results:?}");
@@ -358,7 +358,7 @@ fn rules(dice: &mut Dice) -> String {
 }
 
 /// Files here and there, by two people.
-async fn scattered(dice: &mut Dice, shelved: &Shelved) -> BTreeSet<String> {
+async fn scattered(dice: &mut Dice, memory: &MemoryWorld) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for _ in 0..60 {
         let folder = dice.of(&FOLDERS);
@@ -375,8 +375,8 @@ async fn scattered(dice: &mut Dice, shelved: &Shelved) -> BTreeSet<String> {
         // The organisation's shelf is written by its settings' leave.
         let settings = Settings { review: false, ..Settings::usual(&place.shelf) };
         let who = scope(owner);
-        shelved.store.inner.set(&who, &place.shelf, settings, 1).await.unwrap();
-        shelved.put(&path, "needle\n", owner, By::person(1)).await;
+        memory.store.inner.set(&who, &place.shelf, settings, 1).await.unwrap();
+        memory.put(&path, "needle\n", owner, By::person(1)).await;
     }
     all
 }
@@ -403,11 +403,11 @@ async fn told(world: &World, name: &str, steps: &[Step]) -> Vec<String> {
 #[tokio::test]
 async fn tools_find_just_what_the_rules_permit() {
     let mut dice = Dice(7);
-    let shelved = Shelved::new().await;
-    let all = scattered(&mut dice, &shelved).await;
+    let memory = MemoryWorld::new().await;
+    let all = scattered(&mut dice, &memory).await;
     for number in 0..40 {
         let text = rules(&mut dice);
-        let mut world = shelved.world.clone();
+        let mut world = memory.world.clone();
         world.rules = RuleSet::from_cedar(&text).unwrap();
         let steps = [
             call("glob", json!({ "pattern": "/memory/**/*.md" })),

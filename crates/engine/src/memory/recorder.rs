@@ -5,12 +5,12 @@ use outrigger_sandbox::{FileError, FileErrorKind};
 use outrigger_store::entries::{State as EntryState, Version as EntryVersion};
 use std::collections::BTreeSet;
 
-use super::layout;
+use super::scope;
 use crate::limits;
 
-/// See the module.
+/// What a session did to entries since its journal was told last.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct MemoryRecorder {
     /// Changes that were tried and not made; whoever tried is told why.
     pub(super) refused: Vec<EntryRefused>,
     /// What may not be seen and was reached for. Whoever reached for it is told that nothing
@@ -24,7 +24,7 @@ pub(super) struct Told {
     pub(super) labels: BTreeSet<String>,
 }
 
-impl Told {
+impl MemoryRecorder {
     /// A change was tried and not made. What is only not as somebody believed is no refusal.
     pub(super) fn refused(&mut self, refused: &FileError) {
         use FileErrorKind::{Conflict, PermissionDenied, ReadOnly};
@@ -69,7 +69,7 @@ pub(super) fn change(version: &EntryVersion) -> EntryChange {
     };
     EntryChange {
         number: version.number,
-        path: layout::path_of(&version.place),
+        path: scope::path_of(&version.place),
         revision: version.revision,
         digest,
         removed: version.state == EntryState::Gone,

@@ -11,22 +11,22 @@ use std::sync::Arc;
 
 use super::labels::SessionLabels;
 use super::rights::Judgement;
-use super::{Hand, Handled, SessionTree};
+use super::{MemoryTree, MemoryView, Origin};
 use crate::policy_facts::with_facts;
 use crate::sandbox::SandboxHandle;
 use crate::session::SessionRun;
 use crate::{Engine, Notice, Warning, limits};
 
-/// The tree of a session in the hand of one effect.
+/// Memory and skills of a session, as one effect comes to them.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelved {
-    handled: Arc<Handled>,
+pub(crate) struct SessionMemory {
+    view: Arc<MemoryView>,
     effect: Seq,
     /// The last version that the journal names.
     noted: u64,
 }
 
-impl Shelved {
+impl SessionMemory {
     /// A sandbox with the tree over it.
     pub(crate) fn over(&self, sandbox: &Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
         Arc::new(Namespace::new(Arc::clone(sandbox), self.alone()))
@@ -34,16 +34,16 @@ impl Shelved {
 
     /// The tree alone, for a call that needs no sandbox.
     pub(crate) fn alone(&self) -> Trees {
-        let handled = Arc::clone(&self.handled);
-        let seen = Arc::clone(&handled.tree.seen);
-        Trees::new(handled, seen)
+        let view = Arc::clone(&self.view);
+        let seen = Arc::clone(&view.tree.seen);
+        Trees::new(view, seen)
     }
 
     /// What to say of a change of an entry by an attempt of which a crash hid the outcome:
     /// it is made once. Nothing if no such attempt made it.
     pub(crate) async fn done_before(&self, call: &Invocation<'_>) -> Option<ToolOutput> {
         let path = outrigger_tools::target(call.tool, call.arguments)?;
-        if !self.handled.tree.wrote(&path, self.effect).await {
+        if !self.view.tree.wrote(&path, self.effect).await {
             return None;
         }
         let text = format!("Done: {path} was changed by this call. What it said was lost.");
@@ -52,21 +52,21 @@ impl Shelved {
 
     /// What was done to entries meanwhile, to be journalled beside an outcome; what was read
     /// labels it, and what was refused is told to the model.
-    pub(crate) async fn told(&self, outcome: &mut Outcome) -> Touched {
-        let tree = &self.handled.tree;
-        let told = tree.take();
+    pub(crate) async fn record(&self, outcome: &mut Outcome) -> Touched {
+        let tree = &self.view.tree;
+        let recorder = tree.take();
         if let Outcome::Done(Product::Output(output)) = outcome {
-            output.labels.extend(told.labels);
-            let by_program = told.refused.iter().filter(|_| output.exit_code.is_some());
+            output.labels.extend(recorder.labels);
+            let by_program = recorder.refused.iter().filter(|_| output.exit_code.is_some());
             for refused in by_program {
                 output.text.push_str(&format!("\n[{}: {}]", refused.path, refused.reason));
             }
         }
-        let refused = [told.refused, told.unseen].concat();
-        let mut touched = Touched { refused, refused_more: told.more, ..Touched::default() };
+        let refused = [recorder.refused, recorder.unseen].concat();
+        let mut touched = Touched { refused, refused_more: recorder.more, ..Touched::default() };
         // The store knows all of them in their order; what is not read now is read later.
-        if told.changed {
-            match tree.untold(self.noted).await {
+        if recorder.changed {
+            match tree.unnoted(self.noted).await {
                 Ok((changes, all)) => {
                     touched.changes = changes;
                     if !all {
@@ -83,62 +83,66 @@ impl Shelved {
 impl Engine {
     /// Memory and skills as a session sees them; nothing if nobody configured them, or its
     /// principal is no person.
-    pub(crate) fn session_tree(&self, session: &SessionId, state: &State) -> Option<SessionTree> {
-        let (shelves, clock) = (self.parts.shelves.as_ref()?, &self.parts.clock);
+    pub(crate) fn memory_tree(&self, session: &SessionId, state: &State) -> Option<MemoryTree> {
+        let (service, clock) = (self.parts.memory.as_ref()?, &self.parts.clock);
         let journal = (Arc::clone(&self.parts.journal), self.feed().clone());
         let labels = SessionLabels::new(clock, session, Some(journal));
         labels.add(state.labels());
-        SessionTree::new(shelves, clock, session, &state.spec()?.principal, labels)
+        service.session_tree(clock, session, &state.spec()?.principal, labels)
     }
 
     /// How the paths are judged that an effect comes to.
-    fn judgement(&self, state: &State, effect: Seq, hand: Hand) -> Option<Judgement> {
+    fn judgement(&self, state: &State, effect: Seq, origin: Origin) -> Option<Judgement> {
         let (rules, effect) = (self.rules().ok()?, state.effect(effect)?);
         let at_ms = self.parts.clock.now_ms();
         let facts = with_facts(state, &effect.work, at_ms, rules.looks(), |it| Situation::from(it));
         // Nobody was asked about what a program might do.
-        let approved = if hand == Hand::Sandbox { Vec::new() } else { effect.approved.clone() };
+        let approved = if origin == Origin::Sandbox { Vec::new() } else { effect.approved.clone() };
         Some(Judgement::new(rules, facts, approved))
     }
 
-    /// The tree in the hand of an effect that is about to be performed.
-    pub(crate) fn shelved(&self, run: &SessionRun, effect: Seq) -> Option<Shelved> {
+    /// The memory of an effect that is about to be performed.
+    pub(crate) fn session_memory(&self, run: &SessionRun, effect: Seq) -> Option<SessionMemory> {
         let tree = run.tree.as_ref()?;
         tree.labels.add(run.state.labels());
-        self.in_hand(tree, &run.state, effect, Hand::Tool(effect))
+        self.memory_of(tree, &run.state, effect, Origin::Tool(effect))
     }
 
-    /// The tree for a person who looks at what an effect would change.
-    pub(crate) fn shown(&self, session: &SessionId, state: &State, effect: Seq) -> Option<Shelved> {
-        let tree = Arc::new(self.session_tree(session, state)?);
-        self.in_hand(&tree, state, effect, Hand::Preview)
-    }
-
-    fn in_hand(
+    /// The memory of a person who looks at what an effect would change.
+    pub(crate) fn memory_preview(
         &self,
-        tree: &Arc<SessionTree>,
+        session: &SessionId,
         state: &State,
         effect: Seq,
-        hand: Hand,
-    ) -> Option<Shelved> {
-        let handled = Arc::new(tree.handled(hand, self.judgement(state, effect, hand)?));
-        Some(Shelved { handled, effect, noted: state.noted() })
+    ) -> Option<SessionMemory> {
+        let tree = Arc::new(self.memory_tree(session, state)?);
+        self.memory_of(&tree, state, effect, Origin::Preview)
+    }
+
+    fn memory_of(
+        &self,
+        tree: &Arc<MemoryTree>,
+        state: &State,
+        effect: Seq,
+        origin: Origin,
+    ) -> Option<SessionMemory> {
+        let view = Arc::new(tree.view(origin, self.judgement(state, effect, origin)?));
+        Some(SessionMemory { view, effect, noted: state.noted() })
     }
 
     /// From now on programs in a sandbox see what their session sees. What sessions share is
     /// served to none of them.
     pub(crate) fn serve(&self, run: &SessionRun, handle: Option<&SandboxHandle>, effect: Seq) {
         let own = handle.filter(|handle| !handle.shared);
-        let (Some(shelves), Some(tree), Some(handle)) = (&self.parts.shelves, &run.tree, own)
-        else {
+        let (Some(service), Some(tree), Some(handle)) = (&self.parts.memory, &run.tree, own) else {
             return;
         };
         tree.labels.add(run.state.labels());
-        let Some(judgement) = self.judgement(&run.state, effect, Hand::Sandbox) else { return };
+        let Some(judgement) = self.judgement(&run.state, effect, Origin::Sandbox) else { return };
         let command = is_command(&run.state, effect);
         // Of what runs there already, the command is not known any more.
         let judgement = if command { judgement } else { judgement.without_tool() };
-        shelves.served.serve(handle.id.clone(), tree.handled(Hand::Sandbox, judgement), command);
+        service.served.serve(handle.id.clone(), tree.view(Origin::Sandbox, judgement), command);
     }
 
     /// What was done to entries becomes part of the journal, each version once.
@@ -157,9 +161,9 @@ impl Engine {
     }
 
     /// What an earlier driver did not come to note.
-    pub(crate) async fn note_untold(&self, run: &mut SessionRun) {
+    pub(crate) async fn note_left_over(&self, run: &mut SessionRun) {
         let Some(tree) = run.tree.clone() else { return };
-        match tree.untold(run.state.noted()).await {
+        match tree.unnoted(run.state.noted()).await {
             Ok((changes, all)) => {
                 if !all {
                     tree.changed();

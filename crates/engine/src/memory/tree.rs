@@ -7,19 +7,18 @@ use outrigger_sandbox::{
     Expected, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
 use outrigger_store::entries::{
-    By, Change, EntryPath, Error as EntryError, Expected as ExpectedEntry, File, Node as EntryNode,
-    Place, Proposed, State as EntryState, Via,
+    By, Change, Entries, EntryPath, Error as EntryError, Expected as ExpectedEntry, File,
+    Node as EntryNode, Place, Proposed, Reviews, State as EntryState, Via,
 };
 use outrigger_tools::namespace::{SeenRevisions, canonical};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Shelves;
+use super::error::{absent, error, refusal};
 use super::labels::SessionLabels;
-use super::layout::{self, Spot};
-use super::refusal::{absent, error, refusal};
+use super::recorder::{self, MemoryRecorder};
 use super::rights::{Act, Judgement, Right};
-use super::told::{self, Told};
+use super::scope::{self, ResolvedPath};
 use crate::{Clock, limits};
 
 /// What a program is told that reaches for what a person has to be asked about.
@@ -31,22 +30,23 @@ const REVIEWED: &str = "changes of it are reviewed: write it with a file tool, w
 
 /// The entries that a session sees. One for all its sandboxes and tools.
 #[derive(Debug)]
-pub(crate) struct SessionTree {
-    pub(super) shelves: Shelves,
+pub(crate) struct MemoryTree {
+    pub(super) entries: Arc<dyn Entries>,
+    reviews: Arc<dyn Reviews>,
     clock: Arc<dyn Clock>,
     pub(super) scope: Scope,
     session: SessionId,
     pub(super) labels: SessionLabels,
     /// Those of the last effects: the next one mostly knows nothing else.
     judgements: Mutex<Vec<Arc<Judgement>>>,
-    told: Mutex<Told>,
+    recorder: Mutex<MemoryRecorder>,
     /// What its tools have read.
     pub(crate) seen: Arc<SeenRevisions>,
 }
 
-/// Through what an operation comes.
+/// Where an operation comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hand {
+pub(crate) enum Origin {
     /// A program in a sandbox.
     Sandbox,
     /// A file tool, by the effect that was granted.
@@ -55,11 +55,11 @@ pub(crate) enum Hand {
     Preview,
 }
 
-/// The tree in one hand.
+/// The tree for one origin.
 #[derive(Debug)]
-pub(crate) struct Handled {
-    pub(crate) tree: Arc<SessionTree>,
-    hand: Hand,
+pub(crate) struct MemoryView {
+    pub(crate) tree: Arc<MemoryTree>,
+    origin: Origin,
     judgement: Arc<Judgement>,
     /// The labels of what a tool looked through and showed nobody yet, by path.
     looked: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -69,30 +69,31 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl SessionTree {
-    /// The tree of a session, unless its principal is no person.
+impl MemoryTree {
+    /// The tree of a session, as its person sees it.
     pub(super) fn new(
-        shelves: &Shelves,
+        entries: &Arc<dyn Entries>,
+        reviews: &Arc<dyn Reviews>,
         clock: &Arc<dyn Clock>,
+        scope: Scope,
         session: &SessionId,
-        principal: &str,
         labels: SessionLabels,
-    ) -> Option<Self> {
-        let scope = shelves.people.authenticate(&principal.parse().ok()?)?;
-        Some(Self {
-            shelves: shelves.clone(),
+    ) -> Self {
+        Self {
+            entries: Arc::clone(entries),
+            reviews: Arc::clone(reviews),
             clock: Arc::clone(clock),
             scope,
             session: session.clone(),
             labels,
             judgements: Mutex::default(),
-            told: Mutex::default(),
+            recorder: Mutex::default(),
             seen: Arc::default(),
-        })
+        }
     }
 
-    /// The tree in a hand, whose paths are judged like that.
-    pub(super) fn handled(self: &Arc<Self>, hand: Hand, judgement: Judgement) -> Handled {
+    /// The tree for one origin, whose paths are judged like that.
+    pub(super) fn view(self: &Arc<Self>, origin: Origin, judgement: Judgement) -> MemoryView {
         let tree = Arc::clone(self);
         let mut kept = locked(&self.judgements);
         let known = kept.iter().find(|known| known.is_same(&judgement)).map(Arc::clone);
@@ -102,57 +103,58 @@ impl SessionTree {
             kept.insert(0, Arc::clone(&new));
             new
         });
-        Handled { tree, hand, judgement, looked: Mutex::default() }
+        MemoryView { tree, origin, judgement, looked: Mutex::default() }
     }
 
     /// What happened since this was asked last.
-    pub(super) fn take(&self) -> Told {
-        std::mem::take(&mut *locked(&self.told))
+    pub(super) fn take(&self) -> MemoryRecorder {
+        std::mem::take(&mut *locked(&self.recorder))
     }
 
     /// What programs did under an earlier driver, after it had looked last, is this one's to
     /// tell. The labels of what they read are in the journal.
     pub(super) fn take_over(&self, before: &Self) {
-        let Told { refused, unseen, more, changed, labels: _ } = before.take();
-        let mut told = locked(&self.told);
-        told.refused.extend(refused);
-        told.unseen.extend(unseen);
-        told.more += more;
-        told.changed |= changed;
+        let MemoryRecorder { refused, unseen, more, changed, labels: _ } = before.take();
+        let mut recorder = locked(&self.recorder);
+        recorder.refused.extend(refused);
+        recorder.unseen.extend(unseen);
+        recorder.more += more;
+        recorder.changed |= changed;
     }
 
     /// What the session wrote behind a version of the store, and whether that is all.
-    pub(super) async fn untold(&self, after: u64) -> Result<(Vec<EntryChange>, bool), EntryError> {
+    pub(super) async fn unnoted(&self, after: u64) -> Result<(Vec<EntryChange>, bool), EntryError> {
         let (mut changes, mut after): (Vec<EntryChange>, _) = (Vec::new(), after);
         while changes.len() < limits::TOUCHED_CHANGES_MAX {
-            let versions = self.shelves.entries.changes_of(&self.session, after).await?;
+            let versions = self.entries.changes_of(&self.session, after).await?;
             let Some(last) = versions.last() else { return Ok((changes, true)) };
             after = last.number;
-            changes.extend(versions.iter().map(told::change));
+            changes.extend(versions.iter().map(recorder::change));
         }
         Ok((changes, false))
     }
 
     /// There is more to be told.
     pub(super) fn changed(&self) {
-        locked(&self.told).changed = true;
+        locked(&self.recorder).changed = true;
     }
 
     /// Whether an effect of the session wrote at a path, and a crash hid it.
     pub(crate) async fn wrote(&self, path: &str, effect: Seq) -> bool {
-        let Ok(Spot::At(place)) = canonical(path).map(|path| layout::spot(&path, &self.scope))
+        let Ok(ResolvedPath::At(place)) =
+            canonical(path).map(|path| scope::resolve(&path, &self.scope))
         else {
             return false;
         };
-        let history = self.shelves.entries.history(&self.scope, &place, None).await;
+        let history = self.entries.history(&self.scope, &place, None).await;
         let ours = |by: &By| by.session.as_ref() == Some(&self.session) && by.seq == Some(effect);
         history.is_ok_and(|versions| versions.iter().any(|version| ours(&version.by)))
     }
 }
 
-impl Handled {
+impl MemoryView {
     fn right(&self, act: Act, path: &str) -> Right {
-        let SessionTree { labels, clock, .. } = &*self.tree;
+        let MemoryTree { labels, clock, .. } = &*self.tree;
         self.judgement.of(act, path, &labels.all(), clock.now_ms())
     }
 
@@ -181,10 +183,10 @@ impl Handled {
     /// all that it does; a program can't be waited for.
     pub(super) fn may_write(&self, path: &str) -> Result<(), FileError> {
         let denied = |detail: &str| error(FileErrorKind::PermissionDenied, path, detail);
-        match (self.right(Act::Write, path), self.hand) {
+        match (self.right(Act::Write, path), self.origin) {
             (Right::Permitted, _) => Ok(()),
-            (Right::Asked, Hand::Tool(_)) => Err(denied(ASKS_NOW)),
-            (Right::Asked, Hand::Sandbox | Hand::Preview) => Err(denied(ASKS)),
+            (Right::Asked, Origin::Tool(_)) => Err(denied(ASKS_NOW)),
+            (Right::Asked, Origin::Sandbox | Origin::Preview) => Err(denied(ASKS)),
             (Right::Forbidden(why), _) => Err(denied(&format!("the rules forbid it. {why}"))),
         }
     }
@@ -200,27 +202,27 @@ impl Handled {
         }
         let learnt = self.tree.labels.learn(labels).await;
         learnt.map_err(|failed| refusal(path, EntryError::Store(failed)))?;
-        locked(&self.tree.told).labels.extend(labels.iter().cloned());
+        locked(&self.tree.recorder).labels.extend(labels.iter().cloned());
         Ok(())
     }
 
     /// Something was read, or its name: a program has it at once, a tool shows it or not.
     async fn came_upon(&self, path: &str, labels: BTreeSet<String>) -> Result<(), FileError> {
-        match self.hand {
-            Hand::Sandbox => self.learn(path, &labels).await,
-            Hand::Tool(_) if labels.is_empty() => Ok(()),
-            Hand::Tool(_) => {
+        match self.origin {
+            Origin::Sandbox => self.learn(path, &labels).await,
+            Origin::Tool(_) if labels.is_empty() => Ok(()),
+            Origin::Tool(_) => {
                 locked(&self.looked).entry(path.to_owned()).or_default().extend(labels);
                 Ok(())
             }
-            Hand::Preview => Ok(()),
+            Origin::Preview => Ok(()),
         }
     }
 
     fn by(&self) -> By {
-        let (via, seq) = match self.hand {
-            Hand::Sandbox | Hand::Preview => (Via::Sandbox, None),
-            Hand::Tool(seq) => (Via::Tool, Some(seq)),
+        let (via, seq) = match self.origin {
+            Origin::Sandbox | Origin::Preview => (Via::Sandbox, None),
+            Origin::Tool(seq) => (Via::Tool, Some(seq)),
         };
         By {
             via,
@@ -244,46 +246,45 @@ const FIXED: Node = Node {
     executable: false,
 };
 
-impl Handled {
+impl MemoryView {
     async fn act(&self, path: &str, op: TreeOp) -> Result<TreeReply, FileError> {
-        let SessionTree { scope, .. } = &*self.tree;
-        let spot = layout::spot(path, scope);
-        let why = match spot {
-            Spot::Nowhere if layout::is_of_group(path) => {
+        use ResolvedPath::{At, Groups, Mount, Nowhere};
+        let scope = &self.tree.scope;
+        let resolved = scope::resolve(path, scope);
+        let why = match resolved {
+            Nowhere if scope::is_of_group(path) => {
                 Some("it is on no shelf of this person's".to_owned())
             }
-            Spot::Nowhere | Spot::Mount(_) | Spot::Groups(_) | Spot::At(_) => self.unseen(path),
+            Nowhere | Mount(_) | Groups(_) | At(_) => self.unseen(path),
         };
         if let Some(why) = why {
             let said = absent(path);
-            if self.hand != Hand::Preview {
-                locked(&self.tree.told).unseen(&said, &why);
+            if self.origin != Origin::Preview {
+                locked(&self.tree.recorder).unseen(&said, &why);
             }
             return Err(said);
         }
-        match (op, spot) {
-            (_, Spot::Nowhere) => Err(absent(path)),
-            (TreeOp::Stat { .. }, Spot::At(place)) => self.stat(path, &place).await,
-            (TreeOp::Stat { .. }, Spot::Mount(_) | Spot::Groups(_)) => Ok(TreeReply::Node(FIXED)),
-            (TreeOp::List { after, .. }, Spot::At(place)) => self.list(path, &place, after).await,
-            (TreeOp::List { after, .. }, Spot::Mount(_)) => {
-                Ok(fixed(layout::owners(scope).into_iter(), after.as_deref()))
+        match (op, resolved) {
+            (_, Nowhere) => Err(absent(path)),
+            (TreeOp::Stat { .. }, At(place)) => self.stat(path, &place).await,
+            (TreeOp::Stat { .. }, Mount(_) | Groups(_)) => Ok(TreeReply::Node(FIXED)),
+            (TreeOp::List { after, .. }, At(place)) => self.list(path, &place, after).await,
+            (TreeOp::List { after, .. }, Mount(_)) => {
+                Ok(fixed(scope::owners(scope).into_iter(), after.as_deref()))
             }
-            (TreeOp::List { after, .. }, Spot::Groups(_)) => {
-                Ok(fixed(layout::groups(scope).map(String::as_str), after.as_deref()))
+            (TreeOp::List { after, .. }, Groups(_)) => {
+                Ok(fixed(scope::groups(scope).map(String::as_str), after.as_deref()))
             }
-            (TreeOp::Read { .. }, Spot::At(place)) => self.read(path, &place).await,
-            (TreeOp::Read { .. }, Spot::Mount(_) | Spot::Groups(_)) => {
+            (TreeOp::Read { .. }, At(place)) => self.read(path, &place).await,
+            (TreeOp::Read { .. }, Mount(_) | Groups(_)) => {
                 Err(error(FileErrorKind::IsDirectory, path, "it is a folder"))
             }
-            (TreeOp::MayChange { .. }, Spot::At(_)) => {
-                self.may_write(path).map(|()| TreeReply::Done)
-            }
-            (op, Spot::At(place)) => self.change(path, place, op).await,
-            (TreeOp::MakeFolder { .. }, Spot::Mount(_) | Spot::Groups(_)) => {
+            (TreeOp::MayChange { .. }, At(_)) => self.may_write(path).map(|()| TreeReply::Done),
+            (op, At(place)) => self.change(path, place, op).await,
+            (TreeOp::MakeFolder { .. }, Mount(_) | Groups(_)) => {
                 Err(error(FileErrorKind::AlreadyExists, path, "the folder is there"))
             }
-            (_, Spot::Mount(_) | Spot::Groups(_)) => {
+            (_, Mount(_) | Groups(_)) => {
                 let detail = "this folder is always there, and nothing else can be in it";
                 Err(error(FileErrorKind::ReadOnly, path, detail))
             }
@@ -291,7 +292,7 @@ impl Handled {
     }
 
     async fn stat(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
-        let node = self.tree.shelves.entries.stat(&self.tree.scope, place).await;
+        let node = self.tree.entries.stat(&self.tree.scope, place).await;
         let node = node.map_err(|failed| refusal(path, failed))?;
         Ok(TreeReply::Node(self.node(path, &node)))
     }
@@ -303,7 +304,7 @@ impl Handled {
         place: &Place,
         after: Option<String>,
     ) -> Result<TreeReply, FileError> {
-        let SessionTree { shelves, scope, .. } = &*self.tree;
+        let MemoryTree { entries, scope, .. } = &*self.tree;
         let within = |name: &str| {
             if place.path.is_root() { name.to_owned() } else { format!("{}/{name}", place.path) }
         };
@@ -315,7 +316,7 @@ impl Handled {
             None => None,
         };
         loop {
-            let page = shelves.entries.list(scope, place, false, after.as_ref()).await;
+            let page = entries.list(scope, place, false, after.as_ref()).await;
             let mut page = page.map_err(|failed| refusal(path, failed))?;
             after = page.entries.last().map(|(path, _)| path.clone());
             let mut entries = Vec::with_capacity(page.entries.len());
@@ -337,8 +338,8 @@ impl Handled {
     }
 
     async fn read(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
-        let SessionTree { shelves, scope, .. } = &*self.tree;
-        let read = shelves.entries.read(scope, place, None).await;
+        let MemoryTree { entries, scope, .. } = &*self.tree;
+        let read = entries.read(scope, place, None).await;
         let read = read.map_err(|failed| refusal(path, failed))?;
         let version = &read.version;
         self.came_upon(path, version.labels_for(&scope.person())).await?;
@@ -371,7 +372,7 @@ impl Handled {
             TreeOp::Rename { revision, to, expected, .. } => {
                 let to = canonical(&to)?;
                 self.may_write(&to)?;
-                let Spot::At(target) = layout::spot(&to, &self.tree.scope) else {
+                let ResolvedPath::At(target) = scope::resolve(&to, &self.tree.scope) else {
                     return Err(absent(&to));
                 };
                 self.carry(path, &at, &to).await?;
@@ -391,8 +392,8 @@ impl Handled {
             }
         };
         let gone = matches!(change, Change::Remove { .. } | Change::RemoveFolder { .. });
-        let SessionTree { shelves, scope, .. } = &*self.tree;
-        let made = shelves.entries.change(scope, change.clone(), self.by()).await;
+        let MemoryTree { entries, scope, .. } = &*self.tree;
+        let made = entries.change(scope, change.clone(), self.by()).await;
         match made {
             Ok(_) => {}
             Err(EntryError::NeedsReview) => return Err(self.reviewed(path, change).await),
@@ -411,23 +412,23 @@ impl Handled {
         if at.shelf.kind != ShelfKind::Skills || expected == Expected::Absent {
             return false;
         }
-        let node = self.tree.shelves.entries.stat(&self.tree.scope, at).await;
+        let node = self.tree.entries.stat(&self.tree.scope, at).await;
         node.is_ok_and(|node| node.executable)
     }
 
     /// Puts a change of a tool up for review; a program is told to use one.
     async fn reviewed(&self, path: &str, change: Change) -> FileError {
         let denied = |detail: String| error(FileErrorKind::PermissionDenied, path, detail);
-        let Hand::Tool(_) = self.hand else { return denied(REVIEWED.to_owned()) };
-        let SessionTree { shelves, scope, .. } = &*self.tree;
-        let proposed = match Proposed::of(&*shelves.entries, scope, change).await {
+        let Origin::Tool(_) = self.origin else { return denied(REVIEWED.to_owned()) };
+        let MemoryTree { entries, scope, .. } = &*self.tree;
+        let proposed = match Proposed::of(&**entries, scope, change).await {
             Ok(Some(proposed)) => proposed,
             Ok(None) => {
                 return denied("changes of it are reviewed, and only files can be proposed".into());
             }
             Err(failed) => return refusal(path, failed),
         };
-        match shelves.reviews.propose(scope, proposed, self.by()).await {
+        match self.tree.reviews.propose(scope, proposed, self.by()).await {
             Ok(id) => denied(format!(
                 "nothing is changed yet: changes of it are reviewed, and this one waits as \
                  proposal {id} for somebody to accept it (`outrigger memory proposals`)"
@@ -452,7 +453,7 @@ fn fixed<'a>(names: impl Iterator<Item = &'a str>, after: Option<&str>) -> TreeR
 }
 
 #[async_trait]
-impl Tree for Handled {
+impl Tree for MemoryView {
     async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError> {
         let path = canonical(op.path())?;
         let changes =
@@ -461,7 +462,7 @@ impl Tree for Handled {
         if let Err(refused) = &done
             && changes
         {
-            locked(&self.tree.told).refused(refused);
+            locked(&self.tree.recorder).refused(refused);
         }
         done
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Clock, Feed, Notice, limits};
 
-/// See the module.
+/// The labels of a session, each in its journal before the text that brought it is used.
 pub(super) struct SessionLabels {
     /// All that the journal has, and perhaps some that a person took back since.
     known: Mutex<BTreeSet<String>>,

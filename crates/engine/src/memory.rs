@@ -5,14 +5,14 @@
 //! reached, and that every change is told to the journal of its session. Knows no file
 //! system and no tool: both come as operations on a [`Tree`](outrigger_sandbox::Tree).
 
+mod error;
 mod labels;
-mod layout;
 mod moves;
-mod refusal;
+mod recorder;
 mod rights;
+mod scope;
 mod served;
 mod session;
-mod told;
 mod tree;
 
 use outrigger_agent::{Role, SessionId};
@@ -23,17 +23,17 @@ use std::sync::Arc;
 
 use crate::Clock;
 
-pub use layout::{path_of, place_of};
-pub use served::Served;
+pub use scope::{path_of, place_of};
+pub use served::ServedTrees;
 
 use labels::SessionLabels;
 use rights::Judgement;
-pub(crate) use session::Shelved;
-pub(crate) use tree::{Hand, Handled, SessionTree};
+pub(crate) use session::SessionMemory;
+pub(crate) use tree::{MemoryTree, MemoryView, Origin};
 
 /// Where memory and skills are, and who there is.
 #[derive(Debug, Clone)]
-pub struct Shelves {
+pub struct MemoryService {
     /// The entries.
     pub entries: Arc<dyn Entries>,
     /// What is proposed for shelves that need reviews.
@@ -42,10 +42,10 @@ pub struct Shelves {
     /// opened.
     pub people: Directory,
     /// What sandboxes are served; the backends ask it.
-    pub served: Served,
+    pub served: ServedTrees,
 }
 
-impl Shelves {
+impl MemoryService {
     /// What programs meet in a sandbox of a session of somebody's, under these rules, for who
     /// serves a sandbox without driving a session. Nothing for whoever is not a person.
     #[must_use]
@@ -57,10 +57,22 @@ impl Shelves {
         principal: &str,
     ) -> Option<Arc<dyn Tree>> {
         let labels = SessionLabels::new(clock, session, None);
-        let tree = Arc::new(SessionTree::new(self, clock, session, principal, labels)?);
+        let tree = Arc::new(self.session_tree(clock, session, principal, labels)?);
         let (person, agent) = (principal.to_owned(), Role::default().acting());
         let facts = Situation { person, agent, ..Situation::new(Action::ReadFiles, "") };
         let judgement = Judgement::new((**rules).clone(), facts, Vec::new());
-        Some(Arc::new(tree.handled(Hand::Sandbox, judgement)))
+        Some(Arc::new(tree.view(Origin::Sandbox, judgement)))
+    }
+
+    /// The tree of a session, unless its principal is no person.
+    fn session_tree(
+        &self,
+        clock: &Arc<dyn Clock>,
+        session: &SessionId,
+        principal: &str,
+        labels: SessionLabels,
+    ) -> Option<MemoryTree> {
+        let scope = self.people.authenticate(&principal.parse().ok()?)?;
+        Some(MemoryTree::new(&self.entries, &self.reviews, clock, scope, session, labels))
     }
 }
