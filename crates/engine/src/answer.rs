@@ -14,7 +14,7 @@ use crate::{Engine, Error};
 
 /// A person's answer about one effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answering {
+pub struct AnswerRequest {
     /// The effect.
     pub effect: Seq,
     /// Who answers, for example `person:ada`.
@@ -36,8 +36,8 @@ impl Engine {
     /// expired, or was asked about other arguments or something else; [`Error::NotEntitled`];
     /// [`Error::Forbidden`] where the rules in force by now forbid it; [`Error::Rules`]; no
     /// such session; or the journal's.
-    pub async fn answer(&self, session: &SessionId, given: Answering) -> Result<(), Error> {
-        let Answering { effect, by, arguments, asked, answer } = given;
+    pub async fn answer(&self, session: &SessionId, given: AnswerRequest) -> Result<(), Error> {
+        let AnswerRequest { effect, by, arguments, asked, answer } = given;
         self.command(session, |state| {
             let now_ms = self.parts.clock.now_ms();
             let answerable = state.answerable(effect, arguments.as_ref(), &answer, now_ms);

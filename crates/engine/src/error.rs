@@ -56,9 +56,9 @@ pub enum Error {
     /// Nothing is judged without rules.
     #[error("the rules in force can't be read")]
     Rules(#[source] crate::RuleSourceError),
-    /// A session can't be cut there.
+    /// A session has no checkpoint there.
     #[error("session {session} can't be cut {place}: {why}")]
-    NoCut {
+    NoCheckpoint {
         /// The session.
         session: SessionId,
         /// Where.

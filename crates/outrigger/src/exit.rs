@@ -183,7 +183,7 @@ impl From<&outrigger_engine::Error> for Failure {
                 .hint("`outrigger inbox` lists what waits for an answer."),
             Error::Subagent { parent, .. } => Self::from_error(Kind::Conflict, error)
                 .hint(format!("`outrigger sessions resume {parent}` goes on with all of it.")),
-            Error::NoCut { .. } => Self::from_error(Kind::Conflict, error)
+            Error::NoCheckpoint { .. } => Self::from_error(Kind::Conflict, error)
                 .hint("`outrigger sessions moments` lists where it can be cut."),
             Error::NotEntitled { .. } => Self::from_error(Kind::Denied, error),
             Error::Forbidden(_) => Self::from_error(Kind::Denied, error)

@@ -8,7 +8,7 @@ use futures_util::future::{join, join_all};
 use outrigger_agent::{
     Answer, Asked, Event, Record, Seq, SessionId, State, ToolCall, Unanswerable, Work,
 };
-use outrigger_engine::{Answering, Engine, Error};
+use outrigger_engine::{AnswerRequest, Engine, Error};
 use std::time::Duration;
 
 use crate::Violation;
@@ -62,7 +62,7 @@ impl World {
         tokio::time::sleep(Duration::from_millis(limits::ANSWER_MS)).await;
         let engine = self.bystander();
         let arguments = Some(call.arguments.clone());
-        let given = |by: &str, answer: Answer| Answering {
+        let given = |by: &str, answer: Answer| AnswerRequest {
             effect,
             by: format!("person:{by}"),
             arguments: arguments.clone(),
@@ -124,7 +124,7 @@ impl World {
             _ => limits::ANSWER_MS,
         };
         tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        let given = |by: &str, answer: Answer| Answering {
+        let given = |by: &str, answer: Answer| AnswerRequest {
             effect,
             by: format!("person:{by}"),
             arguments: Some(call.arguments.clone()),
@@ -154,7 +154,7 @@ impl World {
     async fn say_so(
         &self,
         session: &SessionId,
-        given: Answering,
+        given: AnswerRequest,
         mut rng: fastrand::Rng,
     ) -> Result<(), Violation> {
         let kind = Kind::any(&mut rng);
@@ -189,7 +189,7 @@ impl World {
             if let Event::Answered { effect, by, arguments, answer } = &record.event {
                 let (effect, by) = (*effect, by.clone());
                 let (arguments, answer, asked) = (arguments.clone(), answer.clone(), None);
-                let late = Answering { effect, by, arguments, asked, answer };
+                let late = AnswerRequest { effect, by, arguments, asked, answer };
                 self.refused(&engine, session, late).await?;
             }
         }
@@ -200,7 +200,7 @@ impl World {
         &self,
         engine: &Engine,
         session: &SessionId,
-        given: Answering,
+        given: AnswerRequest,
     ) -> Result<(), Violation> {
         let effect = given.effect;
         match engine.answer(session, given).await {

@@ -61,7 +61,7 @@ struct Provision {
     attempt: u32,
     /// As it was ready last, if it ever was.
     before: Option<SandboxReady>,
-    /// The session went back to an earlier moment: a disk of later is not its own.
+    /// The session went back to an earlier checkpoint: a disk of later is not its own.
     set_back: bool,
     handle: SandboxHandle,
 }

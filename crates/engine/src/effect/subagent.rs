@@ -251,7 +251,7 @@ impl Subagent {
         }
         let by = self.child.spec.role.above.first().cloned().unwrap_or_default();
         let closing = self.engine.command(session, |state| {
-            crate::commands::open(session, state)?;
+            crate::command::ensure_open(session, state)?;
             if state.in_turn() {
                 return Err(Error::Contended(session.clone()));
             }

@@ -4,7 +4,7 @@ use outrigger_agent::{
     AccountId, Answer, Cause, Event, Limit, Measure, Park, Record, Seq, Shortfall, TurnEnd,
     Unanswerable,
 };
-use outrigger_engine::{Answering, Engine, Error};
+use outrigger_engine::{AnswerRequest, Engine, Error};
 use outrigger_policy::RuleSet;
 use outrigger_store::{Accounts, Change, Stopped, Terms, load_all};
 use serde_json::json;
@@ -112,7 +112,7 @@ async fn what_was_lost_is_refused_with_its_own_cause() {
     assert_eq!(question.budget, Some(of_org(Cause::Soft(Measure::Steps))));
     let answer = Answer::Approved { rule_set: effect.judged.unwrap(), seen: None };
     let by = "person:test".to_owned();
-    let given = Answering { effect: asked[0], by, arguments: None, asked: None, answer };
+    let given = AnswerRequest { effect: asked[0], by, arguments: None, asked: None, answer };
     engine.answer(&id, given).await.unwrap();
     drive(&engine, &id).await;
     let state = engine.state(&id).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_yes_to_the_rules_is_none_to_a_budget() {
         let state = engine.state(&id).await.unwrap();
         let (effect, _, asked) = state.asked().next().unwrap();
         questions.push(asked.clone());
-        let yes = |asked: &outrigger_agent::Asked| Answering {
+        let yes = |asked: &outrigger_agent::Asked| AnswerRequest {
             effect,
             by: "person:test".to_owned(),
             arguments: None,

@@ -1,7 +1,7 @@
 //! Those to whom a rule escalates approve from the time on that was set, and not before.
 
 use outrigger_agent::{Answer, Event, Park, Seq, TurnEnd};
-use outrigger_engine::{Answering, Engine, Error};
+use outrigger_engine::{AnswerRequest, Engine, Error};
 use outrigger_policy::{Directory, Part, RuleSet, Source};
 use outrigger_store::{Journal, Summary};
 use serde_json::json;
@@ -43,7 +43,7 @@ async fn asked(world: &mut World) -> (Engine, Seq) {
 async fn approve(engine: &Engine, effect: Seq, by: &str) -> Result<(), Error> {
     let (by, rule_set) = (by.to_owned(), rules().hash());
     let answer = Answer::Approved { rule_set, seen: None };
-    let given = Answering { effect, by, arguments: None, asked: None, answer };
+    let given = AnswerRequest { effect, by, arguments: None, asked: None, answer };
     engine.answer(&session("s1"), given).await
 }
 

@@ -5,8 +5,8 @@
 mod apart;
 mod budgets;
 mod collect;
-mod cuts;
 mod escalate;
+mod forks;
 mod labels;
 mod memory;
 mod model;

@@ -4,7 +4,7 @@
 use outrigger_agent::{
     Answer, Delegate, Event, Limit, Park, Price, Role, Seq, SessionId, State, ToolKind, TurnEnd,
 };
-use outrigger_engine::{Answering, Error};
+use outrigger_engine::{AnswerRequest, Error};
 use outrigger_policy::RuleSet;
 use outrigger_sandbox::{Backend, State as Stands};
 use outrigger_store::{Journal, load_all};
@@ -188,7 +188,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         let (effect, _, asked) = waiting.asked().next().unwrap();
         let answer = Answer::Approved { rule_set: asked.rule_set, seen: None };
         let by = "person:test".to_owned();
-        let given = Answering { effect, by, arguments: None, asked: None, answer };
+        let given = AnswerRequest { effect, by, arguments: None, asked: None, answer };
         if same_process {
             // It goes on by itself where the session above is being driven.
             let poke = Notify::new();

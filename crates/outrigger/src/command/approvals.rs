@@ -2,7 +2,7 @@
 //! be done, and the person's answer.
 
 use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
-use outrigger_engine::Answering;
+use outrigger_engine::AnswerRequest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ async fn answered(
 ) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let engine = compose::clerk(paths, &config, store)?;
-    let given = Answering {
+    let given = AnswerRequest {
         effect: waiting.effect,
         by: session::WHO.to_owned(),
         arguments: waiting.arguments(),

@@ -2,7 +2,7 @@
 //! that begins there, and the way back.
 
 use outrigger_agent::Seq;
-use outrigger_engine::{Engine, Moment, Warning};
+use outrigger_engine::{Engine, SessionCheckpoint, Warning};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -25,7 +25,7 @@ async fn engine(paths: &Paths) -> Outcome<(Store, Engine)> {
 pub(crate) async fn moments(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
     let (store, engine) = engine(paths).await?;
     let session = session::find(&*store.journal, name).await?.session;
-    let moments = engine.moments(&session).await?;
+    let moments = engine.checkpoints(&session).await?;
     if output.json.is_some() {
         let moments: Vec<_> = moments.iter().map(object).collect();
         let object = json!({ "type": "moments", "session": session.as_str(), "moments": moments });
@@ -45,7 +45,7 @@ pub(crate) async fn moments(paths: &Paths, name: &str, output: Output) -> Outcom
     Ok(0)
 }
 
-fn object(moment: &Moment) -> serde_json::Value {
+fn object(moment: &SessionCheckpoint) -> serde_json::Value {
     let kept: Vec<&str> = moment.kept.iter().map(|kept| kept.snapshot.as_str()).collect();
     json!({
         "at": moment.at.0,

@@ -31,11 +31,11 @@ async fn worked(world: &World) -> (outrigger_engine::Engine, outrigger_agent::Se
 async fn a_fork_is_a_session_of_its_own() {
     let world = World::new().await;
     let (engine, one) = worked(&world).await;
-    let moments = engine.moments(&one).await.unwrap();
-    let said_then: Vec<&str> = moments.iter().map(|moment| moment.said.as_str()).collect();
-    assert_eq!(said_then, ["", "go", "go on"].split_at(3 - moments.len()).1);
+    let checkpoints = engine.checkpoints(&one).await.unwrap();
+    let said_then: Vec<&str> = checkpoints.iter().map(|it| it.said.as_str()).collect();
+    assert_eq!(said_then, ["", "go", "go on"].split_at(3 - checkpoints.len()).1);
     let two = session("s2");
-    let first = moments.iter().find(|moment| moment.said == "go").unwrap();
+    let first = checkpoints.iter().find(|it| it.said == "go").unwrap();
     let forked = engine.fork(&one, Some(first.at), &two, BY).await.unwrap();
     world.spy.noted();
     let error = engine.fork(&one, Some(first.at), &two, BY).await.unwrap_err();
@@ -72,8 +72,8 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
             // It was journalled, and nothing else came about.
             world.spy.break_destroy();
         }
-        let (moment, warnings) = engine.rewind(&session, None, BY).await.unwrap();
-        assert_eq!((moment.said.as_str(), warnings.len()), ("go", usize::from(crash)));
+        let (checkpoint, warnings) = engine.rewind(&session, None, BY).await.unwrap();
+        assert_eq!((checkpoint.said.as_str(), warnings.len()), ("go", usize::from(crash)));
         let there = Backend::find(&world.spy, &work(&session)).await.unwrap().is_some();
         let state = engine.state(&session).await.unwrap();
         let revisited = engine.reattach(&session, &state, "work").await.unwrap();
@@ -88,9 +88,9 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         assert_eq!(looked(&engine, &session).await, 2, "one of before, and another one");
         // And once more, to before anything was said: the disk begins anew.
         assert_eq!(engine.suspend(&session).await.unwrap(), []);
-        let moments = engine.moments(&session).await.unwrap();
-        let places: Vec<u64> = moments.iter().map(|moment| moment.at.0).collect();
-        assert!(places.is_sorted() && moments.iter().all(|m| m.said != "go on"), "{moments:?}");
+        let left = engine.checkpoints(&session).await.unwrap();
+        let places: Vec<u64> = left.iter().map(|it| it.at.0).collect();
+        assert!(places.is_sorted() && left.iter().all(|it| it.said != "go on"), "{left:?}");
         engine.rewind(&session, Some(Seq(1)), BY).await.unwrap();
         engine.say(&session, said("look again")).await.unwrap();
         drive(&engine, &session).await;
@@ -101,16 +101,17 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
 
 #[tokio::test(start_paused = true)]
 async fn what_can_t_be_cut_is_said_with_what_can() {
+    use Error::NoCheckpoint;
     let mut world = World::new().await;
     world.retention.snapshots = SnapshotPolicy::Turn { kept_max: 1 };
     let (engine, one) = worked(&world).await;
-    let moments = engine.moments(&one).await.unwrap();
-    let gone = moments.iter().find(|moment| !moment.gone.is_empty()).expect("one was given up");
+    let checkpoints = engine.checkpoints(&one).await.unwrap();
+    let gone = checkpoints.iter().find(|it| !it.gone.is_empty()).expect("one was given up");
     for (at, why) in [(gone.at, "is not kept any more"), (Seq(3), "the places are 1, ")] {
         let error = engine.fork(&one, Some(at), &session("s2"), BY).await.unwrap_err();
-        assert!(matches!(error, Error::NoCut { .. }) && error.to_string().contains(why), "{error}");
+        assert!(matches!(error, NoCheckpoint { .. }) && error.to_string().contains(why), "{error}");
         let error = engine.rewind(&one, Some(at), BY).await.unwrap_err();
-        assert!(matches!(error, Error::NoCut { .. }) && error.to_string().contains(why), "{error}");
+        assert!(matches!(error, NoCheckpoint { .. }) && error.to_string().contains(why), "{error}");
     }
     engine.say(&one, said("more")).await.unwrap();
     let error = engine.rewind(&one, None, BY).await.unwrap_err();

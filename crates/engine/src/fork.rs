@@ -1,6 +1,6 @@
 //! Forks and rewinds of sessions.
 //!
-//! Owns which moments of a session can be gone back to, and that a fork's disks are its
+//! Owns which checkpoints of a session can be gone back to, and that a fork's disks are its
 //! own before it is opened, so that neither session can take anything from the other.
 //! A fork is opened in one append and a rewind is one: there is none by halves.
 
@@ -16,9 +16,9 @@ use crate::sandbox::{SandboxHandle, origin_of};
 use crate::session::last_said;
 use crate::{Engine, Error, Warning};
 
-/// A moment of a session at which it can be cut.
+/// A place in a session at which it can be forked or gone back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct SessionCheckpoint {
     /// The last event that belongs to it.
     pub at: Seq,
     /// When that was, milliseconds since 1970.
@@ -33,31 +33,31 @@ pub struct Moment {
     pub gone: Vec<String>,
 }
 
-/// A moment, and everything that belongs to it.
-struct Found {
-    moment: Moment,
+/// What a fork or a rewind takes up.
+struct ForkSource {
+    checkpoint: SessionCheckpoint,
     spec: Arc<Spec>,
     budget: outrigger_agent::Limit,
     cut: Cut,
 }
 
 impl Engine {
-    /// The moments of a session at which it can be cut, the oldest first: where it
-    /// waited, and the disks of its sandboxes were kept.
+    /// The checkpoints of a session, the oldest first: where it waited, and the disks of
+    /// its sandboxes were kept.
     ///
     /// # Errors
     /// No such session, the journal's, or a backend's.
-    pub async fn moments(&self, session: &SessionId) -> Result<Vec<Moment>, Error> {
-        self.moments_and_state(session).await.map(|(moments, _)| moments)
+    pub async fn checkpoints(&self, session: &SessionId) -> Result<Vec<SessionCheckpoint>, Error> {
+        self.history(session).await.map(|(checkpoints, _)| checkpoints)
     }
 
-    async fn moments_and_state(&self, session: &SessionId) -> Result<(Vec<Moment>, State), Error> {
-        let (mut moments, mut run) = (Vec::<Moment>::new(), false);
+    async fn history(&self, session: &SessionId) -> Result<(Vec<SessionCheckpoint>, State), Error> {
+        let (mut checkpoints, mut run) = (Vec::<SessionCheckpoint>::new(), false);
         let state = self
             .folded(session, None, |state, record| {
                 if let Event::Rewound { cut, .. } = &record.event {
                     // It stands where it stood: what came after that is given up.
-                    moments.retain(|moment| moment.at <= cut.at);
+                    checkpoints.retain(|it| it.at <= cut.at);
                     run = true;
                     return;
                 }
@@ -67,24 +67,24 @@ impl Engine {
                 }
                 // Of some in a row only the last: nothing was begun between them.
                 if run {
-                    moments.pop();
+                    checkpoints.pop();
                 }
                 run = true;
-                moments.push(moment(state, record.at_ms));
+                checkpoints.push(checkpoint(state, record.at_ms));
             })
             .await?;
         let there = self.snapshots(&state, session).await?;
-        for moment in &mut moments {
-            moment.gone.retain(|snapshot| !there.contains(snapshot));
+        for checkpoint in &mut checkpoints {
+            checkpoint.gone.retain(|snapshot| !there.contains(snapshot));
         }
-        Ok((moments, state))
+        Ok((checkpoints, state))
     }
 
-    /// Opens `into` as `session` stood at a moment; without one, as it stands at its
-    /// last. Gives the moment. The disks of its sandboxes are copies from then on.
+    /// Opens `into` as `session` stood at a checkpoint; without one, as it stands at its
+    /// last. Gives the checkpoint. The disks of its sandboxes are copies from then on.
     ///
     /// # Errors
-    /// [`Error::NoCut`]; no such session; the journal's, also if there is a session `into`
+    /// [`Error::NoCheckpoint`]; no such session; the journal's, also if there is a session `into`
     /// already; or a backend's. What was copied
     /// before an error is collected like anything that no session names.
     pub async fn fork(
@@ -93,7 +93,7 @@ impl Engine {
         at: Option<Seq>,
         into: &SessionId,
         by: &str,
-    ) -> Result<Moment, Error> {
+    ) -> Result<SessionCheckpoint, Error> {
         // Its sandboxes have the names of those that are made here.
         let found = self.parts.journal.head(into).await;
         let found = found.map_err(|source| Self::journal_error(into, source))?;
@@ -103,7 +103,8 @@ impl Engine {
             return Err(Self::journal_error(into, source));
         }
         self.suspend(session).await?;
-        let Found { moment, spec, budget, mut cut } = self.find(session, at, Which::Last).await?;
+        let ForkSource { checkpoint, spec, budget, mut cut } =
+            self.find(session, at, Fallback::Last).await?;
         let opened = Spec { budget, ..spec.on_its_own() };
         let at_ms = self.parts.clock.now_ms();
         let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
@@ -115,32 +116,32 @@ impl Engine {
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
         self.begin(into, vec![opened, forked]).await?;
-        Ok(moment)
+        Ok(checkpoint)
     }
 
-    /// Takes a session back to a moment of its own; without one, to the one before its
+    /// Takes a session back to a checkpoint of its own; without one, to the one before its
     /// last turn. Its sandboxes end; the next call that needs one finds the disk as it
     /// was. What was spent stays spent, and snapshots of later are given up.
     ///
     /// # Errors
-    /// [`Error::NoCut`], also while something runs; no such session; the journal's.
+    /// [`Error::NoCheckpoint`], also while something runs; no such session; the journal's.
     pub async fn rewind(
         &self,
         session: &SessionId,
         to: Option<Seq>,
         by: &str,
-    ) -> Result<(Moment, Vec<Warning>), Error> {
-        let Found { moment, cut, .. } = self.find(session, to, Which::Before).await?;
+    ) -> Result<(SessionCheckpoint, Vec<Warning>), Error> {
+        let ForkSource { checkpoint, cut, .. } = self.find(session, to, Fallback::Before).await?;
         let rewound = Event::Rewound { by: by.to_owned(), cut: Arc::new(cut) };
         self.command(session, |state| {
             if self.own_park(session, state).is_none() {
                 let why = "something runs in it; interrupt it first".to_owned();
-                return Err(no_cut(session, to, why));
+                return Err(no_checkpoint(session, to, why));
             }
-            super::commands::open(session, state).map(|()| rewound.clone())
+            super::command::ensure_open(session, state).map(|()| rewound.clone())
         })
         .await?;
-        Ok((moment, self.end_set_back(session).await))
+        Ok((checkpoint, self.end_set_back(session).await))
     }
 
     /// Ends what was set back. The next call would do it anyway; but until then something
@@ -168,41 +169,42 @@ impl Engine {
         warnings
     }
 
-    /// A moment by its place, or by where it stands among all.
+    /// A checkpoint by its place, or by where it stands among all.
     async fn find(
         &self,
         session: &SessionId,
         at: Option<Seq>,
-        which: Which,
-    ) -> Result<Found, Error> {
-        let (moments, state) = self.moments_and_state(session).await?;
-        let moment = match (at, which) {
-            (Some(at), _) => moments.iter().find(|moment| moment.at == at),
-            (None, Which::Last) => moments.last(),
-            (None, Which::Before) => {
+        fallback: Fallback,
+    ) -> Result<ForkSource, Error> {
+        let (checkpoints, state) = self.history(session).await?;
+        let checkpoint = match (at, fallback) {
+            (Some(at), _) => checkpoints.iter().find(|it| it.at == at),
+            (None, Fallback::Last) => checkpoints.last(),
+            (None, Fallback::Before) => {
                 let stands = state.is_cut(session, self.parts.clock.now_ms());
-                moments.iter().rev().nth(usize::from(stands))
+                checkpoints.iter().rev().nth(usize::from(stands))
             }
         };
-        let Some(moment) = moment.cloned() else {
-            let places: Vec<String> = moments.iter().map(|moment| moment.at.to_string()).collect();
+        let Some(checkpoint) = checkpoint.cloned() else {
+            let places: Vec<String> = checkpoints.iter().map(|it| it.at.to_string()).collect();
             let why = match places[..] {
                 [] => "it never stood still with its disks kept".to_owned(),
                 _ => format!("the places are {}", places.join(", ")),
             };
-            return Err(no_cut(session, at, why));
+            return Err(no_checkpoint(session, at, why));
         };
-        if !moment.gone.is_empty() {
-            let why = format!("{} is not kept any more", moment.gone.join(", "));
-            return Err(no_cut(session, Some(moment.at), why));
+        let at = Some(checkpoint.at);
+        if !checkpoint.gone.is_empty() {
+            let why = format!("{} is not kept any more", checkpoint.gone.join(", "));
+            return Err(no_checkpoint(session, at, why));
         }
-        let state = self.folded(session, Some(moment.at), |_, _| ()).await?;
-        let cut = state.cut(session, moment.at_ms);
+        let state = self.folded(session, at, |_, _| ()).await?;
+        let cut = state.cut(session, checkpoint.at_ms);
         match (cut, state.spec()) {
             (Some(cut), Some(spec)) => {
-                Ok(Found { spec: Arc::clone(spec), budget: state.budget(), cut, moment })
+                Ok(ForkSource { spec: Arc::clone(spec), budget: state.budget(), cut, checkpoint })
             }
-            _ => Err(no_cut(session, Some(moment.at), "it changed meanwhile".to_owned())),
+            _ => Err(no_checkpoint(session, at, "it changed meanwhile".to_owned())),
         }
     }
 
@@ -249,20 +251,20 @@ impl Engine {
     }
 }
 
-/// Which moment is meant where none is named.
+/// The checkpoint that is meant where none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum Fallback {
     /// The last one.
     Last,
     /// The one before where it stands.
     Before,
 }
 
-fn moment(state: &State, at_ms: u64) -> Moment {
+fn checkpoint(state: &State, at_ms: u64) -> SessionCheckpoint {
     let kept: Vec<Kept> = state.last_kept().cloned().collect();
     let gone = kept.iter().map(|kept| kept.snapshot.clone()).collect();
     let said = last_said(state.conversation()).unwrap_or_default();
-    Moment { at: state.seq(), at_ms, status: state.status(), said, kept, gone }
+    SessionCheckpoint { at: state.seq(), at_ms, status: state.status(), said, kept, gone }
 }
 
 /// Ends the life that was set back, and none that somebody began since.
@@ -275,9 +277,9 @@ async fn end(handle: &SandboxHandle, before: &SandboxReady) -> Result<(), Sandbo
     if set_back { handle.backend.destroy(&handle.id).await } else { Ok(()) }
 }
 
-fn no_cut(session: &SessionId, at: Option<Seq>, why: String) -> Error {
+fn no_checkpoint(session: &SessionId, at: Option<Seq>, why: String) -> Error {
     let place = at.map_or_else(|| "here".to_owned(), |at| format!("at {at}"));
-    Error::NoCut { session: session.clone(), place, why }
+    Error::NoCheckpoint { session: session.clone(), place, why }
 }
 
 /// Makes what is kept of one sandbox's disk another one's own: it is made from it, kept

@@ -23,7 +23,7 @@ impl Engine {
         self.open_labelled(session, spec, BTreeSet::new(), messages).await
     }
 
-    /// The same, where its instructions hold what came from elsewhere.
+    /// Opens a session whose instructions hold what came from elsewhere.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -61,7 +61,7 @@ impl Engine {
     /// A message that is too large, an ended session, or the journal's.
     pub async fn say(&self, session: &SessionId, message: Message) -> Result<(), Error> {
         let event = said(message)?;
-        self.command(session, |state| open(session, state).map(|()| event.clone())).await
+        self.command(session, |state| ensure_open(session, state).map(|()| event.clone())).await
     }
 
     /// Stops the current turn and keeps the session.
@@ -71,7 +71,7 @@ impl Engine {
     pub async fn interrupt(&self, session: &SessionId, by: &str) -> Result<(), Error> {
         let by = by.to_owned();
         self.command(session, |state| {
-            open(session, state).map(|()| Event::Interrupted { by: by.clone() })
+            ensure_open(session, state).map(|()| Event::Interrupted { by: by.clone() })
         })
         .await
     }
@@ -85,7 +85,7 @@ impl Engine {
         let cancelled = self
             .command(session, |state| {
                 let event = Event::Cancelled { by: by.clone(), reason: reason.clone() };
-                open(session, state).map(|()| event)
+                ensure_open(session, state).map(|()| event)
             })
             .await;
         match cancelled {
@@ -113,7 +113,7 @@ impl Engine {
                     session: session.clone(),
                     parent: parent.session.clone(),
                 }),
-                None => open(session, state).map(|()| event),
+                None => ensure_open(session, state).map(|()| event),
             }
         })
         .await
@@ -152,8 +152,8 @@ impl Engine {
     }
 }
 
-/// Whether something can still happen in a session.
-pub(crate) fn open(session: &SessionId, state: &State) -> Result<(), Error> {
+/// An error unless something can still happen in a session.
+pub(crate) fn ensure_open(session: &SessionId, state: &State) -> Result<(), Error> {
     if state.is_cancelled() { Err(Error::Ended(session.clone())) } else { Ok(()) }
 }
 
