@@ -9,28 +9,10 @@ use futures_util::future::BoxFuture;
 use outrigger_agent::{
     AccountId, Amounts, Event, LeftOpen, Seq, SessionId, Shortfall, State, Work,
 };
-use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary, Terms};
+use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary};
 use std::collections::BTreeMap;
 
-use crate::session::SessionRun;
 use crate::{Engine, Error};
-
-/// What holds for accounts of which nothing was set in the store.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AccountDefaults {
-    /// For the organisation.
-    pub organisation: Terms,
-    /// For each user.
-    pub user: Terms,
-}
-
-impl AccountDefaults {
-    /// What holds for one account.
-    #[must_use]
-    pub fn of(&self, account: &AccountId) -> &Terms {
-        if account.is_user() { &self.user } else { &self.organisation }
-    }
-}
 
 /// How a driver goes on after an account had no room.
 #[derive(Debug, Default)]
@@ -166,14 +148,5 @@ impl Engine {
             }
         }
         Err(Error::Contended(session.clone()))
-    }
-}
-
-impl SessionRun {
-    /// Writes down that an effect is not started, if an account refused this very one.
-    pub(crate) fn withhold(&mut self, id: Seq, at_ms: u64) -> bool {
-        let Some(shortfall) = self.refusals.shortfalls.remove(&id) else { return false };
-        self.push(at_ms, Event::Withheld { effect: id, shortfall });
-        true
     }
 }

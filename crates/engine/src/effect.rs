@@ -9,12 +9,12 @@ mod subagent;
 mod tool;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::ready;
 use outrigger_agent::{Amounts, Outcome, Seq, ToolKind, Work};
 use outrigger_policy::Granted;
 
-use crate::session::{AttemptKind, Completion, SessionRun};
-use crate::{Engine, Error};
+use crate::Engine;
+use crate::driver::session::{AttemptKind, Completion, EffectFuture, SessionRun};
 
 impl Engine {
     /// Begins to perform an effect. The future owns all that it needs, so that the
@@ -49,9 +49,6 @@ impl Engine {
         }
     }
 }
-
-/// An effect under way. An error is the driver's: nothing came of it that could be settled.
-pub(crate) type EffectFuture = BoxFuture<'static, Result<Completion, Error>>;
 
 /// Provenance: no reply of the model contains this call.
 fn nobodys(id: Seq, reserved: Amounts) -> EffectFuture {

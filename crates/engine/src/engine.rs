@@ -1,15 +1,15 @@
 //! The engine: everything that it was given, and nothing that it found for itself.
 
-use outrigger_agent::SessionId;
+use outrigger_agent::{AccountId, SessionId};
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
-use outrigger_store::{Blobs, Journal};
+use outrigger_store::{Blobs, Journal, Terms};
 use outrigger_tools::outside::Outside;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::retry::RetryingJournal;
-use crate::{AccountDefaults, Clock, Error, Feed, MemoryService, RuleSource, SandboxConfig};
+use crate::driver::retry::RetryingJournal;
+use crate::{Clock, Error, Feed, MemoryService, RuleSource, SandboxConfig};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -43,6 +43,23 @@ pub struct OutsideServer {
     pub timeout_ms: u64,
     /// What a model sees of an answer, in bytes.
     pub result_bytes_max: usize,
+}
+
+/// What holds for accounts of which nothing was set in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccountDefaults {
+    /// For the organisation.
+    pub organisation: Terms,
+    /// For each user.
+    pub user: Terms,
+}
+
+impl AccountDefaults {
+    /// What holds for one account.
+    #[must_use]
+    pub fn of(&self, account: &AccountId) -> &Terms {
+        if account.is_user() { &self.user } else { &self.organisation }
+    }
 }
 
 /// Drives sessions. Cheap to share; holds no session itself.

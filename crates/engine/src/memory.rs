@@ -29,7 +29,7 @@ pub use served::ServedTrees;
 use labels::SessionLabels;
 use rights::Judgement;
 pub(crate) use session::SessionMemory;
-pub(crate) use tree::{MemoryTree, MemoryView, Origin};
+pub(crate) use tree::{MemoryTree, Origin};
 
 /// Where memory and skills are, and who there is.
 #[derive(Debug, Clone)]

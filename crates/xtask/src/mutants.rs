@@ -63,7 +63,7 @@ const MUTANTS: [Mutant; 4] = [
     },
     Mutant {
         safeguard: "intent before action",
-        path: "crates/engine/src/step.rs",
+        path: "crates/engine/src/driver/step.rs",
         from: "run.refusals.singly = false;\n                    if self.flush(run).await? == FlushOutcome::Durable {",
         to: "run.refusals.singly = false;\n                    if !ids.is_empty() {",
     },
@@ -75,7 +75,7 @@ const MUTANTS: [Mutant; 4] = [
     },
     Mutant {
         safeguard: "re-decision",
-        path: "crates/engine/src/step.rs",
+        path: "crates/engine/src/driver/step.rs",
         from: "rules.grant(facts, &effect.approved, effect.work.clone())",
         to: "rules.grant(facts, &effect.approved, effect.work.clone()).or_else(|_| {
                 let all = \"@id(\\\"all\\\") permit (principal, action, resource);\";

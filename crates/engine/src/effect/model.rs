@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::cost::{Attempts, ModelCost};
-use crate::session::{Completion, SessionRun};
+use crate::driver::session::{Completion, SessionRun};
 use crate::{Engine, Feed, LiveOutput, Notice};
 
 impl Engine {

@@ -14,10 +14,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::tool::spent;
 use crate::Engine;
-use crate::attach::AttachError;
+use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::engine::OutsideServer;
-use crate::sandbox::SandboxHandle;
-use crate::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
+use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle::SandboxHandle;
 
 impl Engine {
     /// `None` if no reply of the model contains the call.

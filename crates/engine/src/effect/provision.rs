@@ -9,10 +9,11 @@ use outrigger_sandbox::{Began, Error, Listed, Origin, Sandbox};
 use outrigger_store::Blobs;
 use std::sync::Arc;
 
-use crate::sandbox::{SandboxHandle, SnapshotPolicy, origin_of};
-use crate::session::{Completion, SessionRun};
+use crate::driver::session::{Completion, SessionRun};
+use crate::sandbox::handle::{SandboxHandle, origin_of};
+use crate::sandbox::snapshot::of_sandbox;
 use crate::workspace::{self, ImportOutcome};
-use crate::{Engine, Feed, Notice, Warning, limits, snapshot};
+use crate::{Engine, Feed, Notice, SnapshotPolicy, Warning, limits};
 
 impl Engine {
     pub(super) fn provision(
@@ -150,7 +151,7 @@ impl Provision {
     async fn kept(&self) -> Vec<Kept> {
         match self.handle.backend.snapshots() {
             Ok(snapshots) if self.handle.shared => {
-                snapshot::of_sandbox(snapshots, &self.handle.id).await.unwrap_or_default()
+                of_sandbox(snapshots, &self.handle.id).await.unwrap_or_default()
             }
             Ok(_) | Err(_) => self.handle.kept.clone(),
         }

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outside::named;
-use crate::attach::AttachError;
-use crate::sandbox::SandboxHandle;
-use crate::session::{Completion, SessionRun};
-use crate::tasks::detached;
+use crate::driver::session::{Completion, SessionRun};
+use crate::driver::tasks::detached;
+use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Error, limits};
 
 impl Engine {

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use crate::sandbox::SandboxHandle;
-use crate::session::{Completion, SessionRun};
-use crate::tasks::scoped;
-use crate::wait::WaitingOnPeople;
+use crate::driver::session::{Completion, SessionRun};
+use crate::driver::tasks::scoped;
+use crate::driver::wait::WaitingOnPeople;
+use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Error, limits};
 
 impl Engine {
@@ -251,7 +251,7 @@ impl Subagent {
         }
         let by = self.child.spec.role.above.first().cloned().unwrap_or_default();
         let closing = self.engine.command(session, |state| {
-            crate::command::ensure_open(session, state)?;
+            crate::people::command::ensure_open(session, state)?;
             if state.in_turn() {
                 return Err(Error::Contended(session.clone()));
             }

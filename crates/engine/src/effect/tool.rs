@@ -10,10 +10,10 @@ use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
-use crate::attach::AttachError;
+use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::memory::SessionMemory;
-use crate::sandbox::SandboxHandle;
-use crate::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
+use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
 impl Engine {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use super::labels::SessionLabels;
 use super::rights::Judgement;
-use super::{MemoryTree, MemoryView, Origin};
+use super::tree::{MemoryTree, MemoryView, Origin};
+use crate::driver::session::SessionRun;
 use crate::policy_facts::with_facts;
-use crate::sandbox::SandboxHandle;
-use crate::session::SessionRun;
+use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Notice, Warning, limits};
 
 /// Memory and skills of a session, as one effect comes to them.

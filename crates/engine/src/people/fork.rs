@@ -12,8 +12,8 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::sandbox::{SandboxHandle, origin_of};
-use crate::session::last_said;
+use crate::driver::session::last_said;
+use crate::sandbox::handle::{SandboxHandle, origin_of};
 use crate::{Engine, Error, Warning};
 
 /// A place in a session at which it can be forked or gone back to.

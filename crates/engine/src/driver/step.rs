@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
+use super::session::{AttemptKind, Completion, FlushOutcome, SandboxLoss, SessionRun};
 use crate::policy_facts::with_facts;
-use crate::session::{AttemptKind, Completion, FlushOutcome, SandboxLoss, SessionRun};
 use crate::{Engine, Error, limits};
 
 /// The attempt that a start is of; further ones are found again.

@@ -11,7 +11,7 @@ use outrigger_sandbox::{Backend, SandboxId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::snapshot::{is_ours, remove};
+use super::snapshot::{is_ours, remove};
 use crate::{Engine, Error, Owner, Warning};
 
 /// What a collection destroyed.

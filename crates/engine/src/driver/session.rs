@@ -1,6 +1,7 @@
 //! A session in the hands of its driver: its state, what it may perform, and what
 //! is under way.
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use outrigger_agent::{
     Amounts, Author, Event, FOLD, Item, Kept, Loss, Message, Outcome, Record, Seq, SessionId,
@@ -13,11 +14,10 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
+use super::grants::GrantTable;
+use super::wait::WaitingOnPeople;
 use crate::accounts::BudgetRefusals;
-use crate::effect::EffectFuture;
-use crate::grants::GrantTable;
 use crate::memory::MemoryTree;
-use crate::wait::WaitingOnPeople;
 use crate::{Engine, Error, Notice, limits};
 
 /// An effect that came to its end.
@@ -50,6 +50,9 @@ impl Completion {
         Self { estimated: true, ..self }
     }
 }
+
+/// An effect under way. An error is the driver's: nothing came of it that could be settled.
+pub(crate) type EffectFuture = BoxFuture<'static, Result<Completion, Error>>;
 
 /// Whether an effect was started by this driver or by one that is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +128,13 @@ impl SessionRun {
     /// The time that the next event carries.
     pub(crate) fn at_ms(&self, now_ms: u64) -> u64 {
         if self.pending.is_empty() { now_ms } else { self.pending_at_ms }
+    }
+
+    /// Writes down that an effect is not started, if an account refused this very one.
+    pub(crate) fn withhold(&mut self, id: Seq, at_ms: u64) -> bool {
+        let Some(shortfall) = self.refusals.shortfalls.remove(&id) else { return false };
+        self.push(at_ms, Event::Withheld { effect: id, shortfall });
+        true
     }
 
     pub(crate) fn is_batch_full(&self) -> bool {

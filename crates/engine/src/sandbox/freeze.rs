@@ -5,8 +5,8 @@ use outrigger_sandbox::{Error, Suspend};
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::sandbox::SandboxHandle;
-use crate::session::SessionRun;
+use super::handle::SandboxHandle;
+use crate::driver::session::SessionRun;
 use crate::{Engine, Notice, Warning};
 
 impl Engine {

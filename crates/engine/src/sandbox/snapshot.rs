@@ -3,8 +3,8 @@
 use outrigger_agent::{Kept, Seq, SessionId};
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
+use super::handle::SandboxHandle;
 use crate::Warning;
-use crate::sandbox::SandboxHandle;
 
 impl SandboxHandle {
     /// Takes a snapshot of the disk as it is after `seq`. The name says so: repeating it

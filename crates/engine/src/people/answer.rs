@@ -8,8 +8,8 @@ use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
-use crate::attach::AttachError;
 use crate::policy_facts::with_facts;
+use crate::sandbox::attach::AttachError;
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.

@@ -6,8 +6,8 @@ use outrigger_agent::Loss;
 use outrigger_sandbox::{Error, Listed, Sandbox, State};
 use std::sync::Arc;
 
+use super::handle::SandboxHandle;
 use crate::limits;
-use crate::sandbox::SandboxHandle;
 
 /// Why a sandbox is not there.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use outrigger_agent::{Event, Next, Park, Record, SessionId, State};
 use outrigger_sandbox::{Error as SandboxError, Suspend};
 use outrigger_store::Error as StoreError;
 
-use crate::sandbox::{SandboxHandle, SnapshotPolicy};
-use crate::snapshot::{prune, remove};
-use crate::{Engine, Error, Notice, Warning, limits};
+use super::handle::SandboxHandle;
+use super::snapshot::{prune, remove};
+use crate::{Engine, Error, Notice, SnapshotPolicy, Warning, limits};
 
 impl Engine {
     /// Suspends the sandboxes of a session that waits, after snapshots of their disks;

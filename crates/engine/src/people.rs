@@ -1,0 +1,8 @@
+//! What people do to sessions: each a fenced append, and a poke by who called.
+
+mod answer;
+pub(crate) mod command;
+mod fork;
+
+pub use answer::AnswerRequest;
+pub use fork::SessionCheckpoint;
