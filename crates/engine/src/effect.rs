@@ -12,9 +12,12 @@ use futures_util::FutureExt;
 use futures_util::future::ready;
 use outrigger_agent::{Amounts, Outcome, Seq, ToolKind, Work};
 use outrigger_policy::Granted;
+use outrigger_sandbox::Sandbox;
+use outrigger_tools::Took;
+use std::sync::Arc;
 
 use crate::Engine;
-use crate::driver::session::{AttemptKind, Completion, EffectFuture, SessionRun};
+use crate::driver::session::{AttemptKind, Completion, EffectFuture, SandboxLoss, SessionRun};
 
 impl Engine {
     /// Begins to perform an effect. The future owns all that it needs, so that the
@@ -47,6 +50,23 @@ impl Engine {
                 performing.unwrap_or_else(|| nobodys(id, reserved))
             }
         }
+    }
+}
+
+/// What one attempt at a call came to.
+struct AttemptEnd {
+    outcome: Outcome,
+    /// How its sandbox was lost, if it was.
+    lost: Option<SandboxLoss>,
+    /// The sandbox that did it, and its name.
+    attached: Option<(String, Arc<dyn Sandbox>)>,
+    /// What a command took.
+    took: Option<Took>,
+}
+
+impl AttemptEnd {
+    fn new(outcome: Outcome) -> Self {
+        Self { outcome, lost: None, attached: None, took: None }
     }
 }
 

@@ -76,7 +76,7 @@ impl Engine {
         Self { parts: Arc::new(parts), defaults: Arc::default() }
     }
 
-    /// The same, where accounts are limited like that unless something else was set.
+    /// Limits accounts like that, unless something else was set in the store.
     #[must_use]
     pub fn with_accounts(self, defaults: AccountDefaults) -> Self {
         Self { defaults: Arc::new(defaults), ..self }
@@ -88,7 +88,7 @@ impl Engine {
         &self.parts.feed
     }
 
-    /// The same, for a driver: it holds what it knows while the store is busy or full.
+    /// An engine for a driver: it holds what it knows while the store is busy or full.
     pub(crate) fn waiting_for_store(&self) -> Self {
         let (inner, feed) = (Arc::clone(&self.parts.journal), self.feed().clone());
         let journal = Arc::new(RetryingJournal::new(inner, feed));

@@ -10,13 +10,13 @@ pub const FOREIGN_POLL_MS: u64 = 250;
 pub const STORE_WAIT_MS_MAX: u64 = 3_600_000;
 /// Before it tries for the second time; each further pause is twice as long.
 pub const STORE_PAUSE_MS_MIN: u64 = 50;
-/// At most.
+/// The longest of these pauses.
 pub const STORE_PAUSE_MS_MAX: u64 = 5_000;
 /// Events after which the folded state is kept, so that loading stays flat.
 pub const SNAPSHOT_EVENTS: u64 = 256;
 /// From a cancel until a running command is given up.
 pub const STOP_MS_MAX: u64 = 2_000;
-/// The same for a subagent, for each that may be below another.
+/// From a cancel until a subagent is given up, for each that may be below another.
 pub const STOP_BELOW_MS_MAX: u64 = 10_000;
 /// From the question to the model until an idle sandbox is frozen.
 pub const FREEZE_AFTER_MS_DEFAULT: u64 = 2_000;

@@ -45,7 +45,7 @@ impl Completion {
         Self { effect, outcome, spent, estimated: false, lost, kept, attached, touched }
     }
 
-    /// The same, of which not all that it cost was counted.
+    /// An end of which not all that it cost was counted.
     pub(crate) fn estimated(self) -> Self {
         Self { estimated: true, ..self }
     }

@@ -4,20 +4,20 @@
 //! attempts, and that what is not known to be over is told so. It repeats nothing itself.
 
 use outrigger_agent::{
-    Amounts, Digest, Outcome, OutsideTool, Phase, Place, Product, Seq, Status, ToolCall,
-    ToolOutput, egress_bytes,
+    Amounts, Digest, Outcome, OutsideTool, Phase, Product, Seq, Status, ToolCall, ToolOutput,
+    egress_bytes,
 };
 use outrigger_sandbox::{ExecId, Sandbox};
 use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::tool::spent;
+use super::AttemptEnd;
+use super::tool::{ToolSandbox, spent};
 use crate::Engine;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::engine::OutsideServer;
 use crate::sandbox::attach::AttachError;
-use crate::sandbox::handle::SandboxHandle;
 
 impl Engine {
     /// `None` if no reply of the model contains the call.
@@ -34,11 +34,7 @@ impl Engine {
         };
         let tool = run.state.tool(&call.tool)?.outside.clone()?;
         let arguments = genuine.given().to_owned();
-        let handle = place.as_ref().map(|place| {
-            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
-            (place.clone(), handle.map_err(|error| error.to_string()))
-        });
-        let known = place.as_ref().and_then(|place| run.sandboxes.get(&place.sandbox).cloned());
+        let sandbox = place.as_ref().map(|place| self.tool_sandbox(run, place, kind));
         let attempt = OutsideAttempt {
             server: self.parts.outside.get(&tool.server).cloned(),
             key: key(&run.session.effect(effect)),
@@ -46,15 +42,14 @@ impl Engine {
             attempt: *attempt,
             tool,
             arguments,
-            handle,
-            known,
+            sandbox,
             kind,
         };
         let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
         Some(async move {
             let since_ms = clock.now_ms();
             let sends = AtomicU64::new(0);
-            let Ended { outcome, lost, attached } = attempt.perform(&sends).await;
+            let AttemptEnd { outcome, lost, attached, .. } = attempt.perform(&sends).await;
             let passed_ms = clock.now_ms().saturating_sub(since_ms);
             let egress_bytes = egress_bytes(&attempt.arguments, sends.into_inner());
             let spent = Amounts {
@@ -86,33 +81,21 @@ struct OutsideAttempt {
     tool: OutsideTool,
     arguments: String,
     /// Where its server runs, if it runs in a sandbox.
-    handle: Option<(Place, Result<SandboxHandle, String>)>,
-    known: Option<Arc<dyn Sandbox>>,
+    sandbox: Option<ToolSandbox>,
     kind: AttemptKind,
 }
 
-/// What a call came to.
-struct Ended {
-    outcome: Outcome,
-    lost: Option<SandboxLoss>,
-    attached: Option<(String, Arc<dyn Sandbox>)>,
-}
-
-impl Ended {
-    fn new(outcome: Outcome) -> Self {
-        Self { outcome, lost: None, attached: None }
-    }
-}
-
 impl OutsideAttempt {
-    async fn perform(&self, sends: &AtomicU64) -> Ended {
+    async fn perform(&self, sends: &AtomicU64) -> AttemptEnd {
         let Some(server) = &self.server else {
             let detail = format!("no server `{}` is configured any more", self.tool.server);
-            return Ended::new(self.not_asked(&detail));
+            return AttemptEnd::new(self.not_asked(&detail));
         };
         let sandbox = match self.sandbox().await {
             Ok(sandbox) => sandbox,
-            Err((detail, lost)) => return Ended { lost, ..Ended::new(self.not_asked(&detail)) },
+            Err((detail, lost)) => {
+                return AttemptEnd { lost, ..AttemptEnd::new(self.not_asked(&detail)) };
+            }
         };
         if let (AttemptKind::Interrupted, Some(sandbox)) = (self.kind, &sandbox) {
             self.end_those_before(&**sandbox).await;
@@ -136,8 +119,8 @@ impl OutsideAttempt {
             Err(Fault::Changed { now }) => self.changed(now.is_some()),
             Err(Fault::MayHaveHappened { detail }) => self.unanswered(&detail),
         };
-        let name = self.handle.as_ref().map(|(place, _)| place.sandbox.clone());
-        Ended { attached: name.zip(sandbox), ..Ended::new(outcome) }
+        let name = self.sandbox.as_ref().map(|sandbox| sandbox.place.sandbox.clone());
+        AttemptEnd { attached: name.zip(sandbox), ..AttemptEnd::new(outcome) }
     }
 
     /// Programs of attempts that a crash cut off work for nobody any more. Failing to end
@@ -152,21 +135,17 @@ impl OutsideAttempt {
 
     /// The sandbox in which the server runs, in the life that the journal names.
     async fn sandbox(&self) -> Result<Option<Arc<dyn Sandbox>>, (String, Option<SandboxLoss>)> {
-        let Some((place, handle)) = &self.handle else { return Ok(None) };
-        let ours = |known: &&Arc<dyn Sandbox>| {
-            known.generation().as_str() == place.generation && known.is_alive()
-        };
-        if let Some(known) = self.known.as_ref().filter(ours) {
-            return Ok(Some(Arc::clone(known)));
+        let Some(sandbox) = &self.sandbox else { return Ok(None) };
+        if let Some(held) = sandbox.held() {
+            return Ok(Some(held));
         }
-        let handle = handle.as_ref().map_err(|error| (error.clone(), None))?;
-        match handle.attach(&place.generation).await {
-            Ok(sandbox) => Ok(Some(sandbox)),
+        let handle = sandbox.handle.as_ref().map_err(|error| (error.to_string(), None))?;
+        match handle.attach(&sandbox.place.generation).await {
+            Ok(attached) => Ok(Some(attached)),
             Err(AttachError::Unreachable(error)) => Err((error.to_string(), None)),
             Err(AttachError::Lost(loss)) => {
                 let detail = format!("the sandbox of its server was lost ({loss})");
-                let Place { sandbox, generation, .. } = place.clone();
-                Err((detail, Some(SandboxLoss { sandbox, generation, loss })))
+                Err((detail, Some(sandbox.loss(loss))))
             }
         }
     }

@@ -10,6 +10,7 @@ use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{Invocation, Took};
 use std::sync::Arc;
 
+use super::AttemptEnd;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
 use crate::memory::SessionMemory;
 use crate::sandbox::attach::AttachError;
@@ -27,12 +28,10 @@ impl Engine {
     ) -> Option<impl Future<Output = Completion> + Send + use<>> {
         let genuine = run.state.call(call)?;
         let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
-        let sandbox = place.as_ref().map(|place| {
-            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
-            self.serve(run, handle.as_ref().ok(), effect);
-            let known = run.sandboxes.get(&place.sandbox).cloned();
-            ToolSandbox { handle, known, place: place.clone(), kind }
-        });
+        let sandbox = place.as_ref().map(|place| self.tool_sandbox(run, place, kind));
+        if let Some(sandbox) = &sandbox {
+            self.serve(run, sandbox.handle.as_ref().ok(), effect);
+        }
         let attempt = ToolAttempt {
             tool: run.state.tool(&call.tool)?.built_in().to_owned(),
             arguments: genuine.given().to_owned(),
@@ -50,7 +49,7 @@ impl Engine {
             OutputForwarder { feed: self.feed().clone(), session: run.session.clone(), effect };
         Some(async move {
             let since_ms = clock.now_ms();
-            let Ended { mut outcome, loss, attached, took } = attempt.perform(&sink).await;
+            let AttemptEnd { mut outcome, lost, attached, took } = attempt.perform(&sink).await;
             let touched = match &attempt.memory {
                 Some(memory) => {
                     attempt.say_what_is_not_served(&mut outcome);
@@ -62,15 +61,20 @@ impl Engine {
             let spent = spent(&outcome, took, passed_ms, reserved);
             let estimated = matches!(outcome, Outcome::Unknown { .. });
             let done = Completion::new(effect, outcome, spent);
-            let mut completed = Completion { touched, estimated, ..done };
-            if let Some(ToolSandbox { place: Place { sandbox, generation, .. }, .. }) =
-                attempt.sandbox
-            {
-                completed.attached = attached.map(|attached| (sandbox.clone(), attached));
-                completed.lost = loss.map(|loss| SandboxLoss { sandbox, generation, loss });
-            }
-            completed
+            Completion { touched, estimated, lost, attached, ..done }
         })
+    }
+
+    /// The sandbox of a call, as the driver knows it.
+    pub(super) fn tool_sandbox(
+        &self,
+        run: &SessionRun,
+        place: &Place,
+        kind: AttemptKind,
+    ) -> ToolSandbox {
+        let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
+        let known = run.sandboxes.get(&place.sandbox).cloned();
+        ToolSandbox { handle, known, place: place.clone(), kind }
     }
 }
 
@@ -111,10 +115,10 @@ struct ToolAttempt {
 }
 
 /// The sandbox that a call is performed in.
-struct ToolSandbox {
-    handle: Result<SandboxHandle, crate::Error>,
+pub(super) struct ToolSandbox {
+    pub(super) handle: Result<SandboxHandle, crate::Error>,
     known: Option<Arc<dyn Sandbox>>,
-    place: Place,
+    pub(super) place: Place,
     kind: AttemptKind,
 }
 
@@ -124,46 +128,29 @@ const NOT_CONFIGURED: &str = "Not run: memory and skills are not configured any 
 /// Behind what a command said that names memory or skills where they can't be mounted.
 const NOT_SERVED: &str = "\n[/memory and /skills are not in this sandbox, where they are empty: use read_file, write_file, edit_file, ls, glob and grep for them]";
 
-/// What a call came to.
-struct Ended {
-    outcome: Outcome,
-    /// How its sandbox was lost, if it was.
-    loss: Option<Loss>,
-    /// The sandbox that did it.
-    attached: Option<Arc<dyn Sandbox>>,
-    /// What a command took.
-    took: Option<Took>,
-}
-
-impl Ended {
-    fn without_sandbox(outcome: Outcome, loss: Option<Loss>) -> Self {
-        Self { outcome, loss, attached: None, took: None }
-    }
-}
-
 impl ToolAttempt {
-    async fn perform(&self, sink: &OutputForwarder) -> Ended {
+    async fn perform(&self, sink: &OutputForwarder) -> AttemptEnd {
         let Ok(exec) = ExecId::new(&*self.exec) else {
             let evidence = format!("`{}` is no exec id.", self.exec);
-            return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
+            return AttemptEnd::new(Outcome::Unknown { evidence });
         };
         let (tool, arguments) = (self.tool.as_str(), self.arguments.as_str());
         let call = Invocation { tool, arguments, exec, seen: self.seen.as_ref() };
         if let (Some(memory), AttemptKind::Interrupted) = (&self.memory, self.kind)
             && let Some(output) = memory.done_before(&call).await
         {
-            return Ended::without_sandbox(Outcome::Done(Product::Output(output)), None);
+            return AttemptEnd::new(Outcome::Done(Product::Output(output)));
         }
         match (&self.sandbox, &self.memory) {
             (Some(sandbox), memory) => sandbox.perform(&call, memory.as_ref(), sink).await,
             (None, Some(memory)) => {
                 let done = outrigger_tools::perform_files(&call, &memory.alone()).await;
                 let done = done.map(|output| Outcome::Done(Product::Output(output)));
-                Ended::without_sandbox(done.unwrap_or_else(|error| not_known(&error)), None)
+                AttemptEnd::new(done.unwrap_or_else(|error| not_known(&error)))
             }
             (None, None) => {
                 let output = ToolOutput::new(Status::Error, NOT_CONFIGURED);
-                Ended::without_sandbox(Outcome::Done(Product::Output(output)), None)
+                AttemptEnd::new(Outcome::Done(Product::Output(output)))
             }
         }
     }
@@ -192,7 +179,7 @@ impl ToolSandbox {
         call: &Invocation<'_>,
         memory: Option<&SessionMemory>,
         sink: &OutputForwarder,
-    ) -> Ended {
+    ) -> AttemptEnd {
         let mut held = self.held();
         let mut died: Option<Error> = None;
         for _ in 0..limits::ATTACHES_MAX {
@@ -200,7 +187,7 @@ impl ToolSandbox {
                 Some(sandbox) => sandbox,
                 None => match self.attach().await {
                     Ok(sandbox) => sandbox,
-                    Err(missing) => return self.missing(missing, died.as_ref()),
+                    Err(error) => return self.missing(error, died.as_ref()),
                 },
             };
             let within = match memory {
@@ -216,17 +203,24 @@ impl ToolSandbox {
                 }
                 Err(error) => (not_known(&error), None),
             };
-            return Ended { outcome, loss: None, attached: Some(sandbox), took };
+            let attached = Some((self.place.sandbox.clone(), sandbox));
+            return AttemptEnd { attached, took, ..AttemptEnd::new(outcome) };
         }
         self.missing(AttachError::Lost(Loss::Gone), died.as_ref())
     }
 
     /// The sandbox as this driver holds it, if it is still in the life that the journal names.
-    fn held(&self) -> Option<Arc<dyn Sandbox>> {
+    pub(super) fn held(&self) -> Option<Arc<dyn Sandbox>> {
         let ours = |known: &&Arc<dyn Sandbox>| {
             known.generation().as_str() == self.place.generation && known.is_alive()
         };
         self.known.as_ref().filter(ours).cloned()
+    }
+
+    /// That its life is over.
+    pub(super) fn loss(&self, loss: Loss) -> SandboxLoss {
+        let Place { sandbox, generation, .. } = self.place.clone();
+        SandboxLoss { sandbox, generation, loss }
     }
 
     async fn attach(&self) -> Result<Arc<dyn Sandbox>, AttachError> {
@@ -237,8 +231,8 @@ impl ToolSandbox {
     }
 
     /// The sandbox is not there; `died` is what came of asking it, if it was asked.
-    fn missing(&self, missing: AttachError, died: Option<&Error>) -> Ended {
-        let (loss, reason) = match (missing, died) {
+    fn missing(&self, error: AttachError, died: Option<&Error>) -> AttemptEnd {
+        let (loss, reason) = match (error, died) {
             (AttachError::Lost(Loss::Gone | Loss::Replaced), Some(died)) => {
                 (Some(Loss::Died(died.to_string())), died.to_string())
             }
@@ -252,7 +246,7 @@ impl ToolSandbox {
                 let evidence = format!(
                     "Outcome unknown: the sandbox could not be reached ({error}). It may have run fully, partly or not at all. Check before you repeat it."
                 );
-                return Ended::without_sandbox(Outcome::Unknown { evidence }, None);
+                return AttemptEnd::new(Outcome::Unknown { evidence });
             }
         };
         let outcome = match (self.kind, died) {
@@ -263,7 +257,7 @@ impl ToolSandbox {
                 ),
             },
         };
-        Ended::without_sandbox(outcome, loss)
+        AttemptEnd { lost: loss.map(|loss| self.loss(loss)), ..AttemptEnd::new(outcome) }
     }
 }
 

@@ -59,7 +59,7 @@ impl Judgement {
         Self { rules, situation, approved, known: Mutex::default() }
     }
 
-    /// The same, where it is not known by what tool paths are come to.
+    /// Judges where it is not known by what tool paths are come to.
     pub(super) fn without_tool(mut self) -> Self {
         (self.situation.tool, self.situation.shell) = (None, None);
         self
