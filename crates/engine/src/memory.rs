@@ -57,7 +57,7 @@ impl MemoryService {
         principal: &str,
     ) -> Option<Arc<dyn Tree>> {
         let labels = SessionLabels::new(clock, session, None);
-        let tree = Arc::new(self.session_tree(clock, session, principal, labels)?);
+        let tree = Arc::new(self.session_tree(principal, labels)?);
         let (person, agent) = (principal.to_owned(), Role::default().acting());
         let facts = Situation { person, agent, ..Situation::new(Action::ReadFiles, "") };
         let judgement = Judgement::new((**rules).clone(), facts, Vec::new());
@@ -65,14 +65,8 @@ impl MemoryService {
     }
 
     /// The tree of a session, unless its principal is no person.
-    fn session_tree(
-        &self,
-        clock: &Arc<dyn Clock>,
-        session: &SessionId,
-        principal: &str,
-        labels: SessionLabels,
-    ) -> Option<MemoryTree> {
+    fn session_tree(&self, principal: &str, labels: SessionLabels) -> Option<MemoryTree> {
         let scope = self.people.authenticate(&principal.parse().ok()?)?;
-        Some(MemoryTree::new(&self.entries, &self.reviews, clock, scope, session, labels))
+        Some(MemoryTree::new(&self.entries, &self.reviews, scope, labels))
     }
 }

@@ -40,7 +40,8 @@ impl GrantTable {
     }
 }
 
-fn attempt_of(state: &State, id: Seq) -> Option<u32> {
+/// Which attempt at an effect is under way.
+pub(crate) fn attempt_of(state: &State, id: Seq) -> Option<u32> {
     match state.effect(id)?.phase {
         Phase::Started { attempt, .. } => Some(attempt),
         Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => None,

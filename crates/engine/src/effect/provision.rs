@@ -2,13 +2,13 @@
 //! one that was lost: over its disk, from what was kept of it, or from the start.
 
 use outrigger_agent::{
-    Amounts, Failure, Kept, Outcome, Phase, Product, Replacement, SandboxReady, Seq, SessionId,
-    State,
+    Amounts, Failure, Kept, Outcome, Product, Replacement, SandboxReady, Seq, SessionId,
 };
 use outrigger_sandbox::{Began, Error, Listed, Origin, Sandbox};
 use outrigger_store::Blobs;
 use std::sync::Arc;
 
+use crate::driver::grants::attempt_of;
 use crate::driver::session::{Completion, SessionRun};
 use crate::sandbox::handle::{SandboxHandle, origin_of};
 use crate::sandbox::snapshot::of_sandbox;
@@ -30,7 +30,7 @@ impl Engine {
             session: run.session.clone(),
             name: sandbox.clone(),
             effect,
-            attempt: attempt(&run.state, effect),
+            attempt: attempt_of(&run.state, effect).unwrap_or_default(),
             before: run.state.last_ready(&sandbox).cloned(),
             set_back: run.state.is_set_back(&sandbox),
             handle,
@@ -224,11 +224,4 @@ fn snapshot_of(listed: Listed, kept: &[Kept]) -> Option<Kept> {
     let Origin::Snapshot(name) = listed.origin else { return None };
     let known = kept.iter().find(|kept| kept.snapshot == name.as_str()).cloned();
     Some(known.unwrap_or(Kept { snapshot: name.to_string(), at_ms: listed.made_at_ms }))
-}
-
-fn attempt(state: &State, effect: Seq) -> u32 {
-    match state.effect(effect).map(|effect| &effect.phase) {
-        Some(Phase::Started { attempt, .. }) => *attempt,
-        Some(Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. }) | None => 0,
-    }
 }

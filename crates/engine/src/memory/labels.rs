@@ -18,8 +18,8 @@ pub(super) struct SessionLabels {
     known: Mutex<BTreeSet<String>>,
     /// Nothing where no session is driven.
     journal: Option<(Arc<dyn Journal>, Feed)>,
-    clock: Arc<dyn Clock>,
-    session: SessionId,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) session: SessionId,
 }
 
 impl fmt::Debug for SessionLabels {

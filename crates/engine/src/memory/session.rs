@@ -67,12 +67,7 @@ impl SessionMemory {
         // The store knows all of them in their order; what is not read now is read later.
         if recorder.changed {
             match tree.unnoted(self.noted).await {
-                Ok((changes, all)) => {
-                    touched.changes = changes;
-                    if !all {
-                        tree.changed();
-                    }
-                }
+                Ok(changes) => touched.changes = changes,
                 Err(_) => tree.changed(),
             }
         }
@@ -88,7 +83,7 @@ impl Engine {
         let journal = (Arc::clone(&self.parts.journal), self.feed().clone());
         let labels = SessionLabels::new(clock, session, Some(journal));
         labels.add(state.labels());
-        service.session_tree(clock, session, &state.spec()?.principal, labels)
+        service.session_tree(&state.spec()?.principal, labels)
     }
 
     /// How the paths are judged that an effect comes to.
@@ -164,10 +159,7 @@ impl Engine {
     pub(crate) async fn note_left_over(&self, run: &mut SessionRun) {
         let Some(tree) = run.tree.clone() else { return };
         match tree.unnoted(run.state.noted()).await {
-            Ok((changes, all)) => {
-                if !all {
-                    tree.changed();
-                }
+            Ok(changes) => {
                 let touched = Touched { changes, ..Touched::default() };
                 self.note(run, touched, self.parts.clock.now_ms());
             }

@@ -1,7 +1,7 @@
 //! The entries that a session sees, as a tree.
 
 use async_trait::async_trait;
-use outrigger_agent::{EntryChange, Seq, SessionId};
+use outrigger_agent::{EntryChange, Seq};
 use outrigger_policy::{Scope, ShelfKind};
 use outrigger_sandbox::{
     Expected, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
@@ -19,7 +19,7 @@ use super::labels::SessionLabels;
 use super::recorder::{self, MemoryRecorder};
 use super::rights::{Act, Judgement, Right};
 use super::scope::{self, ResolvedPath};
-use crate::{Clock, limits};
+use crate::limits;
 
 /// What a program is told that reaches for what a person has to be asked about.
 const ASKS: &str = "a person has to be asked: write it with a file tool, which asks";
@@ -33,9 +33,7 @@ const REVIEWED: &str = "changes of it are reviewed: write it with a file tool, w
 pub(crate) struct MemoryTree {
     pub(super) entries: Arc<dyn Entries>,
     reviews: Arc<dyn Reviews>,
-    clock: Arc<dyn Clock>,
     pub(super) scope: Scope,
-    session: SessionId,
     pub(super) labels: SessionLabels,
     /// Those of the last effects: the next one mostly knows nothing else.
     judgements: Mutex<Vec<Arc<Judgement>>>,
@@ -74,17 +72,13 @@ impl MemoryTree {
     pub(super) fn new(
         entries: &Arc<dyn Entries>,
         reviews: &Arc<dyn Reviews>,
-        clock: &Arc<dyn Clock>,
         scope: Scope,
-        session: &SessionId,
         labels: SessionLabels,
     ) -> Self {
         Self {
             entries: Arc::clone(entries),
             reviews: Arc::clone(reviews),
-            clock: Arc::clone(clock),
             scope,
-            session: session.clone(),
             labels,
             judgements: Mutex::default(),
             recorder: Mutex::default(),
@@ -122,16 +116,18 @@ impl MemoryTree {
         recorder.changed |= changed;
     }
 
-    /// What the session wrote behind a version of the store, and whether that is all.
-    pub(super) async fn unnoted(&self, after: u64) -> Result<(Vec<EntryChange>, bool), EntryError> {
-        let (mut changes, mut after): (Vec<EntryChange>, _) = (Vec::new(), after);
+    /// What the session wrote behind a version of the store. What is too much at once is left
+    /// to be told.
+    pub(super) async fn unnoted(&self, mut after: u64) -> Result<Vec<EntryChange>, EntryError> {
+        let mut changes: Vec<EntryChange> = Vec::new();
         while changes.len() < limits::TOUCHED_CHANGES_MAX {
-            let versions = self.entries.changes_of(&self.session, after).await?;
-            let Some(last) = versions.last() else { return Ok((changes, true)) };
+            let versions = self.entries.changes_of(&self.labels.session, after).await?;
+            let Some(last) = versions.last() else { return Ok(changes) };
             after = last.number;
             changes.extend(versions.iter().map(recorder::change));
         }
-        Ok((changes, false))
+        self.changed();
+        Ok(changes)
     }
 
     /// There is more to be told.
@@ -147,15 +143,26 @@ impl MemoryTree {
             return false;
         };
         let history = self.entries.history(&self.scope, &place, None).await;
-        let ours = |by: &By| by.session.as_ref() == Some(&self.session) && by.seq == Some(effect);
+        let session = Some(&self.labels.session);
+        let ours = |by: &By| by.session.as_ref() == session && by.seq == Some(effect);
         history.is_ok_and(|versions| versions.iter().any(|version| ours(&version.by)))
     }
 }
 
+/// A folder that is always there, and that nobody changes.
+const FIXED: Node = Node {
+    folder: true,
+    bytes: 0,
+    revision: 0,
+    modified_ms: 0,
+    writable: false,
+    executable: false,
+};
+
 impl MemoryView {
     fn right(&self, act: Act, path: &str) -> Right {
-        let MemoryTree { labels, clock, .. } = &*self.tree;
-        self.judgement.of(act, path, &labels.all(), clock.now_ms())
+        let labels = &self.tree.labels;
+        self.judgement.of(act, path, &labels.all(), labels.clock.now_ms())
     }
 
     /// Why a path is not seen, if it is not.
@@ -226,27 +233,15 @@ impl MemoryView {
         };
         By {
             via,
-            at_ms: self.tree.clock.now_ms(),
+            at_ms: self.tree.labels.clock.now_ms(),
             agent: Some(self.judgement.agent().to_owned()),
-            session: Some(self.tree.session.clone()),
+            session: Some(self.tree.labels.session.clone()),
             seq,
             labels: self.tree.labels.all().clone(),
             message: None,
         }
     }
-}
 
-/// A folder that is always there, and that nobody changes.
-const FIXED: Node = Node {
-    folder: true,
-    bytes: 0,
-    revision: 0,
-    modified_ms: 0,
-    writable: false,
-    executable: false,
-};
-
-impl MemoryView {
     async fn act(&self, path: &str, op: TreeOp) -> Result<TreeReply, FileError> {
         use ResolvedPath::{At, Groups, Mount, Nowhere};
         let scope = &self.tree.scope;
