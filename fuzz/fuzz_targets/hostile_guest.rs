@@ -5,19 +5,19 @@
 
 use libfuzzer_sys::fuzz_target;
 use outrigger_sandbox::client::Link;
-use outrigger_sandbox::wire::{self, Ask, FromGuest, Reply};
+use outrigger_sandbox::wire::{self, FromGuest, Reply, Request};
 use outrigger_sandbox::{Command, ExecId, Execute, Generation, limits};
 use tokio::io::AsyncWriteExt as _;
 
 /// Input of the fuzzer is far shorter than this.
 const STREAM_BYTES: usize = 1 << 20;
 
-fn asks() -> [Ask; 2] {
+fn asks() -> [Request; 2] {
     let id = ExecId::new("e").expect("a valid id");
     let mut request = Execute::new(id.clone(), Command::Shell(String::new()));
     request.stdout_bytes_max = 10;
     request.stderr_bytes_max = 0;
-    [Ask::Execute(request), Ask::Kill(id)]
+    [Request::Execute(request), Request::Kill(id)]
 }
 
 async fn talk(bytes: &[u8]) {

@@ -9,18 +9,18 @@ use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::wire::{self, Gather, HEADER_BYTES};
+use outrigger_sandbox::wire::{self, FrameBuffer, HEADER_BYTES};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Takes whole messages from bytes that arrive in pieces as large as the first byte
 /// says, until they end or are refused.
 pub fn arriving<T: DeserializeOwned>(bytes: &[u8], mut each: impl FnMut(T)) {
     let Some((first, rest)) = bytes.split_first() else { return };
-    let mut gather = Gather::default();
+    let mut frames = FrameBuffer::default();
     for piece in rest.chunks(usize::from(*first).max(1)) {
-        gather.push(piece);
+        frames.push(piece);
         loop {
-            match gather.take::<T>() {
+            match frames.take::<T>() {
                 Ok(Some(message)) => each(message),
                 Ok(None) => break,
                 Err(_) => return,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use outrigger_sandbox::wire::{self, Ask, FromGuest, Reply, Stream, ToGuest};
+use outrigger_sandbox::wire::{self, FromGuest, Reply, Request, Stream, ToGuest};
 use outrigger_sandbox::{
     Command, Digest, End, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
     FileReply, Generation, GrepPattern, Input, Occurrences, Precondition, TerminalSize, WriteMode,
@@ -55,17 +55,17 @@ fn operations() -> Vec<FileOp> {
     ]
 }
 
-fn asks() -> Vec<Ask> {
+fn asks() -> Vec<Request> {
     let size = TerminalSize { rows: 24, columns: 80 };
     let mut execute = Execute::new(id(), Command::Argv(vec![b"echo".to_vec(), b"x".to_vec()]));
     execute.env = BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
     execute.terminal = Some(size);
     let shell = Execute::new(id(), Command::Shell("echo x".to_owned()));
-    let mut asks = vec![Ask::Execute(execute), Ask::Execute(shell), Ask::Kill(id())];
-    asks.push(Ask::Input { id: id(), input: Input::Bytes(b"typed".to_vec()) });
-    asks.push(Ask::Input { id: id(), input: Input::Size(size) });
-    asks.extend([Ask::Freeze, Ask::Thaw, Ask::Forget]);
-    asks.extend(operations().into_iter().map(Ask::Files));
+    let mut asks = vec![Request::Execute(execute), Request::Execute(shell), Request::Kill(id())];
+    asks.push(Request::Input { id: id(), input: Input::Bytes(b"typed".to_vec()) });
+    asks.push(Request::Input { id: id(), input: Input::Size(size) });
+    asks.extend([Request::Freeze, Request::Thaw, Request::Forget]);
+    asks.extend(operations().into_iter().map(Request::Files));
     asks
 }
 

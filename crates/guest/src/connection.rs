@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use outrigger_sandbox::wire::{self, FromGuest, Gather, Reply, ToGuest};
+use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, Reply, ToGuest};
 use outrigger_sandbox::{Error, Generation, TreeOp};
 use rustix::io::Errno;
 
@@ -22,7 +22,7 @@ struct Connection {
     input: OwnedFd,
     /// Where answers go if not to `input`.
     output: Option<OwnedFd>,
-    gather: Gather,
+    frames: FrameBuffer,
     outbox: VecDeque<Vec<u8>>,
     /// Bytes of the first frame in the outbox that are written already.
     written: usize,
@@ -56,7 +56,7 @@ impl Connections {
         let mut connection = Connection {
             input,
             output,
-            gather: Gather::default(),
+            frames: FrameBuffer::default(),
             outbox: VecDeque::new(),
             written: 0,
             outbox_bytes: 0,
@@ -158,12 +158,12 @@ impl Connection {
     fn read(&mut self, scratch: &mut Scratch, requests: &mut Vec<ToGuest>) {
         match scratch.read(&self.input) {
             Ok([]) => self.broken = true,
-            Ok(piece) => self.gather.push(piece),
+            Ok(piece) => self.frames.push(piece),
             Err(Errno::AGAIN | Errno::INTR) => return,
             Err(_) => self.broken = true,
         }
         loop {
-            match self.gather.take() {
+            match self.frames.take() {
                 Ok(Some(request)) => requests.push(request),
                 Ok(None) => return,
                 Err(_) => {

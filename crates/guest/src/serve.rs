@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::End;
-use outrigger_sandbox::wire::{Ask, Reply, ToGuest};
+use outrigger_sandbox::wire::{Reply, Request, ToGuest};
 
 use crate::connection::Connections;
 use crate::control::Tell;
@@ -248,22 +248,24 @@ impl Guest {
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
         self.served.hear();
-        let asks_for_it = !matches!(ask, Ask::Serve | Ask::Tree { .. });
+        let asks_for_it = !matches!(ask, Request::Serve | Request::Tree { .. });
         if asks_for_it && let Door::Control(control) = &mut self.door {
             control.untold = true;
         }
         match ask {
-            Ask::Execute(request) => self.commands.execute(request, caller, &mut self.connections),
-            Ask::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
-            Ask::Input { id, input } => {
+            Request::Execute(request) => {
+                self.commands.execute(request, caller, &mut self.connections)
+            }
+            Request::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
+            Request::Input { id, input } => {
                 self.commands.input(&id, input, caller, &mut self.connections);
             }
-            Ask::Freeze => self.commands.freeze(caller, &mut self.connections),
-            Ask::Thaw => self.commands.thaw(caller, &mut self.connections),
-            Ask::Forget => self.commands.forget(caller),
-            Ask::Serve => self.served.serve(connection),
-            Ask::Tree { number, result } => self.served.answer(connection, number, result),
-            Ask::Files(op) => {
+            Request::Freeze => self.commands.freeze(caller, &mut self.connections),
+            Request::Thaw => self.commands.thaw(caller, &mut self.connections),
+            Request::Forget => self.commands.forget(caller),
+            Request::Serve => self.served.serve(connection),
+            Request::Tree { number, result } => self.served.answer(connection, number, result),
+            Request::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
                 if let Some(answer) = answer {
                     self.connections.reply(caller, Reply::Files(answer));

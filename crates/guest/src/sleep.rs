@@ -2,7 +2,7 @@
 
 use std::io;
 
-use outrigger_sandbox::Spin;
+use outrigger_sandbox::SpinWait;
 
 use crate::sys;
 
@@ -11,7 +11,7 @@ use crate::sys;
 pub(crate) struct Sleep {
     /// Something was asked in this turn.
     pub(crate) asked: bool,
-    spin: Spin,
+    spin: SpinWait,
 }
 
 impl Sleep {

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Weak};
 
-use outrigger_sandbox::client::{Link, Remote};
-use outrigger_sandbox::{Began, Error, Generation, SandboxId};
+use outrigger_sandbox::client::{Link, RemoteSandbox};
+use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId};
 
 use crate::backend::{Inner, locked};
 use crate::held;
@@ -52,7 +52,7 @@ impl Inner {
         &self,
         id: &SandboxId,
         seen: &Seen,
-        began: Began,
+        began: CreateOutcome,
         reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
         let (link, gate) = match self.link(id, seen) {
@@ -71,7 +71,7 @@ impl Inner {
         };
         locked(&self.used).insert(id.clone(), used);
         self.note_due(id, seen);
-        Ok(Arc::new(Docked { remote: Remote::new(id.clone(), began, link), gate }))
+        Ok(Arc::new(Docked { remote: RemoteSandbox::new(id.clone(), began, link), gate }))
     }
 
     /// The handle of a sandbox that rests, which goes on resting.
@@ -82,7 +82,7 @@ impl Inner {
         reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
         if self.link(id, seen).is_some() {
-            let docked = self.attach(id, seen, Began::Attached, reach).await?;
+            let docked = self.attach(id, seen, CreateOutcome::Attached, reach).await?;
             docked.gate.rests(true);
             return Ok(docked);
         }
@@ -90,7 +90,7 @@ impl Inner {
         if !held::unpause(&self.engine, id, &seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
-        let docked = self.attach(id, &running(seen), Began::Attached, reach).await?;
+        let docked = self.attach(id, &running(seen), CreateOutcome::Attached, reach).await?;
         docked.gate.rests(true);
         match docked.gate.rest(&docked.remote).await {
             // Somebody runs something in it.
@@ -110,7 +110,7 @@ impl Inner {
         if !held::unpause(&self.engine, id, &seen.container).await? {
             return Err(live::lost("its container is gone"));
         }
-        let docked = self.attach(id, &running(seen), Began::Attached, reach).await?;
+        let docked = self.attach(id, &running(seen), CreateOutcome::Attached, reach).await?;
         docked.gate.open().await?;
         docked.remote.thaw().await?;
         Ok(docked)
@@ -119,7 +119,7 @@ impl Inner {
     /// Lets a sandbox rest in which no command runs, else it is [`Error::Busy`].
     pub(crate) async fn rest(&self, id: &SandboxId, seen: &Seen) -> Result<Arc<Docked>, Error> {
         let reach = Reach::default();
-        let docked = self.attach(id, seen, Began::Attached, &reach).await?;
+        let docked = self.attach(id, seen, CreateOutcome::Attached, &reach).await?;
         docked.gate.rest(&docked.remote).await?;
         Ok(docked)
     }

@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Listed, Sandbox, SandboxId, Snapshots, Spec,
-    Suspend,
+    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Sandbox, SandboxId,
+    Snapshots, Spec, Suspend,
 };
 use tokio::sync::{Mutex as Turn, Notify};
 
@@ -125,7 +125,7 @@ impl Inner {
         if let Some(seen) = &seen {
             match seen.doing {
                 Doing::Running => {
-                    return self.attach(id, seen, Began::Attached, reach).await.map(Some);
+                    return self.attach(id, seen, CreateOutcome::Attached, reach).await.map(Some);
                 }
                 Doing::Paused => return self.thaw(id, seen, reach).await.map(Some),
                 Doing::Waiting => {
@@ -143,9 +143,9 @@ impl Inner {
         let (disk, began) = match store::find::<Disk>(&self.engine, &store).await? {
             Some(disk) => {
                 held::released(&self.engine, id).await?;
-                (disk, Began::Restarted)
+                (disk, CreateOutcome::Restarted)
             }
-            None => (Box::pin(self.make_disk(&store, spec)).await?, Began::Made),
+            None => (Box::pin(self.make_disk(&store, spec)).await?, CreateOutcome::Made),
         };
         let image = self.config.image(&disk.record.template)?;
         let generation = fresh_generation();
@@ -243,7 +243,7 @@ impl Inner {
         for _ in 0..limits::CREATE_ATTEMPTS_MAX {
             let Some(seen) = live::look(&self.engine, id).await? else { return Ok(None) };
             let found = match seen.doing {
-                Doing::Running => self.attach(id, &seen, Began::Attached, &reach).await,
+                Doing::Running => self.attach(id, &seen, CreateOutcome::Attached, &reach).await,
                 Doing::Paused => self.attach_resting(id, &seen, &reach).await,
                 Doing::Waiting | Doing::Ended => return Ok(None),
             };
@@ -295,7 +295,7 @@ impl Backend for Docker {
         self.0.find(id).await
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         self.0.list().await
     }
 

@@ -9,8 +9,8 @@ use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
     ResourcesUlimits,
 };
-use outrigger_sandbox::cpu::Share;
-use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
+use outrigger_sandbox::cpu::CpuQuota;
+use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, Spec};
 
 use crate::engine::Engine;
 use crate::maker::{Access, Mounted};
@@ -75,7 +75,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) image: &'a str,
     pub(crate) runtime: Option<&'a str>,
     pub(crate) generation: &'a Generation,
-    pub(crate) began: Began,
+    pub(crate) began: CreateOutcome,
     /// Its disk.
     pub(crate) disk: &'a Found<Disk>,
     /// The volume with the guest program.
@@ -169,7 +169,7 @@ impl Plan<'_> {
     fn host(&self, engine: &Engine) -> HostConfig {
         let spec = self.spec;
         let memory = signed(spec.memory_bytes_max);
-        let share = Share::of(spec);
+        let quota = CpuQuota::of(spec);
         let tmpfs = format!(
             "rw,nosuid,nodev,noexec,size={},mode=755,uid={},gid={KEPT}",
             limits::SOCKET_TMPFS_BYTES,
@@ -181,8 +181,8 @@ impl Plan<'_> {
             // Memory and swap together: no swap.
             memory_swap: Some(memory),
             pids_limit: Some(i64::from(spec.pids_max) + limits::OWN_PIDS),
-            cpu_period: Some(signed(share.period_us)),
-            cpu_quota: Some(signed(share.quota_us)),
+            cpu_period: Some(signed(quota.period_us)),
+            cpu_quota: Some(signed(quota.quota_us)),
             oom_score_adj: Some(limits::OOM_SCORE),
             ulimits: Some(vec![cores()]),
             cap_drop: Some(vec!["ALL".to_owned()]),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use outrigger_sandbox::{Error, Listed, SandboxId, State};
+use outrigger_sandbox::{Error, ListedSandbox, SandboxId, State};
 
 use crate::backend::Inner;
 use crate::names::{self, Part};
@@ -14,7 +14,7 @@ use crate::{live, store};
 
 impl Inner {
     /// See [`outrigger_sandbox::Backend::list`].
-    pub(crate) async fn list(&self) -> Result<Vec<Listed>, Error> {
+    pub(crate) async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         let engine = &self.engine;
         let kind = (names::KIND, "disk");
         let part = |part: Part| (names::PART, part.as_str());
@@ -53,7 +53,7 @@ impl Inner {
             let origin = found.record.origin;
             // A life that ended does not go on.
             let generation = generation.filter(|_| state != State::Dead);
-            all.push(Listed { id, state, generation, origin, made_at_ms, used_at_ms });
+            all.push(ListedSandbox { id, state, generation, origin, made_at_ms, used_at_ms });
         }
         all.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(all)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
 use outrigger_sandbox::client::Link;
-use outrigger_sandbox::{Began, Error, Generation, SandboxId, Spec};
+use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, Spec};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
     pub(crate) doing: Doing,
     pub(crate) generation: Generation,
     /// What its life began as.
-    pub(crate) began: Began,
+    pub(crate) began: CreateOutcome,
     /// When it is too old, in milliseconds since 1970.
     pub(crate) old_at_ms: Option<u64>,
     /// How long it may be idle, in milliseconds.
@@ -63,7 +63,7 @@ pub(crate) fn lost(reason: &str) -> Error {
 }
 
 /// The life that a container's labels speak of.
-pub(crate) fn life(owner: &str, labels: &Labels) -> Option<(Generation, Began)> {
+pub(crate) fn life(owner: &str, labels: &Labels) -> Option<(Generation, CreateOutcome)> {
     if labels.get(names::OWNER)? != owner {
         return None;
     }

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::models::ContainerStateStatusEnum as Status;
-use outrigger_sandbox::client::Remote;
+use outrigger_sandbox::client::RemoteSandbox;
 use outrigger_sandbox::{
-    Began, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, OutputSink,
-    Sandbox, SandboxId,
+    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    OutputSink, Sandbox, SandboxId,
 };
 use tokio::sync::Mutex as Turn;
 
@@ -92,7 +92,7 @@ impl Gate {
 
     /// Stops what commands left behind, and then all of the container. `Busy` while a
     /// command runs.
-    pub(crate) async fn rest(&self, remote: &Remote) -> Result<(), Error> {
+    pub(crate) async fn rest(&self, remote: &RemoteSandbox) -> Result<(), Error> {
         match remote.freeze().await {
             // It has no means, and says so only if no command runs; the daemon has.
             Ok(()) | Err(Error::Unsupported { .. }) => {}
@@ -131,7 +131,7 @@ impl Gate {
     /// Waits for any other answer, after which a resting sandbox rests again.
     async fn aside<T>(
         &self,
-        remote: &Remote,
+        remote: &RemoteSandbox,
         answer: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
         let _passing = self.pass();
@@ -178,7 +178,7 @@ impl Gate {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Docked {
-    pub(crate) remote: Remote,
+    pub(crate) remote: RemoteSandbox,
     pub(crate) gate: Arc<Gate>,
 }
 
@@ -192,8 +192,8 @@ impl Sandbox for Docked {
         self.remote.generation()
     }
 
-    fn began(&self) -> Began {
-        self.remote.began()
+    fn outcome(&self) -> CreateOutcome {
+        self.remote.outcome()
     }
 
     fn is_alive(&self) -> bool {

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::Spec;
-use outrigger_sandbox::cpu::Share;
+use outrigger_sandbox::cpu::CpuQuota;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
@@ -257,7 +257,7 @@ impl Groups {
                 put(&dir.join("pids.max"), &pids)?;
             }
             if self.controllers.contains("cpu") {
-                Version::Unified.limit(dir, Share::of(spec))?;
+                Version::Unified.limit(dir, CpuQuota::of(spec))?;
             }
             own(dir, owner, &["cgroup.procs", "cgroup.subtree_control", "cgroup.threads"])?;
         }
@@ -271,7 +271,7 @@ impl Groups {
                     let _ = put(&dir.join("memory.kmem.tcp.limit_in_bytes"), &memory);
                 }
                 "pids" => put(&dir.join("pids.max"), &pids)?,
-                "cpu" => Version::Legacy.limit(dir, Share::of(spec))?,
+                "cpu" => Version::Legacy.limit(dir, CpuQuota::of(spec))?,
                 _ => own(dir, owner, &["cgroup.procs", "tasks"])?,
             }
         }

@@ -10,7 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use outrigger_sandbox::{
-    Began, Error, Generation, Isolation, Listed, SandboxId, Snapshot, SnapshotId, Spec,
+    CreateOutcome, Error, Generation, Isolation, ListedSandbox, SandboxId, Snapshot, SnapshotId,
+    Spec,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -71,11 +72,11 @@ impl Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// To `Create` and `Find`, with a connection to its guest.
-    Attached { generation: Generation, isolation: Isolation, began: Began, frozen: bool },
+    Attached { generation: Generation, isolation: Isolation, began: CreateOutcome, frozen: bool },
     /// To `Find`: it does not live.
     Absent { cold: bool },
     /// To `List`.
-    List(Vec<Listed>),
+    List(Vec<ListedSandbox>),
     /// To `Destroy`, `Suspend` and `Forget`.
     Done,
     /// To `Snapshot`.

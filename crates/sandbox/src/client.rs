@@ -1,7 +1,7 @@
 //! A sandbox on the other end of a byte stream.
 //!
 //! Owns the host's side of [`crate::wire`]: one [`Link`] to a guest, shared by all who
-//! use its sandbox, and [`Remote`], the port over it. A backend brings the stream
+//! use its sandbox, and [`RemoteSandbox`], the port over it. A backend brings the stream
 //! (a socket, a container's standard streams) and nothing else. Whatever comes from
 //! a guest is hostile and checked here.
 
@@ -10,6 +10,6 @@ mod outbox;
 mod remote;
 mod serving;
 
-pub use link::{Link, Pending};
-pub use remote::Remote;
-pub use serving::Serving;
+pub use link::{Link, PendingRequest};
+pub use remote::RemoteSandbox;
+pub use serving::ServedTrees;

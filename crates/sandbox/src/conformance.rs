@@ -117,7 +117,7 @@ pub enum Verdict {
 
 /// A case with its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct CaseResult {
     /// The case, for example `exec/exit_codes`.
     pub name: &'static str,
     /// How it went.
@@ -132,17 +132,17 @@ pub struct Report {
     /// Name of the backend.
     pub backend: String,
     /// In the order in which they ran.
-    pub cases: Vec<Judged>,
+    pub cases: Vec<CaseResult>,
 }
 
 impl Report {
     /// Cases that did not go as they must.
-    pub fn failed(&self) -> impl Iterator<Item = &Judged> {
+    pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
         self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_)))
     }
 
     /// Cases that this backend was let off.
-    pub fn not_applicable(&self) -> impl Iterator<Item = &Judged> {
+    pub fn not_applicable(&self) -> impl Iterator<Item = &CaseResult> {
         self.cases.iter().filter(|case| matches!(case.verdict, Verdict::NotApplicable(_)))
     }
 
@@ -176,7 +176,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
-        for Judged { name, verdict, took_ms } in &self.cases {
+        for CaseResult { name, verdict, took_ms } in &self.cases {
             match verdict {
                 Verdict::Passed => writeln!(f, "{name:width$}  passed in {took_ms} ms")?,
                 Verdict::Failed(_) => writeln!(f, "{name:width$}  FAILED after {took_ms} ms")?,
@@ -187,7 +187,7 @@ impl fmt::Display for Report {
         let passed = self.cases.len() - failed - not_run;
         let backend = &self.backend;
         write!(f, "{backend}: {passed} passed, {failed} failed, {not_run} not applicable")?;
-        for Judged { name, verdict, took_ms } in self.failed() {
+        for CaseResult { name, verdict, took_ms } in self.failed() {
             let Verdict::Failed(why) = verdict else { continue };
             write!(f, "\n{name} FAILED after {took_ms} ms: {why}")?;
         }
@@ -230,7 +230,7 @@ pub async fn run(
     }
     let judged = chosen.into_iter().zip(verdicts.into_values());
     let cases = judged
-        .map(|(case, (verdict, took_ms))| Judged { name: case.name, verdict, took_ms })
+        .map(|(case, (verdict, took_ms))| CaseResult { name: case.name, verdict, took_ms })
         .collect();
     Report { backend: capabilities.backend.clone(), cases }
 }

@@ -7,7 +7,7 @@ use crate::{Spec, limits};
 
 /// CPU that a sandbox may use: so many microseconds of each period of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct CpuQuota {
     /// In microseconds.
     pub quota_us: u64,
     /// In microseconds. Short: many processes use up a share at once, on all processors,
@@ -15,7 +15,7 @@ pub struct Share {
     pub period_us: u64,
 }
 
-impl Share {
+impl CpuQuota {
     /// What a sandbox may use of all cores.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
@@ -33,15 +33,15 @@ mod tests {
 
     #[test]
     fn shares_are_exact_and_what_the_kernel_takes() {
-        let share = |cpu_millis_max| {
-            let share = Share::of(&Spec { cpu_millis_max, ..Spec::default() });
-            (share.quota_us, share.period_us)
+        let quota = |cpu_millis_max| {
+            let quota = CpuQuota::of(&Spec { cpu_millis_max, ..Spec::default() });
+            (quota.quota_us, quota.period_us)
         };
-        assert_eq!(share(1_000), (10_000, 10_000));
-        assert_eq!(share(2_500), (25_000, 10_000));
-        assert_eq!(share(100), (1_000, 10_000));
-        assert_eq!(share(50), (1_000, 20_000));
-        assert_eq!(share(1), (1_000, 1_000_000));
-        assert!((0..2_000).map(share).all(|(quota, period)| quota >= 1_000 && period <= 1_000_000));
+        assert_eq!(quota(1_000), (10_000, 10_000));
+        assert_eq!(quota(2_500), (25_000, 10_000));
+        assert_eq!(quota(100), (1_000, 10_000));
+        assert_eq!(quota(50), (1_000, 20_000));
+        assert_eq!(quota(1), (1_000, 1_000_000));
+        assert!((0..2_000).map(quota).all(|(quota, period)| quota >= 1_000 && period <= 1_000_000));
     }
 }

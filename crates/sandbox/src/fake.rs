@@ -20,23 +20,23 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::{
-    Backend, Began, Capabilities, DiskLimit, Error, ExecId, Generation, Isolation, Layer, Listed,
-    NetworkMode, Origin, Sandbox, SandboxId, Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, DiskLimit, Error, ExecId, Generation, Isolation, Layer,
+    ListedSandbox, NetworkMode, Origin, Sandbox, SandboxId, Snapshots, Spec, Suspend,
 };
 
 mod files;
 mod handle;
 mod life;
-mod place;
 mod run;
+mod sandbox;
 mod script;
 mod snapshots;
 mod tree;
 mod words;
 
 use handle::Handle;
-use place::Place;
-use snapshots::Kept;
+use sandbox::FakeSandbox;
+use snapshots::SnapshotStore;
 use tree::Tree;
 
 /// The one template that the fake has.
@@ -53,7 +53,7 @@ pub enum Disk {
 
 /// Something that began to run: a command, or a changing file operation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Start {
+pub struct ExecStart {
     /// In which sandbox.
     pub sandbox: SandboxId,
     /// In which life of it.
@@ -65,11 +65,11 @@ pub struct Start {
 /// The fake backend. Clones share one world.
 #[derive(Debug, Clone)]
 pub struct Fake {
-    shared: Arc<Shared>,
+    shared: Arc<FakeState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FakeState {
     capabilities: Capabilities,
     world: Mutex<World>,
     /// Something was killed, lost or destroyed: whoever waits looks again.
@@ -79,20 +79,20 @@ struct Shared {
 #[derive(Debug)]
 struct World {
     began: Instant,
-    boxes: BTreeMap<SandboxId, Place>,
-    snapshots: Kept,
+    boxes: BTreeMap<SandboxId, FakeSandbox>,
+    snapshots: SnapshotStore,
     lives: u64,
     /// When the last disk was made: no two are made at the same time.
     made_at_ms: u64,
-    starts: Vec<Start>,
+    starts: Vec<ExecStart>,
 }
 
-impl Shared {
+impl FakeState {
     /// The world, with everything done that is due.
     fn world(&self) -> MutexGuard<'_, World> {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        world.boxes.retain(|_, place| place.settle(now));
+        world.boxes.retain(|_, fake| fake.settle(now));
         world
     }
 }
@@ -139,13 +139,13 @@ impl Fake {
         let world = World {
             began: Instant::now(),
             boxes: BTreeMap::new(),
-            snapshots: Kept::default(),
+            snapshots: SnapshotStore::default(),
             lives: 0,
             made_at_ms: 0,
             starts: Vec::new(),
         };
         let (capabilities, changed) = (capabilities(), Notify::new());
-        Self { shared: Arc::new(Shared { capabilities, world: Mutex::new(world), changed }) }
+        Self { shared: Arc::new(FakeState { capabilities, world: Mutex::new(world), changed }) }
     }
 
     /// A specification that the fake accepts: one that asks for no isolation.
@@ -161,7 +161,7 @@ impl Fake {
         let mut world = self.shared.world();
         match (disk, world.boxes.get_mut(id)) {
             (Disk::Dropped, _) => drop(world.boxes.remove(id)),
-            (Disk::Kept, Some(place)) => place.die(),
+            (Disk::Kept, Some(fake)) => fake.die(),
             (Disk::Kept, None) => {}
         }
         drop(world);
@@ -171,7 +171,7 @@ impl Fake {
     /// Everything that began to run, in order. An id that is here twice in one
     /// generation was run twice.
     #[must_use]
-    pub fn starts(&self) -> Vec<Start> {
+    pub fn starts(&self) -> Vec<ExecStart> {
         self.shared.world().starts.clone()
     }
 
@@ -180,8 +180,8 @@ impl Fake {
     #[must_use]
     pub fn peek(&self, id: &SandboxId, path: &str) -> Option<Vec<u8>> {
         let world = self.shared.world();
-        let place = world.boxes.get(id)?;
-        place.tree.file(path).ok().map(<[u8]>::to_vec)
+        let fake = world.boxes.get(id)?;
+        fake.tree.file(path).ok().map(<[u8]>::to_vec)
     }
 }
 
@@ -220,34 +220,35 @@ impl Backend for Fake {
         }
         let mut world = self.shared.world();
         let now = Instant::now();
-        let mut made = Began::Restarted;
+        let mut made = CreateOutcome::Restarted;
         if !world.boxes.contains_key(id) {
             let tree = world.tree(&spec.origin)?;
             world.made_at_ms = world.now_ms().max(world.made_at_ms + 1);
-            let place = Place::new(tree, spec, now, world.made_at_ms);
-            world.boxes.insert(id.clone(), place);
-            made = Began::Made;
+            let fake = FakeSandbox::new(tree, spec, now, world.made_at_ms);
+            world.boxes.insert(id.clone(), fake);
+            made = CreateOutcome::Made;
         }
         let now_ms = world.now_ms();
-        let lives = world.boxes.get(id).is_some_and(Place::has_life);
+        let lives = world.boxes.get(id).is_some_and(FakeSandbox::has_life);
         let next = (!lives).then(|| world.next_generation());
-        let place = world.boxes.get_mut(id).expect("it was there or was just put there");
-        place.touch(now, now_ms);
-        let began = place.wake(next).unwrap_or(made);
-        let handle = Handle::new(&self.shared, id, place, began);
+        let fake = world.boxes.get_mut(id).expect("it was there or was just put there");
+        fake.touch(now, now_ms);
+        let began = fake.wake(next).unwrap_or(made);
+        let handle = Handle::new(&self.shared, id, fake, began);
         Ok(Arc::new(handle.expect("it was just woken")))
     }
 
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error> {
         let world = self.shared.world();
-        let place = world.boxes.get(id);
-        let handle = place.and_then(|place| Handle::new(&self.shared, id, place, Began::Attached));
+        let fake = world.boxes.get(id);
+        let handle =
+            fake.and_then(|fake| Handle::new(&self.shared, id, fake, CreateOutcome::Attached));
         Ok(handle.map(|handle| Arc::new(handle) as Arc<dyn Sandbox>))
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         let world = self.shared.world();
-        Ok(world.boxes.iter().map(|(id, place)| place.listed(id)).collect())
+        Ok(world.boxes.iter().map(|(id, fake)| fake.listed(id)).collect())
     }
 
     async fn destroy(&self, id: &SandboxId) -> Result<(), Error> {
@@ -259,11 +260,11 @@ impl Backend for Fake {
     async fn suspend(&self, id: &SandboxId, how: Suspend) -> Result<(), Error> {
         let mut world = self.shared.world();
         let (now, now_ms) = (Instant::now(), world.now_ms());
-        let place = world.boxes.get_mut(id).filter(|place| place.has_life());
-        let place = place.ok_or_else(|| absent("living sandbox", id.as_str()))?;
-        place.rest()?;
-        place.touch(now, now_ms);
-        place.suspend(how);
+        let fake = world.boxes.get_mut(id).filter(|fake| fake.has_life());
+        let fake = fake.ok_or_else(|| absent("living sandbox", id.as_str()))?;
+        fake.rest()?;
+        fake.touch(now, now_ms);
+        fake.suspend(how);
         Ok(())
     }
 

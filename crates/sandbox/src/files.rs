@@ -205,7 +205,7 @@ pub enum GrepPattern {
     Literal(String),
     /// A regular expression of the `regex` crate, which takes linear time.
     Regex(String),
-    /// The same without regard to case.
+    /// A regular expression without regard to case.
     RegexIgnoreCase(String),
 }
 
@@ -258,7 +258,7 @@ pub struct Lines {
 
 /// What an edit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edited {
+pub struct EditReport {
     /// How many places were replaced.
     pub replaced: u64,
     /// Line of the first of them, from 1.
@@ -327,7 +327,7 @@ pub enum FileReply {
         replaced: bool,
     },
     /// To `Edit`.
-    Edited(Edited),
+    Edited(EditReport),
     /// To `Link`, `MakeDir` and `Remove`.
     Done,
     /// To `Glob`.

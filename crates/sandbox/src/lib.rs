@@ -40,17 +40,17 @@ pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
 pub use error::{Error, FileError, FileErrorKind};
 pub use exec::{Command, End, Execute, Executed, Input, Output, Streams, TerminalSize};
 pub use files::{
-    Digest, Edited, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines, ListEntry,
+    Digest, EditReport, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines, ListEntry,
     ManifestEntry, Occurrences, Precondition, WriteMode,
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
-pub use life::{Began, Lifetime, Listed, Origin, Snapshot, Spec, State, Suspend};
+pub use life::{CreateOutcome, Lifetime, ListedSandbox, Origin, Snapshot, Spec, State, Suspend};
 #[cfg(feature = "port")]
 pub use memory_tree::{MemoryTree, MemoryTrees};
 pub use pieces::each_piece;
 #[cfg(feature = "port")]
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
-pub use spin::Spin;
-pub use tree::{Expected, Node, TreeEntry, TreeOp, TreeReply};
+pub use spin::SpinWait;
+pub use tree::{ExpectedRevision, Node, TreeEntry, TreeOp, TreeReply};
 #[cfg(feature = "port")]
 pub use tree::{Tree, Trees};

@@ -193,7 +193,7 @@ impl fmt::Display for Suspend {
 /// What a call that gives a sandbox found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Began {
+pub enum CreateOutcome {
     /// It had no disk, and was made from its origin. Another generation.
     Made,
     /// It lived.
@@ -233,7 +233,7 @@ impl fmt::Display for State {
 
 /// A sandbox in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedSandbox {
     /// Its name.
     pub id: SandboxId,
     /// What it is doing.

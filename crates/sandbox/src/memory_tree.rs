@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::limits::{TREE_FILE_BYTES_MAX, TREE_PAGE_ENTRIES_MAX};
 use crate::{
-    Expected, FileError, FileErrorKind as Kind, Node, SandboxId, Tree, TreeEntry, TreeOp,
+    ExpectedRevision, FileError, FileErrorKind as Kind, Node, SandboxId, Tree, TreeEntry, TreeOp,
     TreeReply, Trees,
 };
 
@@ -35,7 +35,7 @@ struct State {
     changes: u64,
 }
 
-/// See the module.
+/// A tree whose files are in memory.
 #[derive(Debug, Default)]
 pub struct MemoryTree {
     state: Mutex<State>,
@@ -98,13 +98,15 @@ impl State {
         }
     }
 
-    fn expect(&self, path: &str, expected: Expected) -> Result<(), FileError> {
+    fn expect(&self, path: &str, expected: ExpectedRevision) -> Result<(), FileError> {
         match (self.node(path), expected) {
-            (Ok(_), Expected::Absent) => refused(Kind::AlreadyExists, path),
-            (Ok(node), Expected::Revision(_)) if node.folder => refused(Kind::IsDirectory, path),
-            (Ok(node), Expected::Revision(revision)) if node.revision == revision => Ok(()),
-            (Err(_), Expected::Absent) => Ok(()),
-            (_, Expected::Revision(_)) => refused(Kind::Conflict, path),
+            (Ok(_), ExpectedRevision::Absent) => refused(Kind::AlreadyExists, path),
+            (Ok(node), ExpectedRevision::Revision(_)) if node.folder => {
+                refused(Kind::IsDirectory, path)
+            }
+            (Ok(node), ExpectedRevision::Revision(revision)) if node.revision == revision => Ok(()),
+            (Err(_), ExpectedRevision::Absent) => Ok(()),
+            (_, ExpectedRevision::Revision(_)) => refused(Kind::Conflict, path),
         }
     }
 
@@ -142,7 +144,13 @@ impl State {
         Ok(TreeReply::Listed { entries, more })
     }
 
-    fn rename(&mut self, from: &str, revision: u64, to: &str, expected: Expected) -> Answer {
+    fn rename(
+        &mut self,
+        from: &str,
+        revision: u64,
+        to: &str,
+        expected: ExpectedRevision,
+    ) -> Answer {
         let node = self.node(from)?;
         self.place(from)?;
         self.place(to)?;
@@ -194,14 +202,14 @@ impl State {
             }
             TreeOp::MakeFolder { path } => {
                 self.place(&path)?;
-                self.expect(&path, Expected::Absent)?;
+                self.expect(&path, ExpectedRevision::Absent)?;
                 self.items.insert(path.clone(), Item::Folder);
                 self.node(&path).map(TreeReply::Node)
             }
             TreeOp::Remove { path, expected } => {
                 self.node(&path)?;
                 self.place(&path)?;
-                self.expect(&path, Expected::Revision(expected))?;
+                self.expect(&path, ExpectedRevision::Revision(expected))?;
                 self.items.remove(&path);
                 Ok(TreeReply::Done)
             }

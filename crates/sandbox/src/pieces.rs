@@ -32,9 +32,9 @@ mod tests {
     use super::*;
 
     /// Gives one byte, then a signal comes, then another, then it fails.
-    struct Torn(u8);
+    struct TornReader(u8);
 
-    impl Read for Torn {
+    impl Read for TornReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.0 += 1;
             match self.0 {
@@ -55,7 +55,7 @@ mod tests {
         let bytes = each_piece(&long[..], |piece| seen.extend_from_slice(piece)).unwrap();
         assert_eq!((bytes, seen), (long.len() as u64, long));
         let mut seen = Vec::new();
-        let failed = each_piece(Torn(0), |piece| seen.extend_from_slice(piece)).unwrap_err();
+        let failed = each_piece(TornReader(0), |piece| seen.extend_from_slice(piece)).unwrap_err();
         assert_eq!((failed.kind(), seen), (io::ErrorKind::BrokenPipe, vec![1, 3]));
     }
 }

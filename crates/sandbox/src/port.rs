@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{
-    Began, Capabilities, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
-    Listed, Output, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
+    Capabilities, CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation,
+    Input, ListedSandbox, Output, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
 };
 
 /// Receives output while a command runs. Called in order, from one task; must not block.
@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync + Debug {
     /// cold one is resumed in the same [`Generation`], after its disk was verified
     /// ([`Error::Altered`]). Repeating it is harmless. One that died is made anew,
     /// over what is left of its disk, with another generation; only a sandbox
-    /// without a disk begins from [`Spec::origin`]. [`Sandbox::began`] tells which.
+    /// without a disk begins from [`Spec::origin`]. [`Sandbox::outcome`] tells which.
     async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error>;
 
     /// The living sandbox of that name, running or frozen, if there is one. Makes
@@ -40,7 +40,7 @@ pub trait Backend: Send + Sync + Debug {
     async fn find(&self, id: &SandboxId) -> Result<Option<Arc<dyn Sandbox>>, Error>;
 
     /// All sandboxes of this backend, living or dead but not destroyed, sorted by name.
-    async fn list(&self) -> Result<Vec<Listed>, Error>;
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error>;
 
     /// Ends every process of the sandbox and deletes its disk. One that is not there
     /// is fine. Snapshots of it stay.
@@ -94,7 +94,7 @@ pub trait Sandbox: Send + Sync + Debug {
     fn generation(&self) -> &Generation;
 
     /// What the call that gave this handle found.
-    fn began(&self) -> Began;
+    fn outcome(&self) -> CreateOutcome;
 
     /// Whether this life goes on, as far as is known here: asks nobody. `false` is
     /// certain, and whatever is asked of this handle from then on is [`Error::Lost`];

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::limits;
 
-/// See the module.
+/// A wait that looks again for a while before it sleeps.
 #[derive(Debug, Default)]
-pub struct Spin {
+pub struct SpinWait {
     /// Times that it is not tried, because it was of no use.
     skipped: u32,
 }
 
-impl Spin {
+impl SpinWait {
     /// Looks until something is there. Nothing: it is time to sleep.
     pub fn look<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         if self.skipped > 0 {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn what_comes_is_found_and_what_never_comes_is_soon_not_waited_for() {
-        let mut spin = Spin::default();
+        let mut spin = SpinWait::default();
         let mut looks = 0;
         let found = spin.look(|| {
             looks += 1;

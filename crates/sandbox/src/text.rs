@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{Digest, Edited, FileError, FileErrorKind, Lines, Occurrences, limits};
+use crate::{Digest, EditReport, FileError, FileErrorKind, Lines, Occurrences, limits};
 
 mod search;
 
@@ -50,7 +50,7 @@ pub fn edit(
     old: &[u8],
     new: &[u8],
     occurrences: Occurrences,
-) -> Result<(Vec<u8>, Edited), FileError> {
+) -> Result<(Vec<u8>, EditReport), FileError> {
     let error = |kind, detail| FileError { kind, path: path.to_owned(), detail };
     if old.is_empty() {
         let detail = "the text to replace is empty".to_owned();
@@ -81,7 +81,8 @@ pub fn edit(
     }
     edited.extend_from_slice(&contents[rest..]);
     let replaced = replaced as u64;
-    let report = Edited { replaced, first_line: line_of(contents, first), digest: digest(&edited) };
+    let report =
+        EditReport { replaced, first_line: line_of(contents, first), digest: digest(&edited) };
     Ok((edited, report))
 }
 

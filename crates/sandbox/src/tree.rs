@@ -48,7 +48,7 @@ pub enum TreeOp {
         /// The file.
         path: String,
         /// What it was made from.
-        expected: Expected,
+        expected: ExpectedRevision,
         /// At most [`crate::limits::TREE_FILE_BYTES_MAX`], else `too_large`.
         #[serde(with = "serde_bytes")]
         contents: Vec<u8>,
@@ -79,8 +79,8 @@ pub enum TreeOp {
         revision: u64,
         /// To where, in the same tree.
         to: String,
-        /// What must be there; else `conflict`, or `already_exists` for [`Expected::Absent`].
-        expected: Expected,
+        /// What must be there; else `conflict`, or `already_exists` for [`ExpectedRevision::Absent`].
+        expected: ExpectedRevision,
     },
 }
 
@@ -155,7 +155,7 @@ impl TreeOp {
 
 /// What must be at a path for a change to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Expected {
+pub enum ExpectedRevision {
     /// Nothing; `already_exists` otherwise.
     Absent,
     /// The file at this revision.

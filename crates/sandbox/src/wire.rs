@@ -29,12 +29,12 @@ pub struct ToGuest {
     /// Chosen by the host, unique on its connection while an answer is due.
     pub request: u64,
     /// What is asked.
-    pub ask: Ask,
+    pub ask: Request,
 }
 
 /// What a host asks of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ask {
+pub enum Request {
     /// Create or attach. Answers: any number of [`Reply::Output`], then [`Reply::Executed`].
     Execute(Execute),
     /// Kill a tree. Answer: [`Reply::Killed`], when the tree is gone.
@@ -85,7 +85,7 @@ pub enum FromGuest {
         reply: Reply,
     },
     /// A program asks for something of a served tree. Only to a connection that said
-    /// [`Ask::Serve`]; at most [`limits::TREE_OPS_MAX`] wait for their answer.
+    /// [`Request::Serve`]; at most [`limits::TREE_OPS_MAX`] wait for their answer.
     Tree {
         /// Chosen by the guest, and never again the same.
         number: u64,
@@ -103,7 +103,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// An answer to an [`Ask`].
+/// An answer to an [`Request`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// The next kept bytes of a stream. All pieces of a stream in a row are what
@@ -197,12 +197,12 @@ pub fn decode<T: DeserializeOwned>(frame: &[u8]) -> Result<T, WireError> {
 
 /// Gathers bytes from a stream until they are whole frames.
 #[derive(Debug, Default)]
-pub struct Gather {
+pub struct FrameBuffer {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-impl Gather {
+impl FrameBuffer {
     /// Adds what came from the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
@@ -260,11 +260,11 @@ mod tests {
         let mut stream = encode(&hello()).unwrap();
         stream.extend(encode(&output).unwrap());
         for cut in 0..stream.len() {
-            let mut gather = Gather::default();
+            let mut frames = FrameBuffer::default();
             let mut seen = Vec::new();
             for part in [&stream[..cut], &stream[cut..]] {
-                gather.push(part);
-                while let Some(message) = gather.take::<FromGuest>().unwrap() {
+                frames.push(part);
+                while let Some(message) = frames.take::<FromGuest>().unwrap() {
                     seen.push(message);
                 }
             }
@@ -274,9 +274,9 @@ mod tests {
 
     #[test]
     fn a_length_above_the_limit_is_refused_before_anything_is_gathered() {
-        let mut gather = Gather::default();
-        gather.push(&u32::MAX.to_le_bytes());
-        assert!(matches!(gather.take::<ToGuest>(), Err(WireError::TooLong { .. })));
+        let mut frames = FrameBuffer::default();
+        frames.push(&u32::MAX.to_le_bytes());
+        assert!(matches!(frames.take::<ToGuest>(), Err(WireError::TooLong { .. })));
     }
 
     #[test]
@@ -292,7 +292,8 @@ mod tests {
     #[test]
     fn ids_are_checked_when_they_arrive() {
         let mut frame =
-            encode(&ToGuest { request: 1, ask: Ask::Kill(ExecId::new("a-b").unwrap()) }).unwrap();
+            encode(&ToGuest { request: 1, ask: Request::Kill(ExecId::new("a-b").unwrap()) })
+                .unwrap();
         let at = frame.iter().position(|&b| b == b'-').unwrap();
         frame[at] = b'/';
         assert!(decode::<ToGuest>(&frame[HEADER_BYTES..]).is_err());
@@ -301,9 +302,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_give_a_message_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
-            let mut gather = Gather::default();
-            gather.push(&bytes);
-            while let Ok(Some(_)) = gather.take::<ToGuest>() {}
+            let mut frames = FrameBuffer::default();
+            frames.push(&bytes);
+            while let Ok(Some(_)) = frames.take::<ToGuest>() {}
             let _ = decode::<FromGuest>(&bytes);
         }
     }

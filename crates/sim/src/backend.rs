@@ -5,8 +5,9 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation,
-    Input, Listed, OutputSink, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply,
+    Generation, Input, ListedSandbox, OutputSink, Sandbox, SandboxId, Snapshot, SnapshotId,
+    Snapshots, Spec, Suspend,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -107,7 +108,7 @@ impl Backend for Watched {
         Ok(found.map(|inner| self.held(inner)))
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         self.ask(Backend::list(&self.fake)).await
     }
 
@@ -185,8 +186,8 @@ impl Sandbox for Held {
         self.inner.generation()
     }
 
-    fn began(&self) -> Began {
-        self.inner.began()
+    fn outcome(&self) -> CreateOutcome {
+        self.inner.outcome()
     }
 
     fn is_alive(&self) -> bool {

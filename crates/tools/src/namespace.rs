@@ -13,7 +13,7 @@ mod served;
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Began, EntryKind, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
+    CreateOutcome, EntryKind, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
     FileReply, Generation, Input, ListEntry, OutputSink, Sandbox, SandboxId, Tree, limits as door,
 };
 use std::sync::Arc;
@@ -143,8 +143,8 @@ impl Sandbox for Namespace {
         self.sandbox.generation()
     }
 
-    fn began(&self) -> Began {
-        self.sandbox.began()
+    fn outcome(&self) -> CreateOutcome {
+        self.sandbox.outcome()
     }
 
     fn is_alive(&self) -> bool {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use outrigger_agent::{EntryChange, Seq};
 use outrigger_policy::{Scope, ShelfKind};
 use outrigger_sandbox::{
-    Expected, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
+    ExpectedRevision, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
 use outrigger_store::entries::{
     By, Change, Entries, EntryPath, Error as EntryError, Expected as ExpectedEntry, File,
@@ -403,8 +403,8 @@ impl MemoryView {
     }
 
     /// Scripts of skills stay programs when they are written again.
-    async fn is_executable(&self, at: &Place, expected: Expected) -> bool {
-        if at.shelf.kind != ShelfKind::Skills || expected == Expected::Absent {
+    async fn is_executable(&self, at: &Place, expected: ExpectedRevision) -> bool {
+        if at.shelf.kind != ShelfKind::Skills || expected == ExpectedRevision::Absent {
             return false;
         }
         let node = self.tree.entries.stat(&self.tree.scope, at).await;
@@ -433,10 +433,10 @@ impl MemoryView {
     }
 }
 
-fn expects(expected: Expected) -> ExpectedEntry {
+fn expects(expected: ExpectedRevision) -> ExpectedEntry {
     match expected {
-        Expected::Absent => ExpectedEntry::Absent,
-        Expected::Revision(revision) => ExpectedEntry::Revision(revision),
+        ExpectedRevision::Absent => ExpectedEntry::Absent,
+        ExpectedRevision::Revision(revision) => ExpectedEntry::Revision(revision),
     }
 }
 

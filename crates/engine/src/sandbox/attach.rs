@@ -3,7 +3,7 @@
 //! Must never begin another life on purpose: that is an effect, and journalled.
 
 use outrigger_agent::Loss;
-use outrigger_sandbox::{Error, Listed, Sandbox, State};
+use outrigger_sandbox::{Error, ListedSandbox, Sandbox, State};
 use std::sync::Arc;
 
 use super::handle::SandboxHandle;
@@ -49,7 +49,7 @@ impl SandboxHandle {
     }
 
     /// What its backend says of it.
-    pub(crate) async fn lookup(&self) -> Result<Option<Listed>, Error> {
+    pub(crate) async fn lookup(&self) -> Result<Option<ListedSandbox>, Error> {
         Ok(self.backend.list().await?.into_iter().find(|listed| listed.id == self.id))
     }
 }

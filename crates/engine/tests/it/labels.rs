@@ -3,7 +3,7 @@
 use outrigger_agent::{Item, SessionId};
 use outrigger_engine::{Engine, ServedTrees};
 use outrigger_policy::{RuleSet, UNTRUSTED};
-use outrigger_sandbox::{Expected, FileError, Tree, TreeOp, TreeReply, Trees};
+use outrigger_sandbox::{ExpectedRevision, FileError, Tree, TreeOp, TreeReply, Trees};
 use outrigger_store::entries::{By, Change, Entries, File, Version, Via, list_all};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -86,14 +86,15 @@ async fn revision(tree: &dyn Tree, path: &str) -> Option<u64> {
 }
 
 async fn put(tree: &dyn Tree, path: &str, text: &str) -> Result<TreeReply, FileError> {
-    let expected = revision(tree, path).await.map_or(Expected::Absent, Expected::Revision);
+    let expected =
+        revision(tree, path).await.map_or(ExpectedRevision::Absent, ExpectedRevision::Revision);
     let (path, contents) = (path.to_owned(), text.as_bytes().to_vec());
     tree.perform(TreeOp::Write { path, expected, contents }).await
 }
 
 async fn rename(tree: &dyn Tree, from: &str, to: &str) -> Result<TreeReply, FileError> {
     let revision = revision(tree, from).await.unwrap();
-    let (from, to, expected) = (from.to_owned(), to.to_owned(), Expected::Absent);
+    let (from, to, expected) = (from.to_owned(), to.to_owned(), ExpectedRevision::Absent);
     tree.perform(TreeOp::Rename { from, revision, to, expected }).await
 }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use outrigger_agent::{Event, SessionId};
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Capabilities, Error, Listed, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots,
-    Spec, Suspend,
+    Backend, Capabilities, Error, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId,
+    Snapshots, Spec, Suspend,
 };
 use outrigger_store::{Journal, Memory, Summary};
 use std::sync::{Arc, Mutex};
@@ -86,7 +86,7 @@ impl Backend for Spy {
             return Err(Error::Altered { name: id.to_string(), detail });
         }
         let made = self.inner.create(id, spec).await?;
-        self.note(format!("create {id}: {:?}", made.began()));
+        self.note(format!("create {id}: {:?}", made.outcome()));
         Ok(made)
     }
 
@@ -94,7 +94,7 @@ impl Backend for Spy {
         self.inner.find(id).await
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         Backend::list(&self.inner).await
     }
 

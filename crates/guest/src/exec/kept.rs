@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::wire::{self, Gather, Stream, WireError};
+use outrigger_sandbox::wire::{self, FrameBuffer, Stream, WireError};
 use outrigger_sandbox::{Error, ExecId, Executed, FileReply, limits as door};
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ struct Open {
 pub(crate) fn read(from: impl Read, spills: &mut Spills) -> Result<Table, KeptError> {
     let mut reader = Reader { begun: false, over: false, open: None, table: Table::default() };
     let mut from = from.take(door::HANDED_OVER_BYTES_MAX + 1);
-    let (mut gather, mut piece) = (Gather::default(), vec![0; limits::PIECE_BYTES]);
+    let (mut frames, mut piece) = (FrameBuffer::default(), vec![0; limits::PIECE_BYTES]);
     let mut seen = 0;
     loop {
         let length = match from.read(&mut piece) {
@@ -127,11 +127,11 @@ pub(crate) fn read(from: impl Read, spills: &mut Spills) -> Result<Table, KeptEr
             return Err(KeptError::Form("too long"));
         }
         if length == 0 {
-            let whole = reader.over && gather.is_empty();
+            let whole = reader.over && frames.is_empty();
             return if whole { Ok(reader.table) } else { Err(KeptError::Form("cut off")) };
         }
-        gather.push(&piece[..length]);
-        while let Some(record) = gather.take()? {
+        frames.push(&piece[..length]);
+        while let Some(record) = frames.take()? {
             reader.take(record, spills)?;
         }
     }

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use outrigger_sandbox::{Expected, Node};
+use outrigger_sandbox::{ExpectedRevision, Node};
 
 use super::answer::{self, Body};
 use super::asks::{Errno, Found};
@@ -163,7 +163,7 @@ impl Mount {
             let file = entry.file()?;
             if file.copy.is_none() {
                 let (found, bytes) = fetched.ok_or(libc::ESTALE)?;
-                let base = Expected::Revision(found.node.revision);
+                let base = ExpectedRevision::Revision(found.node.revision);
                 file.copy = Some(Copy::new(base, bytes, &self.shared.copied)?);
             }
             let copy = file.copy.as_mut().ok_or(libc::EIO)?;

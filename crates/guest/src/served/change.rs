@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use outrigger_sandbox::{Expected, TreeOp, TreeReply};
+use outrigger_sandbox::{ExpectedRevision, TreeOp, TreeReply};
 
 use super::answer::Body;
 use super::asks::{Errno, Found};
@@ -24,7 +24,7 @@ type Place<'a> = (u64, &'a str);
 /// What a move expects at its target.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
-    expected: Expected,
+    expected: ExpectedRevision,
     /// Whether it is what the moved file was made from, and not just what is there.
     meant: bool,
 }
@@ -174,7 +174,7 @@ impl Mount {
 
     /// What a move expects at its target.
     async fn wanted(&self, id: u64, to: Place<'_>, flags: u32) -> Result<Wanted, Errno> {
-        let absent = Wanted { expected: Expected::Absent, meant: false };
+        let absent = Wanted { expected: ExpectedRevision::Absent, meant: false };
         if flags & NO_REPLACE != 0 {
             return Ok(absent);
         }
@@ -204,8 +204,8 @@ impl Mount {
     async fn there(&self, path: &str) -> Result<Wanted, Errno> {
         let expected = match self.stat(path.to_owned()).await {
             Ok(found) if found.node.folder => return Err(libc::EISDIR),
-            Ok(found) => Expected::Revision(found.node.revision),
-            Err(libc::ENOENT) => Expected::Absent,
+            Ok(found) => ExpectedRevision::Revision(found.node.revision),
+            Err(libc::ENOENT) => ExpectedRevision::Absent,
             Err(errno) => return Err(errno),
         };
         Ok(Wanted { expected, meant: false })
@@ -213,17 +213,17 @@ impl Mount {
 
     /// The state of a target that a file was made from: what whoever wrote the file read of
     /// the target, or else what this sandbox knew of it by then.
-    fn made_from(&self, id: u64, target: u64) -> Result<Option<Expected>, Errno> {
+    fn made_from(&self, id: u64, target: u64) -> Result<Option<ExpectedRevision>, Errno> {
         let mut nodes = self.nodes.borrow_mut();
         let written = nodes.get(id)?.known().and_then(|file| file.written);
         let Some((pid, tick)) = written else { return Ok(None) };
         let file = nodes.get(target)?.known();
         if file.is_some_and(|file| file.is_new() && !file.commit.running) {
-            return Ok(Some(Expected::Absent));
+            return Ok(Some(ExpectedRevision::Absent));
         }
         let read = self.reads.borrow().get(pid, target);
         let known = file.and_then(|file| file.opened_until(tick));
-        Ok(read.or(known).map(Expected::Revision))
+        Ok(read.or(known).map(ExpectedRevision::Revision))
     }
 
     /// Another one wrote the target meanwhile. From now on this sandbox knows of that, so

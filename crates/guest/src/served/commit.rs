@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Expected, TreeOp, limits as door};
+use outrigger_sandbox::{ExpectedRevision, TreeOp, limits as door};
 
 use super::asks::{Errno, Found};
 use super::file::Pages;
@@ -20,7 +20,7 @@ use crate::limits;
 /// A copy as it is to be written.
 struct Snapshot {
     path: String,
-    base: Expected,
+    base: ExpectedRevision,
     bytes: Rc<Vec<u8>>,
     edits: u64,
     pid: Option<u32>,
@@ -145,7 +145,7 @@ impl Mount {
         if let Some(copy) = &mut file.copy {
             let length = snapshot.bytes.len();
             settled = copy.edits == snapshot.edits;
-            copy.base = Expected::Revision(node.revision);
+            copy.base = ExpectedRevision::Revision(node.revision);
             copy.appended = if settled || copy.appended.is_some() { Some(length) } else { None };
             if settled {
                 (copy.changed, copy.written) = (false, false);
@@ -174,8 +174,8 @@ impl Mount {
             return Err(self.refuse(id));
         }
         let (base, beginning) = match self.fetch(path).await {
-            Ok((found, bytes)) => (Expected::Revision(found.node.revision), bytes),
-            Err(libc::ENOENT) => (Expected::Absent, Rc::default()),
+            Ok((found, bytes)) => (ExpectedRevision::Revision(found.node.revision), bytes),
+            Err(libc::ENOENT) => (ExpectedRevision::Absent, Rc::default()),
             Err(errno) => return Err(errno),
         };
         let rebased = {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Expected, limits as door};
+use outrigger_sandbox::{ExpectedRevision, limits as door};
 
 use super::asks::Errno;
 use crate::limits;
@@ -66,7 +66,7 @@ impl Drop for Charge {
 #[derive(Debug)]
 pub(super) struct Copy {
     /// What it was made from.
-    pub(super) base: Expected,
+    pub(super) base: ExpectedRevision,
     pub(super) bytes: Rc<Vec<u8>>,
     /// Whether it is another than what it was made from.
     pub(super) changed: bool,
@@ -131,7 +131,11 @@ impl Default for File {
 }
 
 impl Copy {
-    pub(super) fn new(base: Expected, bytes: Rc<Vec<u8>>, total: &Total) -> Result<Self, Errno> {
+    pub(super) fn new(
+        base: ExpectedRevision,
+        bytes: Rc<Vec<u8>>,
+        total: &Total,
+    ) -> Result<Self, Errno> {
         let appended = Some(bytes.len());
         let mut charge = Charge { total: Rc::clone(total), own: 0 };
         charge.set(bytes.len())?;
@@ -139,7 +143,11 @@ impl Copy {
     }
 
     /// Takes another state of the file for its beginning. Nothing of it may be changed.
-    pub(super) fn renew(&mut self, base: Expected, bytes: Rc<Vec<u8>>) -> Result<(), Errno> {
+    pub(super) fn renew(
+        &mut self,
+        base: ExpectedRevision,
+        bytes: Rc<Vec<u8>>,
+    ) -> Result<(), Errno> {
         self.charge.set(bytes.len())?;
         (self.base, self.appended, self.bytes) = (base, Some(bytes.len()), bytes);
         Ok(())
@@ -181,7 +189,7 @@ impl Copy {
     }
 
     /// Puts what was added after another beginning. `false`: it can't be.
-    pub(super) fn rebase(&mut self, base: Expected, beginning: &[u8]) -> Result<(), Errno> {
+    pub(super) fn rebase(&mut self, base: ExpectedRevision, beginning: &[u8]) -> Result<(), Errno> {
         let from = self.appended.ok_or(libc::ESTALE)?;
         let added = self.bytes.get(from..).unwrap_or_default();
         if beginning.len() + added.len() > door::TREE_FILE_BYTES_MAX {
@@ -189,7 +197,7 @@ impl Copy {
         }
         self.charge.set(beginning.len() + added.len())?;
         // Made and never written to: what others made is as good.
-        self.changed = !added.is_empty() || (base == Expected::Absent && self.changed);
+        self.changed = !added.is_empty() || (base == ExpectedRevision::Absent && self.changed);
         self.bytes = Rc::new([beginning, added].concat());
         (self.base, self.appended) = (base, Some(beginning.len()));
         Ok(())
@@ -214,7 +222,7 @@ impl File {
 
     /// Whether it is nowhere but here.
     pub(super) fn is_new(&self) -> bool {
-        self.copy.as_ref().is_some_and(|copy| copy.base == Expected::Absent)
+        self.copy.as_ref().is_some_and(|copy| copy.base == ExpectedRevision::Absent)
     }
 
     /// What is read here.
@@ -244,8 +252,8 @@ impl File {
     pub(super) fn held(&self, writes: bool) -> Option<u64> {
         let contents = self.contents.as_ref().map(|contents| contents.revision);
         let copy = self.copy.as_ref().and_then(|copy| match copy.base {
-            Expected::Revision(revision) => Some(revision),
-            Expected::Absent => None,
+            ExpectedRevision::Revision(revision) => Some(revision),
+            ExpectedRevision::Absent => None,
         });
         let pages = match self.pages {
             Pages::Revision(revision) if !writes => Some(revision),
@@ -272,7 +280,7 @@ impl File {
     /// Has what handles write to begin from what was just seen, if nothing was written
     /// yet. `false`: its bytes are not here.
     pub(super) fn catch_up(&mut self, revision: u64) -> Result<bool, Errno> {
-        let base = Expected::Revision(revision);
+        let base = ExpectedRevision::Revision(revision);
         match &mut self.copy {
             Some(copy) if !copy.changed && copy.base != base => {
                 let contents = self.contents.as_ref().filter(|c| c.revision == revision);
@@ -290,9 +298,9 @@ impl File {
         if let Some(contents) = self.contents.as_mut().filter(|c| c.revision == before) {
             contents.revision = now;
         }
-        let base = Expected::Revision(before);
+        let base = ExpectedRevision::Revision(before);
         if let Some(copy) = self.copy.as_mut().filter(|copy| copy.base == base) {
-            copy.base = Expected::Revision(now);
+            copy.base = ExpectedRevision::Revision(now);
         }
         if self.pages == Pages::Revision(before) {
             self.has_pages(Pages::Revision(now));
@@ -304,7 +312,7 @@ impl File {
         let base = self.copy.as_ref().map(|copy| copy.base);
         let same = match self.pages {
             Pages::Copy => true,
-            Pages::Revision(revision) => base == Some(Expected::Revision(revision)),
+            Pages::Revision(revision) => base == Some(ExpectedRevision::Revision(revision)),
             Pages::Unknown => false,
         };
         self.has_pages(if same { Pages::Copy } else { Pages::Unknown });
@@ -331,7 +339,7 @@ mod tests {
 
     fn copy(text: &str) -> Copy {
         let bytes = Rc::new(text.as_bytes().to_vec());
-        Copy::new(Expected::Revision(1), bytes, &Total::default()).unwrap()
+        Copy::new(ExpectedRevision::Revision(1), bytes, &Total::default()).unwrap()
     }
 
     #[test]
@@ -339,7 +347,7 @@ mod tests {
         let total = Total::default();
         let most = door::TREE_FILE_BYTES_MAX;
         let make = || {
-            let mut copy = Copy::new(Expected::Absent, Rc::default(), &total).unwrap();
+            let mut copy = Copy::new(ExpectedRevision::Absent, Rc::default(), &total).unwrap();
             copy.resize(most).map(|()| copy)
         };
         let mut all: Vec<Copy> = std::iter::from_fn(|| make().ok()).collect();
@@ -355,14 +363,14 @@ mod tests {
     fn what_was_added_moves_to_another_beginning_and_nothing_else_does() {
         let mut added = copy("a\n");
         added.write(2, b"b\n", true).unwrap();
-        added.rebase(Expected::Revision(2), b"a\nx\n").unwrap();
+        added.rebase(ExpectedRevision::Revision(2), b"a\nx\n").unwrap();
         added.write(6, b"c\n", true).unwrap();
-        added.rebase(Expected::Revision(3), b"y\n").unwrap();
+        added.rebase(ExpectedRevision::Revision(3), b"y\n").unwrap();
         assert_eq!(*added.bytes, b"y\nb\nc\n");
         let mut written = copy("abc");
         written.write(5, b"z", false).unwrap();
         assert_eq!(*written.bytes, b"abc\0\0z");
-        assert_eq!(written.rebase(Expected::Absent, b""), Err(libc::ESTALE));
+        assert_eq!(written.rebase(ExpectedRevision::Absent, b""), Err(libc::ESTALE));
         let mut cut = copy("abc");
         cut.resize(3).unwrap();
         assert!(!cut.changed);

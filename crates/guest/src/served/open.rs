@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use outrigger_sandbox::{Expected, Node, TreeOp};
+use outrigger_sandbox::{ExpectedRevision, Node, TreeOp};
 
 use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
 use super::asks::{Errno, Found};
@@ -199,7 +199,8 @@ impl Mount {
         let id = nodes.enter(parent, name, found, self.heard())?;
         let file = nodes.get(id)?.file()?;
         let revision = found.node.revision;
-        let base = if exclusive { Expected::Revision(revision) } else { Expected::Absent };
+        let base =
+            if exclusive { ExpectedRevision::Revision(revision) } else { ExpectedRevision::Absent };
         let mut copy = Copy::new(base, Rc::default(), &self.shared.copied)?;
         copy.changed = !exclusive;
         file.copy = Some(copy);
@@ -215,7 +216,7 @@ impl Mount {
     /// Makes an empty file where nothing is.
     pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<Found, Errno> {
         let path = self.nodes.borrow().path_of(parent, name)?;
-        let op = TreeOp::Write { path, expected: Expected::Absent, contents: Vec::new() };
+        let op = TreeOp::Write { path, expected: ExpectedRevision::Absent, contents: Vec::new() };
         let found = self.found(op).await.map_err(|errno| match errno {
             libc::ESTALE => libc::EEXIST,
             other => other,
@@ -366,7 +367,7 @@ fn begin_copy(
     cuts: bool,
     copied: &super::file::Total,
 ) -> Result<(), Errno> {
-    let base = Expected::Revision(seen.revision);
+    let base = ExpectedRevision::Revision(seen.revision);
     let behind = file.copy.as_ref().is_none_or(|copy| !copy.changed && copy.base != base);
     if behind && cuts {
         let mut copy = Copy::new(base, Rc::default(), copied)?;
@@ -387,10 +388,10 @@ fn begin_copy(
     Ok(())
 }
 
-fn revision(base: Expected) -> Option<u64> {
+fn revision(base: ExpectedRevision) -> Option<u64> {
     match base {
-        Expected::Revision(revision) => Some(revision),
-        Expected::Absent => None,
+        ExpectedRevision::Revision(revision) => Some(revision),
+        ExpectedRevision::Absent => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What commands leave behind stops and goes on.
 
-use outrigger_sandbox::client::Remote;
+use outrigger_sandbox::client::RemoteSandbox;
 use outrigger_sandbox::{Error, FileOp, FileReply, Sandbox};
 
 use crate::harness::*;
@@ -10,7 +10,7 @@ const COUNTER: &str = "(setsid sh -c 'i=0; while :; do i=$((i+1)); echo $i > cou
     mv count.new count; sleep 0.001; done' > /dev/null 2>&1 &)";
 
 /// How far it is, asked for without starting anything.
-async fn count(sandbox: &Remote) -> u64 {
+async fn count(sandbox: &RemoteSandbox) -> u64 {
     let read = FileOp::Read { path: "count".to_owned(), offset: 0, bytes_max: 99 };
     match sandbox.files(read).await {
         Ok(FileReply::Bytes { bytes, .. }) => {
@@ -20,12 +20,12 @@ async fn count(sandbox: &Remote) -> u64 {
     }
 }
 
-async fn counts(sandbox: &Remote) {
+async fn counts(sandbox: &RemoteSandbox) {
     let from = count(sandbox).await;
     until("counting", async || (count(sandbox).await > from).then_some(())).await;
 }
 
-async fn stands(sandbox: &Remote) {
+async fn stands(sandbox: &RemoteSandbox) {
     let before = count(sandbox).await;
     // Long enough for many steps of the counter, if it did count.
     for _ in 0..20 {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use outrigger_sandbox::client::{Link, Remote};
-use outrigger_sandbox::{Began, ExecId, Execute, Executed, Sandbox, SandboxId};
+use outrigger_sandbox::client::{Link, RemoteSandbox};
+use outrigger_sandbox::{CreateOutcome, ExecId, Execute, Executed, Sandbox, SandboxId};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, sendmsg, socketpair, sockopt,
@@ -365,7 +365,7 @@ impl Guest {
     }
 
     /// A new connection.
-    pub(crate) async fn connect(&self) -> Remote {
+    pub(crate) async fn connect(&self) -> RemoteSandbox {
         remote(self.socket()).await
     }
 
@@ -391,11 +391,11 @@ pub(crate) async fn ended(child: &mut Child) -> Option<i32> {
 }
 
 /// The sandbox at the other end.
-pub(crate) async fn remote(socket: std::os::unix::net::UnixStream) -> Remote {
+pub(crate) async fn remote(socket: std::os::unix::net::UnixStream) -> RemoteSandbox {
     socket.set_nonblocking(true).unwrap();
     let (reads, writes) = tokio::net::UnixStream::from_std(socket).unwrap().into_split();
     let link = Link::open(reads, writes).await.unwrap();
-    Remote::new(SandboxId::new("s").unwrap(), Began::Made, Arc::new(link))
+    RemoteSandbox::new(SandboxId::new("s").unwrap(), CreateOutcome::Made, Arc::new(link))
 }
 
 impl Drop for Guest {

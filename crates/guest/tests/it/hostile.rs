@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use outrigger_sandbox::wire::{self, Ask, ToGuest};
+use outrigger_sandbox::wire::{self, Request, ToGuest};
 use proptest::prelude::*;
 
 use crate::harness::*;
@@ -16,11 +16,14 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     });
     let known = any::<u64>().prop_flat_map(|request| {
         let asks = prop_oneof![
-            Just(Ask::Forget),
-            Just(Ask::Freeze),
-            Just(Ask::Thaw),
-            Just(Ask::Kill(fresh())),
-            Just(Ask::Input { id: fresh(), input: outrigger_sandbox::Input::Bytes(vec![0; 9]) }),
+            Just(Request::Forget),
+            Just(Request::Freeze),
+            Just(Request::Thaw),
+            Just(Request::Kill(fresh())),
+            Just(Request::Input {
+                id: fresh(),
+                input: outrigger_sandbox::Input::Bytes(vec![0; 9])
+            }),
         ];
         asks.prop_map(move |ask| wire::encode(&ToGuest { request, ask }).unwrap())
     });

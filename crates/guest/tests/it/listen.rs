@@ -4,17 +4,17 @@ use std::io::Read;
 use std::process::Child;
 use std::sync::Arc;
 
-use outrigger_sandbox::client::{Link, Remote};
-use outrigger_sandbox::{Began, End, Error, FileOp, Sandbox, SandboxId};
+use outrigger_sandbox::client::{Link, RemoteSandbox};
+use outrigger_sandbox::{CreateOutcome, End, Error, FileOp, Sandbox, SandboxId};
 
 use crate::harness::*;
 
 /// The sandbox at the other end of a bridge.
-async fn over(bridge: &mut Child) -> Result<Remote, Error> {
+async fn over(bridge: &mut Child) -> Result<RemoteSandbox, Error> {
     let reads = tokio::process::ChildStdout::from_std(bridge.stdout.take().unwrap()).unwrap();
     let writes = tokio::process::ChildStdin::from_std(bridge.stdin.take().unwrap()).unwrap();
     let link = Link::open(reads, writes).await?;
-    Ok(Remote::new(SandboxId::new("s").unwrap(), Began::Made, Arc::new(link)))
+    Ok(RemoteSandbox::new(SandboxId::new("s").unwrap(), CreateOutcome::Made, Arc::new(link)))
 }
 
 fn bridge() -> String {

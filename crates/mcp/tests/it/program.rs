@@ -6,8 +6,8 @@ use expect_test::expect;
 use outrigger_agent::Digest;
 use outrigger_mcp::Stdio;
 use outrigger_sandbox::{
-    Began, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
-    OutputSink, Sandbox, SandboxId,
+    CreateOutcome, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    Output, OutputSink, Sandbox, SandboxId,
 };
 use outrigger_tools::outside::{Calling, Outside};
 use std::collections::BTreeSet;
@@ -62,8 +62,8 @@ impl Sandbox for Empty {
         &self.generation
     }
 
-    fn began(&self) -> Began {
-        Began::Made
+    fn outcome(&self) -> CreateOutcome {
+        CreateOutcome::Made
     }
 
     fn is_alive(&self) -> bool {

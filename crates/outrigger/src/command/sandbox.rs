@@ -11,7 +11,8 @@ mod templates;
 
 use outrigger_engine::Owner;
 use outrigger_sandbox::{
-    Backend, Began, Error, Listed, Origin, Sandbox, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
+    Backend, CreateOutcome, Error, ListedSandbox, Origin, Sandbox, SandboxId, Snapshot, SnapshotId,
+    Spec, Suspend,
 };
 use outrigger_sandbox_native::{Registry, Transport};
 use serde_json::json;
@@ -139,7 +140,7 @@ fn snapshot_id(name: String) -> Outcome<SnapshotId> {
 }
 
 impl Desk {
-    async fn listed(&self) -> Outcome<Vec<Listed>> {
+    async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
         self.backend.list().await.map_err(|error| failed(&error))
     }
 
@@ -180,18 +181,18 @@ impl Desk {
                 "type": "sandbox",
                 "sandbox": id.as_str(),
                 "generation": sandbox.generation().as_str(),
-                "began": sandbox.began(),
+                "began": sandbox.outcome(),
                 "backend": capabilities.backend,
                 "isolation": capabilities.isolation,
             }))?;
             return Ok(0);
         }
         let screen = Screen::new(output);
-        match sandbox.began() {
-            Began::Made => {}
-            Began::Attached => screen.note(Tone::Detail, "it was there already"),
-            Began::Resumed => screen.note(Tone::Detail, "it was suspended, and is resumed"),
-            Began::Restarted => {
+        match sandbox.outcome() {
+            CreateOutcome::Made => {}
+            CreateOutcome::Attached => screen.note(Tone::Detail, "it was there already"),
+            CreateOutcome::Resumed => screen.note(Tone::Detail, "it was suspended, and is resumed"),
+            CreateOutcome::Restarted => {
                 let text = "it had died: files are as they were left, processes are gone";
                 screen.note(Tone::Warning, text);
             }

@@ -2,7 +2,7 @@
 
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, Origin, Spec, State, Suspend};
+use outrigger_sandbox::{Backend, CreateOutcome, Origin, Spec, State, Suspend};
 
 /// What there is of volumes when nothing was made but the program: it and its record.
 const PROGRAM: usize = 2;
@@ -44,7 +44,7 @@ async fn what_a_crash_in_the_middle_of_making_left_is_removed_and_makes_no_harm(
         let sandbox = world.sandbox("cut").await;
         assert_eq!(says(&*sandbox, "echo x >> f && cat f").await, "x\n", "after {after_ms} ms");
         world.docker.destroy(&id).await.unwrap();
-        assert_eq!(world.sandbox("cut").await.began(), Began::Made);
+        assert_eq!(world.sandbox("cut").await.outcome(), CreateOutcome::Made);
         world.docker.destroy(&id).await.unwrap();
     }
     world.docker.destroy(&sandbox_id("first")).await.unwrap();
@@ -187,6 +187,9 @@ async fn containers_that_carry_our_labels_under_other_names_are_none_of_ours() {
         again.suspend(&sandbox_id("kept"), Suspend::Frozen).await.unwrap();
     }
     let kept = again.create(&sandbox_id("kept"), &Spec::default()).await.unwrap();
-    assert_eq!((kept.began(), says(&*kept, "echo fine").await), (Began::Attached, "fine\n".into()));
+    assert_eq!(
+        (kept.outcome(), says(&*kept, "echo fine").await),
+        (CreateOutcome::Attached, "fine\n".into())
+    );
     assert_eq!(world.owned("container").len(), 1 + 4, "what is theirs is there");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::daemon::Daemon;
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Error, State, Suspend};
+use outrigger_sandbox::{Backend, CreateOutcome, End, Error, State, Suspend};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_backend_attaches_while_a_command_runs_and_after() {
@@ -50,7 +50,7 @@ async fn a_command_outlives_the_backend_that_began_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_that_ended_is_made_anew_over_its_disk() {
     let sandbox = single().await;
-    assert_eq!(sandbox.began(), Began::Made);
+    assert_eq!(sandbox.outcome(), CreateOutcome::Made);
     assert_eq!(says(&*sandbox, "echo kept > f; echo kept > /tmp/f; echo kept > ~/f").await, "");
     let running = sandbox.execute(shell("sleep 60"), &());
     let killing = async { sandbox.world.daemon.docker(&["kill", &sandbox.world.container("one")]) };
@@ -61,7 +61,7 @@ async fn a_container_that_ended_is_made_anew_over_its_disk() {
     let listed = sandbox.world.docker.list().await.unwrap();
     assert_eq!((listed.len(), listed[0].state), (1, State::Dead));
     let again = sandbox.world.sandbox("one").await;
-    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_ne!(again.generation(), sandbox.generation());
     assert_eq!(says(&*again, "cat f /tmp/f ~/f").await, "kept\nkept\nkept\n");
 }
@@ -75,7 +75,7 @@ async fn a_daemon_that_starts_again_loses_lives_and_no_disks() {
     tokio::task::block_in_place(|| world.daemon.restart());
     assert!(matches!(sandbox.execute(shell("true"), &()).await, Err(Error::Lost { .. })));
     let again = world.sandbox("one").await;
-    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_ne!(again.generation(), sandbox.generation());
     assert_eq!(says(&*again, "cat f").await, "kept\n");
 }
@@ -90,7 +90,10 @@ async fn a_stream_that_breaks_is_made_again_and_the_old_handle_is_lost() {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     assert!(matches!(sandbox.execute(shell("sleep 60"), &()).await, Err(Error::Lost { .. })));
     let again = sandbox.world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Attached, sandbox.generation()));
+    assert_eq!(
+        (again.outcome(), again.generation()),
+        (CreateOutcome::Attached, sandbox.generation())
+    );
     assert_eq!(says(&*again, "echo fine").await, "fine\n");
 }
 

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outrigger_sandbox::client::{Link, Remote, Serving};
+use outrigger_sandbox::client::{Link, RemoteSandbox, ServedTrees};
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Listed, Origin, Sandbox, SandboxId, Snapshots,
-    Spec, Suspend, Trees,
+    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Origin, Sandbox,
+    SandboxId, Snapshots, Spec, Suspend, Trees,
 };
 use tokio::net::UnixStream;
 
@@ -145,10 +145,10 @@ impl Native {
     }
 
     /// The sandbox behind a link that is in use, which needs nobody else to be asked.
-    fn linked(&self, id: &SandboxId) -> Option<Remote> {
+    fn linked(&self, id: &SandboxId) -> Option<RemoteSandbox> {
         let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let link = links.get(id)?.1.upgrade().filter(|link| link.is_open())?;
-        Some(Remote::new(id.clone(), Began::Attached, link))
+        Some(RemoteSandbox::new(id.clone(), CreateOutcome::Attached, link))
     }
 
     /// Lets the processes of a frozen sandbox go on before its next command does.
@@ -220,7 +220,7 @@ impl Native {
                 .and_then(|(_, link)| link.upgrade())
         };
         // A life that was suspended has the same name, and another guest.
-        let goes_on = began == Began::Attached;
+        let goes_on = began == CreateOutcome::Attached;
         let link = match used.filter(|link| goes_on && link.is_open()) {
             Some(link) => link,
             None => {
@@ -235,14 +235,14 @@ impl Native {
                 link
             }
         };
-        Ok(Found::Living { sandbox: Arc::new(Remote::new(id.clone(), began, link)), frozen })
+        Ok(Found::Living { sandbox: Arc::new(RemoteSandbox::new(id.clone(), began, link)), frozen })
     }
 }
 
 /// What an answer of the spawner leads to.
 #[derive(Debug)]
 enum Found {
-    Living { sandbox: Arc<Remote>, frozen: bool },
+    Living { sandbox: Arc<RemoteSandbox>, frozen: bool },
     Nothing,
 }
 
@@ -255,7 +255,7 @@ async fn open(
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
     let serving = match trees {
-        Some((sandbox, trees)) => Some(Serving {
+        Some((sandbox, trees)) => Some(ServedTrees {
             sandbox: sandbox.clone(),
             trees: Arc::clone(trees),
             socket: Some(Arc::new(socket.try_clone().map_err(failed)?)),
@@ -348,7 +348,7 @@ impl Backend for Native {
         Ok(self)
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         match self.ask(Request::List).await? {
             (Answer::List(all), _) => Ok(all),
             _ => Err(astray()),

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use outrigger_sandbox::cpu::Share;
+use outrigger_sandbox::cpu::CpuQuota;
 
 use super::put;
 
@@ -20,8 +20,8 @@ pub(super) enum Version {
 
 impl Version {
     /// Sets the share of a group.
-    pub(super) fn limit(self, dir: &Path, share: Share) -> io::Result<()> {
-        let Share { quota_us, period_us } = share;
+    pub(super) fn limit(self, dir: &Path, quota: CpuQuota) -> io::Result<()> {
+        let CpuQuota { quota_us, period_us } = quota;
         match self {
             Self::Unified => put(&dir.join("cpu.max"), &format!("{quota_us} {period_us}")),
             Self::Legacy => {

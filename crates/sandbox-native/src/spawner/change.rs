@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use outrigger_sandbox::{Began, Error, Generation, SandboxId, SnapshotId, Spec};
+use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, SnapshotId, Spec};
 
 use super::backend;
 use super::layers::Layer;
@@ -108,7 +108,7 @@ enum Then {
 /// How a guest begins.
 #[derive(Debug)]
 struct Start {
-    began: Began,
+    began: CreateOutcome,
     generation: Generation,
     lowers: Vec<Lower>,
     template: String,
@@ -137,7 +137,7 @@ struct Beginning {
 #[derive(Debug)]
 enum Goal {
     /// Somebody wants to reach it.
-    Attach(Began),
+    Attach(CreateOutcome),
     /// It goes on after something was done, which holds even if it can't.
     GoOn,
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use outrigger_sandbox::{
-    Error, Generation, Isolation, Listed, Origin, SandboxId, SnapshotId, Spec, State,
+    Error, Generation, Isolation, ListedSandbox, Origin, SandboxId, SnapshotId, Spec, State,
 };
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
@@ -251,11 +251,11 @@ impl Sandboxes {
     }
 
     /// Every sandbox, sorted by name.
-    pub(super) fn list(&self) -> Vec<Listed> {
+    pub(super) fn list(&self) -> Vec<ListedSandbox> {
         self.disks.iter().map(|(id, disk)| self.listed(id, disk)).collect()
     }
 
-    fn listed(&self, id: &SandboxId, disk: &Disk) -> Listed {
+    fn listed(&self, id: &SandboxId, disk: &Disk) -> ListedSandbox {
         let (state, generation) = match self.living.get(id) {
             Some(living) if living.group.is_frozen() => (State::Frozen, Some(&living.generation)),
             Some(living) => (State::Running, Some(&living.generation)),
@@ -265,7 +265,7 @@ impl Sandboxes {
             },
         };
         let about = disk.about.as_ref();
-        Listed {
+        ListedSandbox {
             id: id.clone(),
             state,
             generation: generation.cloned(),

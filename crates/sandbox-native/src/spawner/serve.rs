@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Began, Error, Listed, SandboxId, SnapshotId, Spec, State};
+use outrigger_sandbox::{CreateOutcome, Error, ListedSandbox, SandboxId, SnapshotId, Spec, State};
 
 use super::change::{Change, Make, Want, check};
 use super::images::Jobs;
@@ -207,7 +207,7 @@ impl Spawner {
         })
     }
 
-    fn list(&self) -> Vec<Listed> {
+    fn list(&self) -> Vec<ListedSandbox> {
         let mut all = self.sandboxes.list();
         for listed in &mut all {
             // Whoever asks for it waits for that.
@@ -226,7 +226,7 @@ impl Spawner {
         };
         let (generation, fd) = living.connect().map_err(unreached)?;
         let frozen = living.group.is_frozen();
-        let (isolation, began) = (self.sandboxes.isolation, Began::Attached);
+        let (isolation, began) = (self.sandboxes.isolation, CreateOutcome::Attached);
         Ok((Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, Began, End, Isolation, Spec};
+use outrigger_sandbox::{Backend, CreateOutcome, End, Isolation, Spec};
 
 const MIB: u64 = 1 << 20;
 
@@ -57,7 +57,7 @@ async fn a_sandbox_that_goes_on_growing_is_killed() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let again = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
-    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_eq!(says(&*again, "rm f*; echo room").await, "room\n");
 }
 

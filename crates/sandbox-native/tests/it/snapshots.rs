@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::*;
 use outrigger_sandbox::{
-    Backend, Began, Error, ExecId, Origin, Sandbox, Snapshot, Spec, State, Suspend,
+    Backend, CreateOutcome, Error, ExecId, Origin, Sandbox, Snapshot, Spec, State, Suspend,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,14 +37,14 @@ async fn a_sandbox_goes_on_after_its_snapshot_and_forks_go_their_own_way() {
     assert_eq!((taken.sandbox.as_str(), taken.layers), ("one", 1));
     assert_eq!(take(&world, "one", "s").await, taken, "taking it again");
     let again = world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Attached, one.generation()));
+    assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Attached, one.generation()));
     run(&*again, request.clone()).await;
     assert_eq!(
         says(&*again, "cat count; echo new > file; rm away; rm -r d; mkdir d; touch d/n").await,
         "once\n"
     );
     let fork = from(&world, "s", "fork").await.unwrap();
-    assert_eq!(fork.began(), Began::Made);
+    assert_eq!(fork.outcome(), CreateOutcome::Made);
     assert_ne!(fork.generation(), one.generation());
     let look = "cat file away d/e/f link ~/h /tmp/t; stat -c '%a %U' file";
     assert_eq!(says(&*fork, look).await, "old\ngone\ndeep\nold\nhome\nt\n640 agent\n");
@@ -105,7 +105,7 @@ async fn what_rests_or_is_dead_can_be_kept_too() {
     let listed = world.native.list().await.unwrap();
     assert_eq!(listed[0].state, State::Cold);
     let again = world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Resumed, one.generation()));
+    assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Resumed, one.generation()));
     assert_eq!(says(&*again, "cat file; echo second > file").await, "first\n");
     kill_spawner(&world);
     take(&world, "one", "dead").await;
@@ -115,7 +115,7 @@ async fn what_rests_or_is_dead_can_be_kept_too() {
         assert_eq!(says(&*fork, "cat file").await, text);
     }
     let again = world.sandbox("one").await;
-    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_eq!(says(&*again, "cat file").await, "second\n");
     let absent =
         world.native.snapshots().unwrap().take(&sandbox_id("none"), &snapshot_id("n")).await;
@@ -130,7 +130,7 @@ async fn a_life_goes_on_after_a_snapshot_whoever_asks_for_it_or_nobody() {
     assert_eq!(says(&*one, "echo kept > file").await, "");
     take(&world, "one", "asked").await;
     let again = world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Attached, one.generation()));
+    assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Attached, one.generation()));
     take(&world, "one", "unasked").await;
     let disk = world.state.path().join("state/sandboxes/one");
     assert!(disk.join("upper").exists());
@@ -143,7 +143,7 @@ async fn a_life_goes_on_after_a_snapshot_whoever_asks_for_it_or_nobody() {
     world.native.suspend(&id, Suspend::Cold).await.unwrap();
     assert_eq!(world.native.list().await.unwrap()[0].state, State::Cold);
     let again = world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Resumed, one.generation()));
+    assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Resumed, one.generation()));
     assert_eq!(says(&*again, "cat file").await, "kept\n");
     take(&world, "one", "destroyed").await;
     world.native.destroy(&id).await.unwrap();

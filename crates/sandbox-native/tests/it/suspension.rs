@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::*;
 use outrigger_sandbox::{
-    Backend, Began, Error, ExecId, Lifetime, Listed, Sandbox, Spec, State, Suspend,
+    Backend, CreateOutcome, Error, ExecId, Lifetime, ListedSandbox, Sandbox, Spec, State, Suspend,
 };
 
-async fn state_of(world: &World, name: &str) -> Option<Listed> {
+async fn state_of(world: &World, name: &str) -> Option<ListedSandbox> {
     let all = world.native.list().await.unwrap();
     all.into_iter().find(|listed| listed.id == sandbox_id(name))
 }
@@ -42,7 +42,7 @@ async fn soon(what: &str, mut is: impl AsyncFnMut() -> bool) {
 async fn a_cold_sandbox_goes_on_with_its_life_and_nothing_runs_twice() {
     let world = world().await;
     let sandbox = world.sandbox("one").await;
-    assert_eq!(sandbox.began(), Began::Made);
+    assert_eq!(sandbox.outcome(), CreateOutcome::Made);
     assert_eq!(named(&*sandbox, "a", "echo run >> count; echo said").await, b"said\n");
     assert_eq!(says(&*sandbox, "(sleep 300 > /dev/null 2>&1 &) ; echo kept > ~/file").await, "");
     cold(&world, "one").await;
@@ -56,10 +56,13 @@ async fn a_cold_sandbox_goes_on_with_its_life_and_nothing_runs_twice() {
     let lost = sandbox.execute(shell("true"), &()).await;
     assert!(matches!(lost, Err(Error::Lost { .. })), "{lost:?}");
     let again = world.sandbox("one").await;
-    assert_eq!((again.began(), again.generation()), (Began::Resumed, sandbox.generation()));
+    assert_eq!(
+        (again.outcome(), again.generation()),
+        (CreateOutcome::Resumed, sandbox.generation())
+    );
     assert_eq!(named(&*again, "a", "echo another").await, b"said\n");
     assert_eq!(says(&*again, "cat count ~/file; pgrep -x sleep").await, "run\nkept\n[Exited(1)]");
-    assert_eq!(world.sandbox("one").await.began(), Began::Attached);
+    assert_eq!(world.sandbox("one").await.outcome(), CreateOutcome::Attached);
 }
 
 #[tokio::test]
@@ -73,7 +76,10 @@ async fn a_cold_sandbox_outlives_its_spawner_and_its_engine() {
     let listed = other.list().await.unwrap();
     assert_eq!(listed[0].state, State::Cold);
     let again = other.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
-    assert_eq!((again.began(), again.generation()), (Began::Resumed, sandbox.generation()));
+    assert_eq!(
+        (again.outcome(), again.generation()),
+        (CreateOutcome::Resumed, sandbox.generation())
+    );
     assert_eq!(named(&*again, "a", "echo another").await, b"said\n");
     assert_eq!(says(&*again, "cat count").await, "run\n");
 }
@@ -120,7 +126,7 @@ async fn a_frozen_sandbox_stands_still_and_thaws_when_asked() {
     assert_eq!(std::fs::metadata(&tick).unwrap().modified().unwrap(), before);
     assert!(world.native.find(&id).await.unwrap().is_some());
     assert_eq!(state_of(&world, "one").await.unwrap().state, State::Frozen);
-    assert_eq!(world.sandbox("one").await.began(), Began::Attached);
+    assert_eq!(world.sandbox("one").await.outcome(), CreateOutcome::Attached);
     assert_eq!(state_of(&world, "one").await.unwrap().state, State::Running);
     soon("it ticks", async || std::fs::metadata(&tick).unwrap().modified().unwrap() > before).await;
     world.native.suspend(&id, Suspend::Frozen).await.unwrap();
@@ -168,14 +174,14 @@ async fn a_disk_that_was_changed_is_not_started() {
         assert_eq!(state_of(&world, "one").await.unwrap().state, State::Cold);
         world.native.destroy(&id).await.unwrap();
         let sandbox = world.sandbox("one").await;
-        assert_eq!(sandbox.began(), Began::Made);
+        assert_eq!(sandbox.outcome(), CreateOutcome::Made);
         assert_eq!(
             says(&*sandbox, "mkdir many; cd many; touch $(seq 400); echo x > ../file").await,
             ""
         );
     }
     cold(&world, "one").await;
-    assert_eq!(world.sandbox("one").await.began(), Began::Resumed);
+    assert_eq!(world.sandbox("one").await.outcome(), CreateOutcome::Resumed);
 }
 
 #[tokio::test]
@@ -187,7 +193,7 @@ async fn another_boot_ends_a_suspended_life_and_keeps_its_disk() {
     // As a record is after a loss of power, or of another version.
     std::fs::write(disk(&world, "one").join("cold"), "nonsense").unwrap();
     let again = world.sandbox("one").await;
-    assert_eq!(again.began(), Began::Restarted);
+    assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_ne!(again.generation(), sandbox.generation());
     assert_eq!(says(&*again, "cat file").await, "kept\n");
 }
@@ -241,7 +247,7 @@ async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
     let (ended, ()) = tokio::join!(running, watch);
     assert_eq!(ended.unwrap().exit_code(), Some(0));
     let again = world.native.create(&id, &spec).await.unwrap();
-    assert_eq!((again.began(), again.generation()), (Began::Resumed, idle.generation()));
+    assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Resumed, idle.generation()));
 }
 
 #[tokio::test]

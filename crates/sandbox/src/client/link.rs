@@ -14,14 +14,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
 use super::outbox::Outbox;
-use super::serving::{Server, Serving};
-use crate::wire::{self, Ask, FromGuest, Gather, Reply, Stream, ToGuest};
+use super::serving::{ServedTrees, TreeServer};
+use crate::wire::{self, FrameBuffer, FromGuest, Reply, Request, Stream, ToGuest};
 use crate::{Error, Generation, limits};
 
 /// Bytes read from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Those who wait.
+/// Who waits for answers.
 #[derive(Debug)]
 enum Waiters {
     Open(HashMap<u64, Waiter>),
@@ -29,7 +29,7 @@ enum Waiters {
     Over(&'static str),
 }
 
-/// One of them, and how much output it may still be sent, in bytes.
+/// Where the answers to a request go, and how much output it may still be sent, in bytes.
 #[derive(Debug)]
 struct Waiter {
     replies: mpsc::UnboundedSender<Reply>,
@@ -37,7 +37,7 @@ struct Waiter {
     stderr: u64,
 }
 
-type Waiting = Arc<Mutex<Waiters>>;
+type WaiterTable = Arc<Mutex<Waiters>>;
 
 /// Why a connection ended that nothing was wrong with.
 const ENDED: &str = "its guest ended";
@@ -45,18 +45,18 @@ const ENDED: &str = "its guest ended";
 const MALFORMED: &str = "its guest sent what is no answer";
 const EXCESS: &str = "its guest sent more output than it was asked for";
 
-/// See the module.
+/// A connection to a guest, shared by all who use its sandbox.
 #[derive(Debug)]
 pub struct Link {
     generation: Generation,
-    waiting: Waiting,
+    waiting: WaiterTable,
     outbox: Arc<Outbox>,
     next: AtomicU64,
 }
 
 /// A request that waits for its answers; dropping it tells the guest that nobody does.
 #[derive(Debug)]
-pub struct Pending<'a> {
+pub struct PendingRequest<'a> {
     link: &'a Link,
     request: u64,
     /// Bounded in bytes: one answer, and before it the output that was asked for. A
@@ -91,11 +91,11 @@ impl Link {
     pub async fn open_serving(
         mut reads: impl AsyncRead + Send + Unpin + 'static,
         writes: impl AsyncWrite + Send + Unpin + 'static,
-        serving: Option<Serving>,
+        serving: Option<ServedTrees>,
     ) -> Result<Self, Error> {
-        let mut gather = Gather::default();
+        let mut frames = FrameBuffer::default();
         let limit = Duration::from_millis(limits::HELLO_MS_MAX);
-        let hello = tokio::time::timeout(limit, greeting(&mut reads, &mut gather)).await;
+        let hello = tokio::time::timeout(limit, greeting(&mut reads, &mut frames)).await;
         let generation = match hello.map_err(|_| lost("its guest does not answer"))?? {
             FromGuest::Hello { version: wire::VERSION, generation } => generation,
             FromGuest::Hello { version, .. } => {
@@ -107,15 +107,15 @@ impl Link {
                 return Err(lost("its guest did not greet"));
             }
         };
-        let waiting: Waiting = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
+        let waiting: WaiterTable = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let outbox = Arc::new(Outbox::new(writes));
-        let server = serving.map(|serving| Arc::new(Server::new(serving, Arc::clone(&outbox))));
+        let server = serving.map(|serving| Arc::new(TreeServer::new(serving, Arc::clone(&outbox))));
         if server.is_some() {
-            let frame = wire::encode(&ToGuest { request: 0, ask: Ask::Serve })
+            let frame = wire::encode(&ToGuest { request: 0, ask: Request::Serve })
                 .map_err(|error| Error::Invalid(error.to_string()))?;
             outbox.send(frame).await;
         }
-        start(read(reads, gather, Arc::clone(&waiting), Arc::clone(&outbox), server));
+        start(read(reads, frames, Arc::clone(&waiting), Arc::clone(&outbox), server));
         let works = Arc::clone(&outbox);
         start(async move { works.work().await });
         Ok(Self { generation, waiting, outbox, next: AtomicU64::new(1) })
@@ -132,7 +132,7 @@ impl Link {
     /// # Errors
     /// [`Error::Lost`] if the connection is over, [`Error::Invalid`] if the request
     /// does not fit into a frame.
-    pub async fn ask(&self, ask: Ask) -> Result<Pending<'_>, Error> {
+    pub async fn ask(&self, ask: Request) -> Result<PendingRequest<'_>, Error> {
         let request = self.next.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = allowance(&ask);
         let frame = wire::encode(&ToGuest { request, ask })
@@ -144,7 +144,7 @@ impl Link {
             }
             Waiters::Over(why) => return Err(lost(why)),
         };
-        let pending = Pending { link: self, request, replies, over: false };
+        let pending = PendingRequest { link: self, request, replies, over: false };
         self.outbox.send(frame).await;
         Ok(pending)
     }
@@ -169,7 +169,7 @@ impl Drop for Link {
     }
 }
 
-impl Pending<'_> {
+impl PendingRequest<'_> {
     /// The next answer.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Pending<'_> {
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if let Waiters::Open(waiters) = &mut *locked(&self.link.waiting) {
             waiters.remove(&self.request);
@@ -190,7 +190,7 @@ impl Drop for Pending<'_> {
             return;
         }
         // If there is no room for it now, its answers come and are dropped.
-        if let Ok(frame) = wire::encode(&ToGuest { request: self.request, ask: Ask::Forget }) {
+        if let Ok(frame) = wire::encode(&ToGuest { request: self.request, ask: Request::Forget }) {
             let _ = self.link.outbox.try_send(frame);
         }
     }
@@ -198,15 +198,15 @@ impl Drop for Pending<'_> {
 
 async fn greeting(
     reads: &mut (impl AsyncRead + Unpin),
-    gather: &mut Gather,
+    frames: &mut FrameBuffer,
 ) -> Result<FromGuest, Error> {
     let mut piece = [0; 512];
     loop {
-        if let Some(message) = gather.take().map_err(|error| lost(&error.to_string()))? {
+        if let Some(message) = frames.take().map_err(|error| lost(&error.to_string()))? {
             return Ok(message);
         }
         match reads.read(&mut piece).await {
-            Ok(length) if length > 0 => gather.push(&piece[..length]),
+            Ok(length) if length > 0 => frames.push(&piece[..length]),
             Ok(_) | Err(_) => return Err(lost(ENDED)),
         }
     }
@@ -223,15 +223,15 @@ pub(super) fn start(task: impl Future<Output = ()> + Send + 'static) {
 
 async fn read(
     mut reads: impl AsyncRead + Unpin,
-    mut gather: Gather,
-    waiting: Waiting,
+    mut frames: FrameBuffer,
+    waiting: WaiterTable,
     outbox: Arc<Outbox>,
-    server: Option<Arc<Server>>,
+    server: Option<Arc<TreeServer>>,
 ) {
     let mut piece = vec![0; PIECE_BYTES];
-    let mut eager = server.as_ref().and_then(|server| server.eager());
+    let mut poller = server.as_ref().and_then(|server| server.poller());
     loop {
-        let answered = match deliver(&mut gather, &waiting, server.as_ref()).await {
+        let answered = match deliver(&mut frames, &waiting, server.as_ref()).await {
             Ok(answered) => answered,
             Err(why) => {
                 // Dropping the senders ends every wait.
@@ -239,8 +239,8 @@ async fn read(
                 break;
             }
         };
-        let soon = match &mut eager {
-            Some(eager) if answered => eager.read(&mut piece).await,
+        let soon = match &mut poller {
+            Some(poller) if answered => poller.read(&mut piece).await,
             Some(_) | None => None,
         };
         let read = match soon {
@@ -248,7 +248,7 @@ async fn read(
             None => reads.read(&mut piece).await,
         };
         match read {
-            Ok(length) if length > 0 => gather.push(&piece[..length]),
+            Ok(length) if length > 0 => frames.push(&piece[..length]),
             Ok(_) | Err(_) => {
                 *locked(&waiting) = Waiters::Over(ENDED);
                 break;
@@ -262,13 +262,13 @@ async fn read(
 /// Gives every whole answer to whom it is for. Gives whether the last question about a tree
 /// was answered at once; an error says why this guest is not to be listened to any longer.
 async fn deliver(
-    gather: &mut Gather,
-    waiting: &Waiting,
-    server: Option<&Arc<Server>>,
+    frames: &mut FrameBuffer,
+    waiting: &WaiterTable,
+    server: Option<&Arc<TreeServer>>,
 ) -> Result<bool, &'static str> {
     let mut answered = false;
     loop {
-        let (request, reply) = match gather.take() {
+        let (request, reply) = match frames.take() {
             Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
             Ok(Some(FromGuest::Tree { number, op })) => {
                 answered = server.ok_or(MALFORMED)?.hear(number, op).await?;
@@ -297,22 +297,24 @@ async fn deliver(
 /// Bytes of output that may come before the answer, per stream. One frame more than
 /// was asked for, because a command that is only attached to keeps the caps that it
 /// was started with.
-fn allowance(ask: &Ask) -> (u64, u64) {
+fn allowance(ask: &Request) -> (u64, u64) {
     let more = |bytes: u64| bytes.saturating_add(limits::FRAME_BYTES_MAX as u64);
     match ask {
-        Ask::Execute(request) => (more(request.stdout_bytes_max), more(request.stderr_bytes_max)),
-        Ask::Kill(_)
-        | Ask::Files(_)
-        | Ask::Input { .. }
-        | Ask::Freeze
-        | Ask::Thaw
-        | Ask::Forget
-        | Ask::Serve
-        | Ask::Tree { .. } => (0, 0),
+        Request::Execute(request) => {
+            (more(request.stdout_bytes_max), more(request.stderr_bytes_max))
+        }
+        Request::Kill(_)
+        | Request::Files(_)
+        | Request::Input { .. }
+        | Request::Freeze
+        | Request::Thaw
+        | Request::Forget
+        | Request::Serve
+        | Request::Tree { .. } => (0, 0),
     }
 }
 
-fn locked(waiting: &Waiting) -> MutexGuard<'_, Waiters> {
+fn locked(waiting: &WaiterTable) -> MutexGuard<'_, Waiters> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -331,7 +333,7 @@ mod tests {
     }
 
     /// What a caller of `ask` learns from a guest that greets and sends these frames.
-    async fn learns(ask: Ask, frames: Vec<Vec<u8>>) -> String {
+    async fn learns(ask: Request, frames: Vec<Vec<u8>>) -> String {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         let generation = Generation::new("g1").unwrap();
         let hello = FromGuest::Hello { version: wire::VERSION, generation };
@@ -363,9 +365,9 @@ mod tests {
             let id = ExecId::new("e").unwrap();
             let mut request = Execute::new(id, Command::Shell(String::new()));
             request.stdout_bytes_max = 10;
-            Ask::Execute(request)
+            Request::Execute(request)
         };
-        let kill = || Ask::Kill(ExecId::new("e").unwrap());
+        let kill = || Request::Kill(ExecId::new("e").unwrap());
         let full = limits::FRAME_BYTES_MAX - 64;
         let table = [
             (kill(), vec![reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::limits;
 
-/// See the module.
+/// The frames of one connection that are not written yet.
 pub(super) struct Outbox {
     state: Mutex<State>,
     /// Somebody left something to write, or it is over.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::link::Link;
-use crate::wire::{Ask, Reply, Stream};
+use crate::wire::{Reply, Request, Stream};
 use crate::{
-    Began, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
+    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
     OutputSink, Sandbox, SandboxId, limits,
 };
 use async_trait::async_trait;
 
-/// See the module.
+/// A living sandbox, spoken to over its link.
 #[derive(Debug)]
-pub struct Remote {
+pub struct RemoteSandbox {
     id: SandboxId,
-    began: Began,
+    outcome: CreateOutcome,
     link: Arc<Link>,
 }
 
@@ -25,7 +25,7 @@ fn astray() -> Error {
 }
 
 #[async_trait]
-impl Sandbox for Remote {
+impl Sandbox for RemoteSandbox {
     fn id(&self) -> &SandboxId {
         &self.id
     }
@@ -34,8 +34,8 @@ impl Sandbox for Remote {
         self.link.generation()
     }
 
-    fn began(&self) -> Began {
-        self.began
+    fn outcome(&self) -> CreateOutcome {
+        self.outcome
     }
 
     fn is_alive(&self) -> bool {
@@ -48,7 +48,7 @@ impl Sandbox for Remote {
     }
 
     async fn kill(&self, id: &ExecId) -> Result<(), Error> {
-        match self.answer(Ask::Kill(id.clone())).await? {
+        match self.answer(Request::Kill(id.clone())).await? {
             Reply::Killed(result) => result,
             _ => Err(astray()),
         }
@@ -63,14 +63,14 @@ impl Sandbox for Remote {
         }
         // A terminal takes what its command reads, whenever that is: the one request
         // that may wait for as long as its command runs.
-        match self.link.ask(Ask::Input { id: id.clone(), input }).await?.next().await? {
+        match self.link.ask(Request::Input { id: id.clone(), input }).await?.next().await? {
             Reply::Taken(result) => result,
             _ => Err(astray()),
         }
     }
 
     async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
-        match self.answer(Ask::Files(op)).await? {
+        match self.answer(Request::Files(op)).await? {
             Reply::Files(result) => result,
             _ => Err(astray()),
         }
@@ -88,11 +88,11 @@ async fn in_time<T>(
     tokio::time::timeout(limit, answer).await.map_err(|_| late())?
 }
 
-impl Remote {
+impl RemoteSandbox {
     /// The sandbox behind a link.
     #[must_use]
-    pub fn new(id: SandboxId, began: Began, link: Arc<Link>) -> Self {
-        Self { id, began, link }
+    pub fn new(id: SandboxId, outcome: CreateOutcome, link: Arc<Link>) -> Self {
+        Self { id, outcome, link }
     }
 
     /// Stops every process that commands left behind, until the next command.
@@ -101,7 +101,7 @@ impl Remote {
     /// [`Error::Busy`] while a command runs; [`Error::Unsupported`] where the guest
     /// has no means for it.
     pub async fn freeze(&self) -> Result<(), Error> {
-        match self.answer(Ask::Freeze).await? {
+        match self.answer(Request::Freeze).await? {
             Reply::Frozen(result) => result,
             _ => Err(astray()),
         }
@@ -112,20 +112,20 @@ impl Remote {
     /// # Errors
     /// [`Error::Lost`] if the connection ended.
     pub async fn thaw(&self) -> Result<(), Error> {
-        match self.answer(Ask::Thaw).await? {
+        match self.answer(Request::Thaw).await? {
             Reply::Thawed(result) => result,
             _ => Err(astray()),
         }
     }
 
     /// The one answer to a request without output.
-    async fn answer(&self, ask: Ask) -> Result<Reply, Error> {
+    async fn answer(&self, ask: Request) -> Result<Reply, Error> {
         let asked = async { self.link.ask(ask).await?.next().await };
         in_time(limits::WALK_MS_MAX, asked).await
     }
 
     async fn converse(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
-        let mut pending = self.link.ask(Ask::Execute(request)).await?;
+        let mut pending = self.link.ask(Request::Execute(request)).await?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
             match pending.next().await? {

@@ -15,15 +15,15 @@ use tokio::sync::Semaphore;
 
 use super::link::start;
 use super::outbox::Outbox;
-use crate::wire::{self, Ask, ToGuest};
-use crate::{FileError, FileErrorKind, SandboxId, Spin, TreeOp, TreeReply, Trees, limits};
+use crate::wire::{self, Request, ToGuest};
+use crate::{FileError, FileErrorKind, SandboxId, SpinWait, TreeOp, TreeReply, Trees, limits};
 
 /// What a connection was ended for.
 const CROWD: &str = "its guest asked more of its trees at once than it may";
 
 /// Whose trees a connection answers for.
 #[derive(Debug, Clone)]
-pub struct Serving {
+pub struct ServedTrees {
     /// The sandbox that it leads to.
     pub sandbox: SandboxId,
     /// Asked for each operation.
@@ -33,25 +33,25 @@ pub struct Serving {
     pub socket: Option<Arc<UnixStream>>,
 }
 
-/// See the module.
+/// Performs what one guest asks of the trees that are served into its sandbox.
 #[derive(Debug)]
-pub(super) struct Server {
-    serving: Serving,
+pub(super) struct TreeServer {
+    serving: ServedTrees,
     outbox: Arc<Outbox>,
     /// Twice what a guest may ask at once: it counts an operation until it has the answer,
     /// and this until the answer is on its way.
     room: Arc<Semaphore>,
 }
 
-impl Server {
-    pub(super) fn new(serving: Serving, outbox: Arc<Outbox>) -> Self {
+impl TreeServer {
+    pub(super) fn new(serving: ServedTrees, outbox: Arc<Outbox>) -> Self {
         Self { serving, outbox, room: Arc::new(Semaphore::new(2 * limits::TREE_OPS_MAX)) }
     }
 
     /// A way to read the next question without the runtime, if there is one.
-    pub(super) fn eager(&self) -> Option<Eager> {
+    pub(super) fn poller(&self) -> Option<SocketPoller> {
         let socket = self.serving.socket.clone()?;
-        Some(Eager { socket, spin: Spin::default(), in_a_row: 0 })
+        Some(SocketPoller { socket, spin: SpinWait::default(), in_a_row: 0 })
     }
 
     /// Performs an operation: at once if it need not wait for anything, which saves the
@@ -87,10 +87,10 @@ impl Server {
 
     async fn answer(&self, number: u64, path: &str, result: Result<TreeReply, FileError>) {
         let result = result.and_then(|reply| fits(reply, path));
-        let frame = wire::encode(&ToGuest { request: 0, ask: Ask::Tree { number, result } });
+        let frame = wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } });
         let frame = frame.or_else(|error| {
             let result = Err(failed(path, &error.to_string()));
-            wire::encode(&ToGuest { request: 0, ask: Ask::Tree { number, result } })
+            wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } })
         });
         if let Ok(frame) = frame {
             self.outbox.send(frame).await;
@@ -109,13 +109,13 @@ impl Server {
 /// Reads of a socket without asking the runtime, which would wake others of its threads for
 /// each question.
 #[derive(Debug)]
-pub(super) struct Eager {
+pub(super) struct SocketPoller {
     socket: Arc<UnixStream>,
-    spin: Spin,
+    spin: SpinWait,
     in_a_row: u32,
 }
 
-impl Eager {
+impl SocketPoller {
     /// Reads what comes soon.
     pub(super) async fn read(&mut self, piece: &mut [u8]) -> Option<io::Result<usize>> {
         self.in_a_row += 1;

@@ -6,7 +6,7 @@ use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon, 
 use super::frozen::{LEAVE_A_BEAT, beats};
 use super::lives::{is_absent, is_busy, is_lost, refused};
 use super::{Outcome, cases};
-use crate::{Began, End, Execute, FileOp, SandboxId, State, Suspend, WriteMode};
+use crate::{CreateOutcome, End, Execute, FileOp, SandboxId, State, Suspend, WriteMode};
 
 cases! { "cold":
     listed_and_not_found [Cold],
@@ -40,10 +40,10 @@ async fn listed_and_not_found(context: Context) -> Outcome {
 
 async fn resumed_in_the_same_generation(context: Context) -> Outcome {
     let again = context.resumed().await?;
-    same("began", again.sandbox.began(), Began::Resumed)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
     same("state", context.state().await?, Some(State::Running))?;
-    same("again", context.again().await?.sandbox.began(), Began::Attached)?;
+    same("again", context.again().await?.sandbox.outcome(), CreateOutcome::Attached)?;
     let found = context.found().await?.ok_or("it is not found")?;
     same("generation", found.sandbox.generation(), context.sandbox.generation())?;
     found.prints("a", "echo fine", "fine\n").await
@@ -157,7 +157,7 @@ async fn busy_while_a_command_runs(context: Context) -> Outcome {
     same("state", context.state().await?, Some(State::Running))?;
     context.killed("a").await?;
     let again = context.resumed().await?;
-    same("began", again.sandbox.began(), Began::Resumed)
+    same("began", again.sandbox.outcome(), CreateOutcome::Resumed)
 }
 
 async fn unknown_is_absent(context: Context) -> Outcome {
@@ -172,7 +172,7 @@ async fn destroyed_while_cold(context: Context) -> Outcome {
     context.end().await?;
     same("state", context.state().await?, None)?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Made)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Made)?;
     ensure("another life", again.sandbox.generation() != context.sandbox.generation())?;
     again.absent("count").await?;
     again.shell("a", LINE).await?;
@@ -191,9 +191,9 @@ async fn resumed_at_once_is_one(context: Context) -> Outcome {
     while let Some(made) = all.join_next().await {
         let made = made.map_err(|error| error.to_string())??;
         same("generation", made.sandbox.generation(), context.sandbox.generation())?;
-        match made.sandbox.began() {
-            Began::Resumed => resumed += 1,
-            Began::Attached => {}
+        match made.sandbox.outcome() {
+            CreateOutcome::Resumed => resumed += 1,
+            CreateOutcome::Attached => {}
             other => return Err(format!("one says {other:?}")),
         }
         made.holds("f", b"x").await?;

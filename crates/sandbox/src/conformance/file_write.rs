@@ -4,7 +4,7 @@
 use super::context::{Context, edit_op, expecting, id, same, text, write_op};
 use super::{Outcome, cases};
 use crate::{
-    Edited, EntryKind, FileErrorKind, FileOp, FileReply, Occurrences, Precondition, WriteMode,
+    EditReport, EntryKind, FileErrorKind, FileOp, FileReply, Occurrences, Precondition, WriteMode,
     text::digest,
 };
 
@@ -158,7 +158,7 @@ async fn edits_one_place(context: Context) -> Outcome {
     context.write("a", "f", b"one\ntwo\nthree\n").await?;
     let reply = context.files(edit_op("b", "f", "two", "2\n2", Occurrences::One)).await?;
     let expected = b"one\n2\n2\nthree\n";
-    let edited = Edited { replaced: 1, first_line: 2, digest: digest(expected) };
+    let edited = EditReport { replaced: 1, first_line: 2, digest: digest(expected) };
     same("reply", reply, FileReply::Edited(edited))?;
     context.holds("f", expected).await
 }

@@ -3,7 +3,7 @@
 use super::context::{Context, ensure, same, soon};
 use super::lives::{a_while, is_absent, is_busy, refused, until};
 use super::{Outcome, cases};
-use crate::{Began, SandboxId, State, Suspend};
+use crate::{CreateOutcome, SandboxId, State, Suspend};
 
 cases! { "frozen":
     found_and_listed [Frozen],
@@ -30,7 +30,7 @@ async fn found_and_listed(context: Context) -> Outcome {
     same("state", context.state().await?, Some(State::Frozen))?;
     let found = context.found().await?.ok_or("it is not found")?;
     same("generation", found.sandbox.generation(), context.sandbox.generation())?;
-    same("began", found.sandbox.began(), Began::Attached)?;
+    same("began", found.sandbox.outcome(), CreateOutcome::Attached)?;
     same("state after find", context.state().await?, Some(State::Frozen))?;
     ensure("the handle lives", context.sandbox.is_alive())
 }
@@ -45,7 +45,7 @@ async fn a_command_thaws_it(context: Context) -> Outcome {
 async fn create_thaws_it(context: Context) -> Outcome {
     context.suspend(Suspend::Frozen).await?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Attached)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Attached)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
     same("state", context.state().await?, Some(State::Running))?;
     context.prints("a", "echo old handle", "old handle\n").await?;
@@ -102,7 +102,7 @@ async fn destroyed_while_frozen(context: Context) -> Outcome {
     soon("its end", context.end()).await??;
     same("state", context.state().await?, None)?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Made)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Made)?;
     again.absent("f").await
 }
 
@@ -121,7 +121,7 @@ async fn then_cold(context: Context) -> Outcome {
     context.suspend(Suspend::Frozen).await?;
     same("state of a cold one", context.state().await?, Some(State::Cold))?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Resumed)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())
 }
 

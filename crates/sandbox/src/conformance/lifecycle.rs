@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon};
 use super::lives::{is_lost, refused};
 use super::{Outcome, cases};
-use crate::{Began, Error, Isolation, SandboxId, Spec, State};
+use crate::{CreateOutcome, Error, Isolation, SandboxId, Spec, State};
 
 cases! { "lifecycle":
     created_is_found_and_listed,
@@ -70,12 +70,12 @@ async fn created_at_once_is_one(context: Context) -> Outcome {
 }
 
 async fn began_says_what_was_found(context: Context) -> Outcome {
-    same("made", context.sandbox.began(), Began::Made)?;
-    same("made again", context.again().await?.sandbox.began(), Began::Attached)?;
+    same("made", context.sandbox.outcome(), CreateOutcome::Made)?;
+    same("made again", context.again().await?.sandbox.outcome(), CreateOutcome::Attached)?;
     let found = context.found().await?.ok_or("it is not found")?;
-    same("found", found.sandbox.began(), Began::Attached)?;
+    same("found", found.sandbox.outcome(), CreateOutcome::Attached)?;
     context.end().await?;
-    same("made anew", context.again().await?.sandbox.began(), Began::Made)
+    same("made anew", context.again().await?.sandbox.outcome(), CreateOutcome::Made)
 }
 
 async fn listed_with_state_times_and_origin(context: Context) -> Outcome {

@@ -3,7 +3,7 @@
 use super::context::{Context, same, shell, soon};
 use super::lives::{is_lost, refused, until};
 use super::{Outcome, cases};
-use crate::{Began, End, Lifetime, Spec, State, Suspend};
+use crate::{CreateOutcome, End, Lifetime, Spec, State, Suspend};
 
 cases! { "lifetime":
     idle_is_suspended [Suspended] with soon_idle,
@@ -46,8 +46,12 @@ async fn idle_is_suspended(context: Context) -> Outcome {
     reaches(&context, Some(deepest(&context))).await?;
     let again = context.again().await?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
-    let began = if deepest(&context) == State::Cold { Began::Resumed } else { Began::Attached };
-    same("began", again.sandbox.began(), began)?;
+    let began = if deepest(&context) == State::Cold {
+        CreateOutcome::Resumed
+    } else {
+        CreateOutcome::Attached
+    };
+    same("began", again.sandbox.outcome(), began)?;
     again.holds("f", b"kept").await?;
     same("outcome", again.shell("a", line).await?, first)?;
     again.holds("count", b"x\n").await
@@ -70,7 +74,7 @@ async fn idle_goes_cold_again_and_again(context: Context) -> Outcome {
         now.shell(&format!("a{round}"), "echo x >> f").await?;
         reaches(&context, Some(State::Cold)).await?;
         now = now.again().await?;
-        same("began", now.sandbox.began(), Began::Resumed)?;
+        same("began", now.sandbox.outcome(), CreateOutcome::Resumed)?;
     }
     now.holds("f", b"x\nx\nx\n").await
 }
@@ -90,7 +94,7 @@ async fn old_is_destroyed(context: Context) -> Outcome {
     context.write("w", "f", b"x").await?;
     gone(&context).await?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Made)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Made)?;
     again.absent("f").await
 }
 

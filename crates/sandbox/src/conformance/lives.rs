@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::Outcome;
 use super::context::{Context, Listener, id, same, shell, soon, text, within};
 use crate::{
-    End, Error, FileOp, Listed, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId, Snapshots,
-    Spec, State, Suspend,
+    End, Error, FileOp, ListedSandbox, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId,
+    Snapshots, Spec, State, Suspend,
 };
 use crate::{FileReply, limits};
 
@@ -90,7 +90,7 @@ impl Context {
     }
 
     /// Its entry in the list.
-    pub(super) async fn listed(&self) -> Result<Option<Listed>, String> {
+    pub(super) async fn listed(&self) -> Result<Option<ListedSandbox>, String> {
         let all = self.backend.list().await.map_err(|error| format!("list: {error}"))?;
         Ok(all.into_iter().find(|listed| listed.id == *self.sandbox.id()))
     }

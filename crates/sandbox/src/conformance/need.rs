@@ -2,7 +2,7 @@
 
 use crate::{Capabilities, DiskLimit, Isolation, Suspend};
 
-/// One of these things. A backend without it is let off the case.
+/// What a case needs. A backend without it is let off the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     /// A POSIX shell with the usual small programs, and real processes.

@@ -193,7 +193,7 @@ async fn adding_goes_on_beside_others(context: Context) -> Outcome {
             loop {
                 let (mut contents, revision) = tree.get("/memory/log").unwrap_or_default();
                 contents.extend(format!("out.{number}\n").bytes());
-                let expected = crate::Expected::Revision(revision);
+                let expected = crate::ExpectedRevision::Revision(revision);
                 let path = "/memory/log".to_owned();
                 let op = crate::TreeOp::Write { path, expected, contents };
                 match crate::Tree::perform(&*tree, op).await {

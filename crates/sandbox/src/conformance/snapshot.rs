@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::context::{Context, ensure, same};
 use super::lives::{is_absent, is_busy, refused};
 use super::{Outcome, cases};
-use crate::{Began, Origin, SandboxId, SnapshotId, Spec, State, Suspend};
+use crate::{CreateOutcome, Origin, SandboxId, SnapshotId, Spec, State, Suspend};
 
 cases! { "snapshot":
     taken_is_listed [Snapshots],
@@ -91,7 +91,7 @@ async fn sandbox_goes_on(context: Context) -> Outcome {
     now.holds("f", b"x").await?;
     now.prints("b", "cat f; echo y > f; cat f", "xy\n").await?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Attached)
+    same("began", again.sandbox.outcome(), CreateOutcome::Attached)
 }
 
 async fn outcomes_are_kept(context: Context) -> Outcome {
@@ -133,7 +133,7 @@ async fn of_a_cold_one(context: Context) -> Outcome {
     same("state", context.state().await?, Some(State::Cold))?;
     context.forked(&taken, "fork").await?.holds("f", b"x").await?;
     let again = context.again().await?;
-    same("began", again.sandbox.began(), Began::Resumed)?;
+    same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
     same("outcome", again.shell("b", line).await?, first)?;
     again.holds("count", b"x\n").await?;
@@ -169,7 +169,7 @@ async fn origin_counts_only_without_a_disk(context: Context) -> Outcome {
         let spec = Spec { origin: Origin::Snapshot(origin), ..context.spec.clone() };
         let made = context.backend.create(context.sandbox.id(), &spec).await;
         let sandbox = made.map_err(|error| format!("create: {error}"))?;
-        same("began", sandbox.began(), Began::Attached)?;
+        same("began", sandbox.outcome(), CreateOutcome::Attached)?;
         same("generation", sandbox.generation(), context.sandbox.generation())?;
         Context { sandbox, ..context.clone() }.holds("f", b"mine").await?;
     }
@@ -215,7 +215,7 @@ async fn restored_after_its_sandbox_was_destroyed(context: Context) -> Outcome {
     context.end().await?;
     ensure("the snapshot went too", all(&context).await?.contains(&taken.name))?;
     let fork = context.forked(&taken, "fork").await?;
-    same("began", fork.sandbox.began(), Began::Made)?;
+    same("began", fork.sandbox.outcome(), CreateOutcome::Made)?;
     fork.prints("b", "cat dir/f; echo more >> dir/f; cat dir/f", "keptkeptmore\n").await
 }
 
@@ -227,7 +227,7 @@ async fn restored_under_the_same_name(context: Context) -> Outcome {
     context.end().await?;
     let spec = Spec { origin: Origin::Snapshot(taken.name), ..context.spec.clone() };
     let restored = Context { spec, ..context.clone() }.again().await?;
-    same("began", restored.sandbox.began(), Began::Made)?;
+    same("began", restored.sandbox.outcome(), CreateOutcome::Made)?;
     ensure("another life", restored.sandbox.generation() != context.sandbox.generation())?;
     restored.holds("count", b"x\n").await?;
     restored.shell("a", line).await?;

@@ -3,7 +3,7 @@
 //! Pure but for the tree that it is handed. It must never know of exec ids: that
 //! an operation is performed once is its caller's to see to.
 
-use super::tree::{Last, Node, Place, Tree};
+use super::tree::{Node, ResolvedPath, Symlinks, Tree};
 use crate::{
     EntryKind, FileError, FileErrorKind, FileOp, FileReply, GrepMatch, GrepPattern, ManifestEntry,
     Precondition, WriteMode, limits, text,
@@ -14,8 +14,8 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
     match op {
         FileOp::List { path, entries_max } => list(tree, &path, entries_max),
         FileOp::Stat { path } => {
-            let place = tree.resolve(&path, Last::AsItIs)?;
-            Ok(FileReply::Entry(Tree::entry(&place.path, tree.get(&place)?)))
+            let resolved = tree.resolve(&path, Symlinks::AsItIs)?;
+            Ok(FileReply::Entry(Tree::entry(&resolved.path, tree.get(&resolved)?)))
         }
         FileOp::Read { path, offset, bytes_max } => read(tree, &path, offset, bytes_max),
         FileOp::ReadLines { path, first, lines_max, bytes_max } => {
@@ -24,27 +24,29 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
             Ok(FileReply::Lines(lines))
         }
         FileOp::Write { id: _, path, contents, mode, executable, precondition } => {
-            let write = Write { contents, mode, executable, precondition };
+            let write = FileWrite { contents, mode, executable, precondition };
             write.perform(tree, &path)
         }
         FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
-            let place = writable(tree, &path, Last::Followed)?;
+            let resolved = writable(tree, &path, Symlinks::Followed)?;
             let contents = tree.file(&path)?;
             if contents.len() as u64 > limits::EDIT_FILE_BYTES_MAX {
-                return Err(place.error(FileErrorKind::TooLarge, "the file is too large to edit"));
+                return Err(
+                    resolved.error(FileErrorKind::TooLarge, "the file is too large to edit")
+                );
             }
-            demand(precondition, Some(contents), &place)?;
+            demand(precondition, Some(contents), &resolved)?;
             let (bytes, edited) = text::edit(&path, contents, &old, &new, occurrences)?;
-            let executable = is_executable(tree, &place);
-            tree.put_file(&place, bytes, executable)?;
+            let executable = is_executable(tree, &resolved);
+            tree.put_file(&resolved, bytes, executable)?;
             Ok(FileReply::Edited(edited))
         }
         FileOp::Link { id: _, path, target } => link(tree, &path, target),
         FileOp::MakeDir { id: _, path } => make_dir(tree, &path),
         FileOp::Remove { id: _, path } => {
-            let place = writable(tree, &path, Last::AsItIs)?;
-            tree.get(&place)?;
-            tree.remove(&place);
+            let resolved = writable(tree, &path, Symlinks::AsItIs)?;
+            tree.get(&resolved)?;
+            tree.remove(&resolved);
             Ok(FileReply::Done)
         }
         FileOp::Glob { root, pattern, paths_max } => glob(tree, &root, &pattern, paths_max),
@@ -57,31 +59,31 @@ pub(super) fn perform(tree: &mut Tree, op: FileOp) -> Result<FileReply, FileErro
     }
 }
 
-fn writable(tree: &Tree, path: &str, last: Last) -> Result<Place, FileError> {
-    let place = tree.resolve(path, last)?;
-    Tree::check_writable(&place)?;
-    Ok(place)
+fn writable(tree: &Tree, path: &str, last: Symlinks) -> Result<ResolvedPath, FileError> {
+    let resolved = tree.resolve(path, last)?;
+    Tree::check_writable(&resolved)?;
+    Ok(resolved)
 }
 
-fn is_executable(tree: &Tree, place: &Place) -> bool {
-    matches!(tree.get(place), Ok(Node::File { executable: true, .. }))
+fn is_executable(tree: &Tree, resolved: &ResolvedPath) -> bool {
+    matches!(tree.get(resolved), Ok(Node::File { executable: true, .. }))
 }
 
-fn directory(tree: &Tree, path: &str) -> Result<Place, FileError> {
-    let place = tree.resolve(path, Last::Followed)?;
-    match tree.get(&place)? {
-        Node::Directory => Ok(place),
+fn directory(tree: &Tree, path: &str) -> Result<ResolvedPath, FileError> {
+    let resolved = tree.resolve(path, Symlinks::Followed)?;
+    match tree.get(&resolved)? {
+        Node::Directory => Ok(resolved),
         Node::File { .. } | Node::Link { .. } | Node::Device => {
-            Err(place.error(FileErrorKind::NotADirectory, "it is not a directory"))
+            Err(resolved.error(FileErrorKind::NotADirectory, "it is not a directory"))
         }
     }
 }
 
 fn list(tree: &Tree, path: &str, entries_max: u32) -> Result<FileReply, FileError> {
-    let place = directory(tree, path)?;
+    let resolved = directory(tree, path)?;
     let depth = |path: &str| path.matches('/').count();
-    let level = if place.path == "/" { 1 } else { depth(&place.path) + 1 };
-    let children = tree.beneath(&place.path).filter(|(path, _)| depth(path) == level);
+    let level = if resolved.path == "/" { 1 } else { depth(&resolved.path) + 1 };
+    let children = tree.beneath(&resolved.path).filter(|(path, _)| depth(path) == level);
     let entries = children.map(|(path, node)| Tree::entry(path, node));
     let (entries, truncated) = some(entries, entries_max, limits::ENTRIES_MAX);
     Ok(FileReply::Entries { entries, truncated })
@@ -104,33 +106,33 @@ fn read(tree: &Tree, path: &str, offset: u64, bytes_max: u64) -> Result<FileRepl
 }
 
 /// What [`FileOp::Write`] asks for beside its path.
-struct Write {
+struct FileWrite {
     contents: Vec<u8>,
     mode: WriteMode,
     executable: Option<bool>,
     precondition: Precondition,
 }
 
-impl Write {
+impl FileWrite {
     fn perform(self, tree: &mut Tree, path: &str) -> Result<FileReply, FileError> {
-        let place = writable(tree, path, Last::Followed)?;
+        let resolved = writable(tree, path, Symlinks::Followed)?;
         if self.contents.len() as u64 > limits::FILE_CHUNK_BYTES_MAX {
             let detail = "the piece is too large; write the file in several";
-            return Err(place.error(FileErrorKind::TooLarge, detail));
+            return Err(resolved.error(FileErrorKind::TooLarge, detail));
         }
-        let before = match tree.get(&place) {
+        let before = match tree.get(&resolved) {
             Ok(_) => Some(tree.file(path)?.to_vec()),
             Err(_) => None,
         };
-        demand(self.precondition, before.as_deref(), &place)?;
+        demand(self.precondition, before.as_deref(), &resolved)?;
         let replaced = before.is_some();
         let digest = text::digest(&self.contents);
         let contents = match (self.mode, before) {
             (WriteMode::Create, Some(_)) => {
-                return Err(place.error(FileErrorKind::AlreadyExists, "there is such a file"));
+                return Err(resolved.error(FileErrorKind::AlreadyExists, "there is such a file"));
             }
             (WriteMode::Append, None) => {
-                return Err(place.error(FileErrorKind::FileNotFound, "there is no such file"));
+                return Err(resolved.error(FileErrorKind::FileNotFound, "there is no such file"));
             }
             (WriteMode::Append, Some(mut bytes)) => {
                 bytes.extend_from_slice(&self.contents);
@@ -138,9 +140,9 @@ impl Write {
             }
             (WriteMode::Create, None) | (WriteMode::Replace, _) => self.contents,
         };
-        tree.make_parents(&place)?;
-        let executable = self.executable.unwrap_or_else(|| is_executable(tree, &place));
-        tree.put_file(&place, contents, executable)?;
+        tree.make_parents(&resolved)?;
+        let executable = self.executable.unwrap_or_else(|| is_executable(tree, &resolved));
+        tree.put_file(&resolved, contents, executable)?;
         Ok(FileReply::Written { digest, replaced })
     }
 }
@@ -148,12 +150,12 @@ impl Write {
 fn demand(
     precondition: Precondition,
     before: Option<&[u8]>,
-    place: &Place,
+    resolved: &ResolvedPath,
 ) -> Result<(), FileError> {
     match precondition {
         Precondition::Digest(wanted) if before.map(text::digest) != Some(wanted) => {
             let detail = "the file is not the one that was expected; read it again";
-            Err(place.error(FileErrorKind::Conflict, detail))
+            Err(resolved.error(FileErrorKind::Conflict, detail))
         }
         Precondition::None | Precondition::Digest(_) => Ok(()),
     }
@@ -161,26 +163,26 @@ fn demand(
 
 fn link(tree: &mut Tree, path: &str, target: String) -> Result<FileReply, FileError> {
     text::check_path(&target)?;
-    let place = writable(tree, path, Last::AsItIs)?;
-    if matches!(tree.get(&place), Ok(Node::Directory)) {
-        return Err(place.error(FileErrorKind::IsDirectory, "there is a directory"));
+    let resolved = writable(tree, path, Symlinks::AsItIs)?;
+    if matches!(tree.get(&resolved), Ok(Node::Directory)) {
+        return Err(resolved.error(FileErrorKind::IsDirectory, "there is a directory"));
     }
-    tree.make_parents(&place)?;
-    tree.put_link(&place, target);
+    tree.make_parents(&resolved)?;
+    tree.put_link(&resolved, target);
     Ok(FileReply::Done)
 }
 
 fn make_dir(tree: &mut Tree, path: &str) -> Result<FileReply, FileError> {
-    let place = tree.resolve(path, Last::Followed)?;
-    match tree.get(&place) {
+    let resolved = tree.resolve(path, Symlinks::Followed)?;
+    match tree.get(&resolved) {
         Ok(Node::Directory) => return Ok(FileReply::Done),
         Ok(Node::File { .. } | Node::Link { .. } | Node::Device) => {
-            return Err(place.error(FileErrorKind::AlreadyExists, "there is a file"));
+            return Err(resolved.error(FileErrorKind::AlreadyExists, "there is a file"));
         }
-        Err(_) => Tree::check_writable(&place)?,
+        Err(_) => Tree::check_writable(&resolved)?,
     }
-    let path = place.path.clone();
-    tree.make_directories(&path, &place)?;
+    let path = resolved.path.clone();
+    tree.make_directories(&path, &resolved)?;
     Ok(FileReply::Done)
 }
 
@@ -195,13 +197,13 @@ fn relative<'a>(root: &str, path: &'a str) -> &'a str {
 
 fn glob(tree: &Tree, root: &str, pattern: &str, max: u32) -> Result<FileReply, FileError> {
     let matcher = text::Glob::new(pattern)?;
-    let place = directory(tree, root)?;
-    let skips_git = matcher.skips_git(&place.path);
+    let resolved = directory(tree, root)?;
+    let skips_git = matcher.skips_git(&resolved.path);
     let wanted = |path: &str| {
-        let relative = relative(&place.path, path);
+        let relative = relative(&resolved.path, path);
         matcher.matches(relative) && !(skips_git && is_in_git(relative))
     };
-    let files = tree.beneath(&place.path).filter(|(path, node)| {
+    let files = tree.beneath(&resolved.path).filter(|(path, node)| {
         let file = match node {
             Node::File { .. } => true,
             Node::Link { .. } => tree.file(path).is_ok(),
@@ -223,23 +225,23 @@ fn grep(
 ) -> Result<FileReply, FileError> {
     let matcher = text::GrepMatcher::new(pattern)?;
     let glob = glob.map(text::Glob::new).transpose()?;
-    let place = tree.resolve(root, Last::Followed)?;
+    let resolved = tree.resolve(root, Symlinks::Followed)?;
     let skips_git = match &glob {
-        Some(glob) => glob.skips_git(&place.path),
-        None => text::skips_git(&place.path),
+        Some(glob) => glob.skips_git(&resolved.path),
+        None => text::skips_git(&resolved.path),
     };
-    let single = match tree.get(&place)? {
+    let single = match tree.get(&resolved)? {
         Node::Directory => None,
         Node::File { .. } | Node::Link { .. } | Node::Device => {
-            Some((place.path.as_str(), tree.file(root)?))
+            Some((resolved.path.as_str(), tree.file(root)?))
         }
     };
-    let beneath = tree.beneath(&place.path).filter_map(|(path, node)| match node {
+    let beneath = tree.beneath(&resolved.path).filter_map(|(path, node)| match node {
         Node::File { bytes, .. } => Some((path, bytes.as_slice())),
         Node::Directory | Node::Link { .. } | Node::Device => None,
     });
     let wanted = |path: &str| {
-        let relative = relative(&place.path, path);
+        let relative = relative(&resolved.path, path);
         let name = if relative.is_empty() { path.rsplit('/').next() } else { Some(relative) };
         let name = name.unwrap_or_default();
         !(skips_git && is_in_git(relative)) && glob.as_ref().is_none_or(|glob| glob.matches(name))
@@ -260,8 +262,8 @@ fn manifest(
     after: Option<&str>,
     max: u32,
 ) -> Result<FileReply, FileError> {
-    let place = directory(tree, root)?;
-    let entries = tree.beneath(&place.path).filter_map(|(path, node)| {
+    let resolved = directory(tree, root)?;
+    let entries = tree.beneath(&resolved.path).filter_map(|(path, node)| {
         let (bytes, digest, executable) = match node {
             Node::File { bytes, executable, .. } => {
                 (bytes.len() as u64, Some(text::digest(bytes)), *executable)
@@ -274,7 +276,7 @@ fn manifest(
             Node::Directory => return None,
         };
         let kind: EntryKind = node.kind();
-        let path = relative(&place.path, path).to_owned();
+        let path = relative(&resolved.path, path).to_owned();
         let target = match node {
             Node::Link { target } => Some(target.clone()),
             Node::File { .. } | Node::Directory | Node::Device => None,

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 use super::life::Life;
-use super::place::Place;
+use super::sandbox::FakeSandbox;
 use super::tree::Tree;
-use super::{Shared, Start, World, run};
+use super::{ExecStart, FakeState, World, run};
 use crate::{
-    Began, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, OutputSink,
-    Sandbox, SandboxId,
+    CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
+    OutputSink, Sandbox, SandboxId,
 };
 
-/// See the module.
+/// A sandbox as its user holds it.
 #[derive(Debug)]
 pub(super) struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<FakeState>,
     id: SandboxId,
     generation: Generation,
     colds: u64,
-    began: Began,
+    outcome: CreateOutcome,
 }
 
 fn lost() -> Error {
@@ -30,40 +30,43 @@ fn lost() -> Error {
 impl Handle {
     /// A handle to what lives there, if it does.
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<FakeState>,
         id: &SandboxId,
-        place: &Place,
-        began: Began,
+        fake: &FakeSandbox,
+        outcome: CreateOutcome,
     ) -> Option<Self> {
-        let (generation, colds) = place.handle()?;
+        let (generation, colds) = fake.handle()?;
         let (shared, id, generation) = (Arc::clone(shared), id.clone(), generation.clone());
-        Some(Self { shared, id, generation, colds, began })
+        Some(Self { shared, id, generation, colds, outcome })
     }
 
     /// Acts on the place of the life that this handle stands for.
-    fn at<T>(&self, act: impl FnOnce(&mut Place, &mut Vec<Start>) -> T) -> Result<T, Error> {
+    fn at<T>(
+        &self,
+        act: impl FnOnce(&mut FakeSandbox, &mut Vec<ExecStart>) -> T,
+    ) -> Result<T, Error> {
         let mut world = self.shared.world();
         let World { boxes, starts, .. } = &mut *world;
-        let place = boxes.get_mut(&self.id).ok_or_else(lost)?;
-        place.living(&self.generation, self.colds).ok_or_else(lost)?;
-        place.ask(Instant::now());
-        Ok(act(place, starts))
+        let fake = boxes.get_mut(&self.id).ok_or_else(lost)?;
+        fake.living(&self.generation, self.colds).ok_or_else(lost)?;
+        fake.ask(Instant::now());
+        Ok(act(fake, starts))
     }
 
     /// Acts on that life.
     fn with<T>(
         &self,
-        act: impl FnOnce(&mut Life, &mut Tree, &mut Vec<Start>) -> T,
+        act: impl FnOnce(&mut Life, &mut Tree, &mut Vec<ExecStart>) -> T,
     ) -> Result<T, Error> {
-        self.at(|place, starts| {
-            let (life, tree) = place.living_mut(&self.generation, self.colds).ok_or_else(lost)?;
+        self.at(|fake, starts| {
+            let (life, tree) = fake.living_mut(&self.generation, self.colds).ok_or_else(lost)?;
             Ok(act(life, tree, starts))
         })?
     }
 
-    fn start(&self, exec: &ExecId) -> Start {
+    fn start(&self, exec: &ExecId) -> ExecStart {
         let (sandbox, generation) = (self.id.clone(), self.generation.clone());
-        Start { sandbox, generation, exec: exec.clone() }
+        ExecStart { sandbox, generation, exec: exec.clone() }
     }
 
     /// Gives a command's new output to the sink; its outcome, or when to look again.
@@ -73,7 +76,7 @@ impl Handle {
         given: &mut usize,
         sink: &dyn OutputSink,
     ) -> Result<Result<Executed, Instant>, Error> {
-        let expires = self.at(|place, _| place.expires())?;
+        let expires = self.at(|fake, _| fake.expires())?;
         self.with(|life, _, _| {
             let run = match life.watch(id) {
                 Ok(run) => run,
@@ -104,18 +107,18 @@ impl Sandbox for Handle {
         &self.generation
     }
 
-    fn began(&self) -> Began {
-        self.began
+    fn outcome(&self) -> CreateOutcome {
+        self.outcome
     }
 
     fn is_alive(&self) -> bool {
         let world = self.shared.world();
-        let place = world.boxes.get(&self.id);
-        place.is_some_and(|place| place.living(&self.generation, self.colds).is_some())
+        let fake = world.boxes.get(&self.id);
+        fake.is_some_and(|fake| fake.living(&self.generation, self.colds).is_some())
     }
 
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
-        self.at(|place, _| place.thaw())?;
+        self.at(|fake, _| fake.thaw())?;
         self.with(|life, tree, starts| {
             let now = Instant::now();
             if life.start(&request, tree, now)? {

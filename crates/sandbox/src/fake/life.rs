@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::time::Instant;
 
 use super::files;
-use super::run::Run;
+use super::run::FakeCommand;
 use super::tree::Tree;
 use crate::{
     End, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, limits,
@@ -12,8 +12,8 @@ use crate::{
 
 /// What an exec id stands for.
 #[derive(Debug)]
-pub(super) enum Known {
-    Command(Box<Run>),
+pub(super) enum ExecRecord {
+    Command(Box<FakeCommand>),
     Operation(Result<FileReply, FileError>),
     /// Killed before it was ever asked for.
     Killed,
@@ -24,7 +24,7 @@ pub(super) enum Known {
 #[derive(Debug)]
 pub(super) struct Life {
     pub(super) generation: Generation,
-    known: BTreeMap<ExecId, Known>,
+    known: BTreeMap<ExecId, ExecRecord>,
     order: VecDeque<ExecId>,
     running: BTreeSet<ExecId>,
     /// When the last command ended, or it began.
@@ -48,7 +48,7 @@ impl Life {
             if due > now {
                 break;
             }
-            if let Some(Known::Command(run)) = self.known.get_mut(&id) {
+            if let Some(ExecRecord::Command(run)) = self.known.get_mut(&id) {
                 run.step(tree);
                 if run.due().is_none() {
                     self.running.remove(&id);
@@ -61,8 +61,10 @@ impl Life {
     /// Which command does something next, and when.
     fn next(&self) -> Option<(Instant, ExecId)> {
         let due = self.running.iter().filter_map(|id| match self.known.get(id) {
-            Some(Known::Command(run)) => run.due().map(|due| (due, id.clone())),
-            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) | None => None,
+            Some(ExecRecord::Command(run)) => run.due().map(|due| (due, id.clone())),
+            Some(ExecRecord::Operation(_) | ExecRecord::Killed | ExecRecord::Forgotten) | None => {
+                None
+            }
         });
         due.min()
     }
@@ -88,9 +90,9 @@ impl Life {
             let max = limits::RUNNING_EXECS_MAX;
             return Err(Error::Invalid(format!("{max} commands are running already")));
         }
-        let run = Run::new(request, tree, now)?;
+        let run = FakeCommand::new(request, tree, now)?;
         self.running.insert(request.id.clone());
-        self.remember(&request.id, Known::Command(Box::new(run)));
+        self.remember(&request.id, ExecRecord::Command(Box::new(run)));
         Ok(true)
     }
 
@@ -105,14 +107,14 @@ impl Life {
     }
 
     /// The command of an id, if it is one that can be watched; its outcome if it never ran.
-    pub(super) fn watch(&self, id: &ExecId) -> Result<&Run, Result<Executed, Error>> {
+    pub(super) fn watch(&self, id: &ExecId) -> Result<&FakeCommand, Result<Executed, Error>> {
         match self.known.get(id) {
-            Some(Known::Command(run)) => Ok(run),
-            Some(Known::Killed) => Err(Ok(never_ran())),
-            Some(Known::Forgotten) | None => {
+            Some(ExecRecord::Command(run)) => Ok(run),
+            Some(ExecRecord::Killed) => Err(Ok(never_ran())),
+            Some(ExecRecord::Forgotten) | None => {
                 Err(Err(Error::Forgotten { id: id.as_str().to_owned() }))
             }
-            Some(Known::Operation(_)) => {
+            Some(ExecRecord::Operation(_)) => {
                 Err(Err(Error::Invalid(format!("`{id}` names a file operation"))))
             }
         }
@@ -121,14 +123,14 @@ impl Life {
     /// Kills the command of an id, or refuses the id from now on.
     pub(super) fn kill(&mut self, id: &ExecId, tree: &mut Tree, now: Instant) {
         match self.known.get_mut(id) {
-            Some(Known::Command(run)) => {
+            Some(ExecRecord::Command(run)) => {
                 run.kill(now, tree);
                 if self.running.remove(id) {
                     self.rested = self.rested.max(now);
                 }
             }
-            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) => {}
-            None => self.remember(id, Known::Killed),
+            Some(ExecRecord::Operation(_) | ExecRecord::Killed | ExecRecord::Forgotten) => {}
+            None => self.remember(id, ExecRecord::Killed),
         }
     }
 
@@ -142,35 +144,37 @@ impl Life {
             return (files::perform(tree, op).map_err(Error::from), true);
         };
         match self.known.get(&id) {
-            Some(Known::Operation(reply)) => (reply.clone().map_err(Error::from), false),
-            Some(Known::Command(_)) => {
+            Some(ExecRecord::Operation(reply)) => (reply.clone().map_err(Error::from), false),
+            Some(ExecRecord::Command(_)) => {
                 (Err(Error::Invalid(format!("`{id}` names a command"))), false)
             }
-            Some(Known::Killed | Known::Forgotten) => {
+            Some(ExecRecord::Killed | ExecRecord::Forgotten) => {
                 (Err(Error::Forgotten { id: id.as_str().to_owned() }), false)
             }
             None => {
                 let reply = files::perform(tree, op);
-                self.remember(&id, Known::Operation(reply.clone()));
+                self.remember(&id, ExecRecord::Operation(reply.clone()));
                 (reply.map_err(Error::from), true)
             }
         }
     }
 
-    fn remember(&mut self, id: &ExecId, known: Known) {
+    fn remember(&mut self, id: &ExecId, known: ExecRecord) {
         self.known.insert(id.clone(), known);
         self.order.push_back(id.clone());
         if self.order.len() <= limits::FINISHED_EXECS_MAX {
             return;
         }
         let ended = |id: &ExecId| match self.known.get(id) {
-            Some(Known::Command(run)) => run.due().is_none(),
-            Some(Known::Operation(_) | Known::Killed | Known::Forgotten) | None => true,
+            Some(ExecRecord::Command(run)) => run.due().is_none(),
+            Some(ExecRecord::Operation(_) | ExecRecord::Killed | ExecRecord::Forgotten) | None => {
+                true
+            }
         };
         if let Some(at) = self.order.iter().position(ended)
             && let Some(oldest) = self.order.remove(at)
         {
-            self.known.insert(oldest, Known::Forgotten);
+            self.known.insert(oldest, ExecRecord::Forgotten);
         }
     }
 }

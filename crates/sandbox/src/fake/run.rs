@@ -4,13 +4,13 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-use super::script::{Next, Script, Stream};
-use super::tree::{Last, Tree};
+use super::script::{Script, StepResult, Stream};
+use super::tree::{Symlinks, Tree};
 use crate::{End, Error, ExecId, Execute, Executed, Output, Streams, limits};
 
 /// A running or ended command.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct FakeCommand {
     id: ExecId,
     script: Script,
     started: Instant,
@@ -29,7 +29,7 @@ pub(super) struct Run {
     outcome: Option<Executed>,
 }
 
-impl Run {
+impl FakeCommand {
     /// Starts a command, whose first step is due now.
     pub(super) fn new(request: &Execute, tree: &Tree, now: Instant) -> Result<Self, Error> {
         let script = Script::new(request, tree)?;
@@ -67,9 +67,9 @@ impl Run {
             self.take(stream, piece);
         }
         match next {
-            Next::Step => {}
-            Next::Wait(time) => self.due += time,
-            Next::End(end) => self.end(end, self.due, tree),
+            StepResult::Step => {}
+            StepResult::Wait(time) => self.due += time,
+            StepResult::End(end) => self.end(end, self.due, tree),
         }
     }
 
@@ -136,9 +136,9 @@ impl Run {
             return None;
         }
         let path = format!("/tmp/output/{}.txt", self.id);
-        let place = tree.resolve(&path, Last::Followed).ok()?;
-        tree.make_parents(&place).ok()?;
-        tree.put_file(&place, whole, false).ok()?;
+        let resolved = tree.resolve(&path, Symlinks::Followed).ok()?;
+        tree.make_parents(&resolved).ok()?;
+        tree.put_file(&resolved, whole, false).ok()?;
         Some(path)
     }
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::files;
-use super::tree::{Last, Node, Tree, WORKSPACE};
-use super::words::{self, Append, Simple, Target, When};
+use super::tree::{Node, Symlinks, Tree, WORKSPACE};
+use super::words::{self, AppendMode, Condition, SimpleCommand, Target};
 use crate::{Command, End, Error, ExecId, Execute, FileOp, Precondition, WriteMode};
 
 /// Bytes that `head -c` gives in one piece.
@@ -23,7 +23,7 @@ pub(super) enum Stream {
 
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum StepResult {
     /// The next step, at once.
     Step,
     /// The next step, after a while.
@@ -35,7 +35,7 @@ pub(super) enum Next {
 /// A running script.
 #[derive(Debug)]
 pub(super) struct Script {
-    commands: VecDeque<Simple>,
+    commands: VecDeque<SimpleCommand>,
     status: i32,
     env: BTreeMap<String, String>,
     cwd: String,
@@ -55,11 +55,11 @@ impl Script {
     /// [`Error::CannotStart`] for an unknown program or a missing working directory.
     pub(super) fn new(request: &Execute, tree: &Tree) -> Result<Self, Error> {
         let cwd = request.cwd.clone().unwrap_or_else(|| WORKSPACE.to_owned());
-        let place = tree.resolve(&cwd, Last::Followed)?;
+        let resolved = tree.resolve(&cwd, Symlinks::Followed)?;
         let cannot_start = |program: &str, reason: String| {
             Err(Error::CannotStart { program: program.to_owned(), reason })
         };
-        if !matches!(tree.get(&place), Ok(Node::Directory)) {
+        if !matches!(tree.get(&resolved), Ok(Node::Directory)) {
             return cannot_start("sh", format!("working directory {cwd}: no such directory"));
         }
         let mut env = BTreeMap::from([
@@ -73,7 +73,7 @@ impl Script {
                 status = 2;
                 let words =
                     vec!["echo".to_owned(), format!("fake shell: unknown syntax: {unknown}")];
-                vec![Simple { when: When::Always, words, target: Target::Stderr }]
+                vec![SimpleCommand { when: Condition::Always, words, target: Target::Stderr }]
             }),
             Command::Argv(argv) => {
                 let text = |word: &Vec<u8>| String::from_utf8_lossy(word).into_owned();
@@ -81,21 +81,22 @@ impl Script {
                 if !PROGRAMS.contains(&words[0].as_str()) {
                     return cannot_start(&words[0], "no such program".to_owned());
                 }
-                vec![Simple { when: When::Always, words, target: Target::Stdout }]
+                vec![SimpleCommand { when: Condition::Always, words, target: Target::Stdout }]
             }
         };
         if status != 0 {
-            let mut script = Self::with(commands, env, place.path, Vec::new());
+            let mut script = Self::with(commands, env, resolved.path, Vec::new());
             let exit = vec!["exit".to_owned(), status.to_string()];
-            let exit = Simple { when: When::Always, words: exit, target: Target::Stdout };
+            let exit =
+                SimpleCommand { when: Condition::Always, words: exit, target: Target::Stdout };
             script.commands.push_back(exit);
             return Ok(script);
         }
-        Ok(Self::with(commands, env, place.path, request.stdin.clone()))
+        Ok(Self::with(commands, env, resolved.path, request.stdin.clone()))
     }
 
     fn with(
-        commands: Vec<Simple>,
+        commands: Vec<SimpleCommand>,
         env: BTreeMap<String, String>,
         cwd: String,
         stdin: Vec<u8>,
@@ -104,21 +105,25 @@ impl Script {
     }
 
     /// Takes the next step.
-    pub(super) fn step(&mut self, tree: &mut Tree, output: &mut dyn FnMut(Stream, &[u8])) -> Next {
+    pub(super) fn step(
+        &mut self,
+        tree: &mut Tree,
+        output: &mut dyn FnMut(Stream, &[u8]),
+    ) -> StepResult {
         let Some(command) = self.commands.pop_front() else {
-            return Next::End(End::Exited(self.status));
+            return StepResult::End(End::Exited(self.status));
         };
         let runs = match command.when {
-            When::Always => true,
-            When::Succeeded => self.status == 0,
-            When::Failed => self.status != 0,
+            Condition::Always => true,
+            Condition::Succeeded => self.status == 0,
+            Condition::Failed => self.status != 0,
         };
         if !runs {
-            return Next::Step;
+            return StepResult::Step;
         }
         if let Some(wait) = pause(&command.words) {
             self.status = 0;
-            return Next::Wait(wait);
+            return StepResult::Wait(wait);
         }
         let mut redirected = Vec::new();
         let result = match &command.target {
@@ -136,7 +141,7 @@ impl Script {
         };
         match result {
             Ok(()) => self.status = 0,
-            Err(Stop::End(end)) => return Next::End(end),
+            Err(Stop::End(end)) => return StepResult::End(end),
             Err(Stop::Status(status, message)) => {
                 if !message.is_empty() {
                     output(Stream::Stderr, format!("{message}\n").as_bytes());
@@ -144,7 +149,7 @@ impl Script {
                 self.status = status;
             }
         }
-        Next::Step
+        StepResult::Step
     }
 
     fn path(&self, path: &str) -> String {
@@ -195,10 +200,10 @@ impl Script {
             ["cat", paths @ ..] => paths.iter().try_for_each(|path| self.cat(tree, path, print)),
             ["head", "-c", count, path] => self.head(tree, count, path, print),
             ["write", path, text @ ..] => {
-                self.write(tree, path, text.join(" ").into_bytes(), Append::No)
+                self.write(tree, path, text.join(" ").into_bytes(), AppendMode::No)
             }
             ["append", path, text @ ..] => {
-                self.write(tree, path, text.join(" ").into_bytes(), Append::Yes)
+                self.write(tree, path, text.join(" ").into_bytes(), AppendMode::Yes)
             }
             [unknown, ..] => Err(Stop::Status(127, format!("sh: {unknown}: not found"))),
         }
@@ -240,10 +245,10 @@ impl Script {
         tree: &mut Tree,
         path: &str,
         mut contents: Vec<u8>,
-        append: Append,
+        append: AppendMode,
     ) -> Result<(), Stop> {
         let path = self.path(path);
-        if append == Append::Yes
+        if append == AppendMode::Yes
             && let Ok(before) = tree.file(&path)
         {
             contents.splice(0..0, before.iter().copied());

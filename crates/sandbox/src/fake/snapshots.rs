@@ -9,9 +9,9 @@ use crate::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
 /// All that were taken and not removed.
 #[derive(Debug, Default)]
-pub(super) struct Kept(BTreeMap<SnapshotId, (Snapshot, Tree)>);
+pub(super) struct SnapshotStore(BTreeMap<SnapshotId, (Snapshot, Tree)>);
 
-impl Kept {
+impl SnapshotStore {
     /// What a sandbox made from one begins with.
     pub(super) fn tree(&self, name: &SnapshotId) -> Option<Tree> {
         self.0.get(name).map(|(_, tree)| tree.clone())
@@ -27,11 +27,11 @@ impl Snapshots for Fake {
         if let Some((snapshot, _)) = snapshots.0.get(name) {
             return Ok(snapshot.clone());
         }
-        let place = boxes.get(sandbox).ok_or_else(|| absent("sandbox", sandbox.as_str()))?;
-        place.rest()?;
+        let fake = boxes.get(sandbox).ok_or_else(|| absent("sandbox", sandbox.as_str()))?;
+        fake.rest()?;
         let (name, sandbox) = (name.clone(), sandbox.clone());
         let snapshot = Snapshot { name: name.clone(), sandbox, taken_at_ms, layers: 1 };
-        snapshots.0.insert(name, (snapshot.clone(), place.tree.clone()));
+        snapshots.0.insert(name, (snapshot.clone(), fake.tree.clone()));
         Ok(snapshot)
     }
 

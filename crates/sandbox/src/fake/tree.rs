@@ -41,12 +41,12 @@ impl Node {
 
 /// A path as the caller gave it, with the absolute one that it leads to.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     given: String,
     pub(super) path: String,
 }
 
-impl Place {
+impl ResolvedPath {
     pub(super) fn error(&self, kind: FileErrorKind, detail: &str) -> FileError {
         FileError { kind, path: self.given.clone(), detail: detail.to_owned() }
     }
@@ -58,7 +58,7 @@ impl Place {
 
 /// Whether the last part of a path is followed when it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum Symlinks {
     Followed,
     AsItIs,
 }
@@ -88,7 +88,7 @@ impl Tree {
 
     /// Where a path leads, following links beneath its root. What is missing at
     /// the end of it is no error here.
-    pub(super) fn resolve(&self, given: &str, last: Last) -> Result<Place, FileError> {
+    pub(super) fn resolve(&self, given: &str, last: Symlinks) -> Result<ResolvedPath, FileError> {
         text::check_path(given)?;
         let fail = |kind, detail: &str| {
             Err(FileError { kind, path: given.to_owned(), detail: detail.to_owned() })
@@ -116,7 +116,7 @@ impl Tree {
                 at = next;
                 continue;
             };
-            if rest.is_empty() && last == Last::AsItIs {
+            if rest.is_empty() && last == Symlinks::AsItIs {
                 at = next;
                 continue;
             }
@@ -134,23 +134,24 @@ impl Tree {
             }
             rest.extend(parts(beneath));
         }
-        Ok(Place { given: given.to_owned(), path: at })
+        Ok(ResolvedPath { given: given.to_owned(), path: at })
     }
 
     /// What is there.
-    pub(super) fn get(&self, place: &Place) -> Result<&Node, FileError> {
-        let missing = || place.error(FileErrorKind::FileNotFound, "there is nothing at that path");
-        self.nodes.get(&place.path).ok_or_else(missing)
+    pub(super) fn get(&self, resolved: &ResolvedPath) -> Result<&Node, FileError> {
+        let missing =
+            || resolved.error(FileErrorKind::FileNotFound, "there is nothing at that path");
+        self.nodes.get(&resolved.path).ok_or_else(missing)
     }
 
     /// The contents of a regular file.
     pub(super) fn file(&self, path: &str) -> Result<&[u8], FileError> {
-        let place = self.resolve(path, Last::Followed)?;
-        match self.get(&place)? {
+        let resolved = self.resolve(path, Symlinks::Followed)?;
+        match self.get(&resolved)? {
             Node::File { bytes, .. } => Ok(bytes),
-            Node::Directory => Err(place.error(FileErrorKind::IsDirectory, "it is a directory")),
+            Node::Directory => Err(resolved.error(FileErrorKind::IsDirectory, "it is a directory")),
             Node::Link { .. } | Node::Device => {
-                Err(place.error(FileErrorKind::InvalidPath, "it is not a regular file"))
+                Err(resolved.error(FileErrorKind::InvalidPath, "it is not a regular file"))
             }
         }
     }
@@ -179,29 +180,33 @@ impl Tree {
     }
 
     /// Refuses places where the sandbox's user may not write.
-    pub(super) fn check_writable(place: &Place) -> Result<(), FileError> {
-        let inside = |root: &&str| place.path.starts_with(&format!("{root}/"));
+    pub(super) fn check_writable(resolved: &ResolvedPath) -> Result<(), FileError> {
+        let inside = |root: &&str| resolved.path.starts_with(&format!("{root}/"));
         if WRITABLE.iter().any(inside) {
             return Ok(());
         }
         let detail = "the sandbox's user may write beneath /workspace, /tmp and /home/agent only";
-        Err(place.error(FileErrorKind::PermissionDenied, detail))
+        Err(resolved.error(FileErrorKind::PermissionDenied, detail))
     }
 
     /// Makes the missing directories above a place.
-    pub(super) fn make_parents(&mut self, place: &Place) -> Result<(), FileError> {
-        self.make_directories(place.parent(), place)
+    pub(super) fn make_parents(&mut self, resolved: &ResolvedPath) -> Result<(), FileError> {
+        self.make_directories(resolved.parent(), resolved)
     }
 
     /// Makes a directory and what is missing above it.
-    pub(super) fn make_directories(&mut self, path: &str, place: &Place) -> Result<(), FileError> {
+    pub(super) fn make_directories(
+        &mut self,
+        path: &str,
+        resolved: &ResolvedPath,
+    ) -> Result<(), FileError> {
         let mut at = "/".to_owned();
         for part in parts(path).into_iter().rev() {
             at = join(&at, &part);
             let node = self.nodes.entry(at.clone()).or_insert(Node::Directory);
             if !matches!(node, Node::Directory) {
                 let detail = "a part of the path is a file";
-                return Err(place.error(FileErrorKind::NotADirectory, detail));
+                return Err(resolved.error(FileErrorKind::NotADirectory, detail));
             }
         }
         Ok(())
@@ -210,35 +215,35 @@ impl Tree {
     /// Puts a file where there is none or one, in a directory that is there.
     pub(super) fn put_file(
         &mut self,
-        place: &Place,
+        resolved: &ResolvedPath,
         bytes: Vec<u8>,
         executable: bool,
     ) -> Result<(), FileError> {
-        let before = match self.nodes.get(&place.path) {
+        let before = match self.nodes.get(&resolved.path) {
             Some(Node::File { bytes, .. }) => bytes.len(),
             Some(Node::Directory | Node::Link { .. } | Node::Device) | None => 0,
         };
         let after = self.bytes - before + bytes.len();
         if after > limits::FAKE_DISK_BYTES_MAX {
-            return Err(place.error(FileErrorKind::NoSpace, "the disk is full"));
+            return Err(resolved.error(FileErrorKind::NoSpace, "the disk is full"));
         }
         self.bytes = after;
         self.changes += 1;
         let node = Node::File { bytes, executable, modified: self.changes };
-        self.nodes.insert(place.path.clone(), node);
+        self.nodes.insert(resolved.path.clone(), node);
         Ok(())
     }
 
     /// Puts a link, in place of a file or link.
-    pub(super) fn put_link(&mut self, place: &Place, target: String) {
-        self.remove(place);
-        self.nodes.insert(place.path.clone(), Node::Link { target });
+    pub(super) fn put_link(&mut self, resolved: &ResolvedPath, target: String) {
+        self.remove(resolved);
+        self.nodes.insert(resolved.path.clone(), Node::Link { target });
     }
 
     /// Removes what is there with all beneath it.
-    pub(super) fn remove(&mut self, place: &Place) {
-        let prefix = format!("{}/", place.path);
-        let gone = |path: &String| *path == place.path || path.starts_with(&prefix);
+    pub(super) fn remove(&mut self, resolved: &ResolvedPath) {
+        let prefix = format!("{}/", resolved.path);
+        let gone = |path: &String| *path == resolved.path || path.starts_with(&prefix);
         self.nodes.retain(|path, _| !gone(path));
         let sizes = self.nodes.values().map(|node| match node {
             Node::File { bytes, .. } => bytes.len(),

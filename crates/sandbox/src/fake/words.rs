@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 pub(super) enum Target {
     Stdout,
     Stderr,
-    File { path: String, append: Append },
+    File { path: String, append: AppendMode },
 }
 
 /// Whether a file is begun anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Append {
+pub(super) enum AppendMode {
     Yes,
     No,
 }
 
 /// When a command runs, by how the one before it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Condition {
     Always,
     Succeeded,
     Failed,
@@ -31,8 +31,8 @@ pub(super) enum When {
 
 /// A command with its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Simple {
-    pub(super) when: When,
+pub(super) struct SimpleCommand {
+    pub(super) when: Condition,
     pub(super) words: Vec<String>,
     pub(super) target: Target,
 }
@@ -40,8 +40,8 @@ pub(super) struct Simple {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Word(String),
-    Joint(When),
-    Into(Append),
+    Joint(Condition),
+    Into(AppendMode),
     ToStderr,
 }
 
@@ -49,9 +49,13 @@ enum Token {
 ///
 /// # Errors
 /// What the fake's shell does not know, in its own words.
-pub(super) fn parse(line: &str, env: &BTreeMap<String, String>) -> Result<Vec<Simple>, String> {
+pub(super) fn parse(
+    line: &str,
+    env: &BTreeMap<String, String>,
+) -> Result<Vec<SimpleCommand>, String> {
     let mut commands = Vec::new();
-    let mut open = Simple { when: When::Always, words: Vec::new(), target: Target::Stdout };
+    let mut open =
+        SimpleCommand { when: Condition::Always, words: Vec::new(), target: Target::Stdout };
     let mut tokens = tokens(line, env)?.into_iter();
     while let Some(token) = tokens.next() {
         match token {
@@ -64,7 +68,7 @@ pub(super) fn parse(line: &str, env: &BTreeMap<String, String>) -> Result<Vec<Si
                 }
             },
             Token::Joint(when) => {
-                let next = Simple { when, words: Vec::new(), target: Target::Stdout };
+                let next = SimpleCommand { when, words: Vec::new(), target: Target::Stdout };
                 commands.push(std::mem::replace(&mut open, next));
             }
         }
@@ -103,15 +107,15 @@ fn tokens(line: &str, env: &BTreeMap<String, String>) -> Result<Vec<Token>, Stri
                 continue;
             }
             ' ' | '\t' => None,
-            ';' | '\n' => Some(Token::Joint(When::Always)),
-            '&' if chars.next_if_eq(&'&').is_some() => Some(Token::Joint(When::Succeeded)),
-            '|' if chars.next_if_eq(&'|').is_some() => Some(Token::Joint(When::Failed)),
-            '>' if chars.next_if_eq(&'>').is_some() => Some(Token::Into(Append::Yes)),
+            ';' | '\n' => Some(Token::Joint(Condition::Always)),
+            '&' if chars.next_if_eq(&'&').is_some() => Some(Token::Joint(Condition::Succeeded)),
+            '|' if chars.next_if_eq(&'|').is_some() => Some(Token::Joint(Condition::Failed)),
+            '>' if chars.next_if_eq(&'>').is_some() => Some(Token::Into(AppendMode::Yes)),
             '>' if chars.next_if_eq(&'&').is_some() => match chars.next() {
                 Some('2') => Some(Token::ToStderr),
                 _ => return Err("a `>&` to something other than 2".to_owned()),
             },
-            '>' => Some(Token::Into(Append::No)),
+            '>' => Some(Token::Into(AppendMode::No)),
             '&' | '|' | '<' | '(' | ')' | '{' | '}' | '`' | '\\' | '*' | '#' => {
                 return Err(format!("`{char}`"));
             }
@@ -154,7 +158,7 @@ mod tests {
         let env = BTreeMap::from([("NAME".to_owned(), "a b".to_owned())]);
         let shown = match parse(line, &env) {
             Ok(commands) => {
-                let one = |c: &Simple| format!("{:?} {:?} {:?}", c.when, c.words, c.target);
+                let one = |c: &SimpleCommand| format!("{:?} {:?} {:?}", c.when, c.words, c.target);
                 commands.iter().map(one).collect::<Vec<_>>().join("\n")
             }
             Err(unknown) => format!("unknown: {unknown}"),

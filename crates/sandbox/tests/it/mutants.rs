@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Began, Capabilities, Error, Generation, Lifetime, Listed, Origin, Sandbox, SandboxId,
-    Snapshot, SnapshotId, Snapshots, Spec, State, Suspend, conformance,
+    Backend, Capabilities, CreateOutcome, Error, Generation, Lifetime, ListedSandbox, Origin,
+    Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots, Spec, State, Suspend, conformance,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -116,7 +116,7 @@ const FAULTS: [(Fault, &str); 46] = [
 ];
 
 #[derive(Debug)]
-struct Faulty {
+struct FaultyBackend {
     fake: Fake,
     fault: Fault,
     declared: Capabilities,
@@ -130,7 +130,7 @@ struct World {
     copies: u64,
 }
 
-impl Faulty {
+impl FaultyBackend {
     fn new(fault: Fault) -> Self {
         let fake = Fake::new();
         let mut declared = fake.capabilities().clone();
@@ -150,8 +150,8 @@ impl Faulty {
     fn wrap(&self, sound: Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
         let (fake, fault) = (self.fake.clone(), self.fault);
         let colds = self.world().colds.get(sound.id()).copied().unwrap_or(0);
-        let generation = match (fault, sound.began()) {
-            (Fault::BeginsAnotherLifeOnResume, Began::Resumed) => {
+        let generation = match (fault, sound.outcome()) {
+            (Fault::BeginsAnotherLifeOnResume, CreateOutcome::Resumed) => {
                 Generation::new("another").expect("a valid name")
             }
             _ => sound.generation().clone(),
@@ -203,7 +203,7 @@ impl Faulty {
 }
 
 #[async_trait]
-impl Backend for Faulty {
+impl Backend for FaultyBackend {
     fn capabilities(&self) -> &Capabilities {
         &self.declared
     }
@@ -223,7 +223,7 @@ impl Backend for Faulty {
         Ok(found.filter(|_| self.fault != Fault::FindsNothing).map(|sound| self.wrap(sound)))
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
+    async fn list(&self) -> Result<Vec<ListedSandbox>, Error> {
         let mut all = Backend::list(&self.fake).await?;
         for listed in &mut all {
             match self.fault {
@@ -269,7 +269,7 @@ impl Backend for Faulty {
 }
 
 #[async_trait]
-impl Snapshots for Faulty {
+impl Snapshots for FaultyBackend {
     async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
         if self.fault == Fault::SnapshotsAreTakenAgain {
             self.fake.remove(name).await?;
@@ -299,7 +299,7 @@ impl Snapshots for Faulty {
 #[tokio::test(start_paused = true)]
 async fn every_fault_fails_the_suite() {
     for (fault, cases) in FAULTS {
-        let report = conformance::run(Arc::new(Faulty::new(fault)), None, Some(cases)).await;
+        let report = conformance::run(Arc::new(FaultyBackend::new(fault)), None, Some(cases)).await;
         assert!(report.failed().next().is_some(), "{fault:?} passes {cases}");
     }
 }

@@ -4,8 +4,8 @@
 //! the session knows, and edited at the one that is there, as often as it moves meanwhile.
 
 use outrigger_sandbox::{
-    EntryKind, Expected, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Node, Occurrences,
-    Precondition, Tree, TreeEntry, TreeOp, TreeReply, WriteMode, limits as door, text,
+    EntryKind, ExpectedRevision, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Node,
+    Occurrences, Precondition, Tree, TreeEntry, TreeOp, TreeReply, WriteMode, limits as door, text,
 };
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ impl Served {
     async fn put(
         &self,
         path: &str,
-        expected: Expected,
+        expected: ExpectedRevision,
         contents: Vec<u8>,
     ) -> Result<(), FileError> {
         let op = TreeOp::Write { path: path.to_owned(), expected, contents };
@@ -232,7 +232,7 @@ impl Served {
             }
             (WriteMode::Append, Some(File { node, contents: mut all })) => {
                 all.extend_from_slice(&contents);
-                (Expected::Revision(node.revision), all)
+                (ExpectedRevision::Revision(node.revision), all)
             }
             (WriteMode::Replace, Some(file)) => {
                 let known = self.seen.of(path) == Some(file.node.revision);
@@ -240,12 +240,12 @@ impl Served {
                 if !known && precondition == Precondition::None {
                     return Err(unknown(path, &file));
                 }
-                (Expected::Revision(file.node.revision), contents)
+                (ExpectedRevision::Revision(file.node.revision), contents)
             }
             (WriteMode::Create | WriteMode::Replace, None) => {
                 let (parent, _) = path.rsplit_once('/').unwrap_or_default();
                 self.make_folders(parent).await?;
-                (Expected::Absent, contents)
+                (ExpectedRevision::Absent, contents)
             }
         };
         let put = self.put(path, expected, contents).await;
@@ -269,7 +269,7 @@ impl Served {
             demand(path, precondition, Some(&file))?;
             let edited = text::edit(path, &file.contents, old, new, occurrences);
             let (contents, edited) = edited.map_err(|refused| with_text(refused, &file))?;
-            match self.put(path, Expected::Revision(file.node.revision), contents).await {
+            match self.put(path, ExpectedRevision::Revision(file.node.revision), contents).await {
                 Err(moved)
                     if moved.kind == FileErrorKind::Conflict
                         && attempts < limits::EDIT_ATTEMPTS_MAX => {}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
-use outrigger_sandbox::{Began, Error, Generation, Origin, SandboxId, SnapshotId};
+use outrigger_sandbox::{CreateOutcome, Error, Generation, Origin, SandboxId, SnapshotId};
 
 use super::{
     Beginning, Change, Goal, Make, Next, Over, Stage, Start, Step, Then, Want, astray, done,
@@ -33,7 +33,7 @@ impl Spawner {
             if !living.has_ended() {
                 let frozen = living.group.is_frozen();
                 self.sandboxes.touch(id);
-                return self.attached(id, Began::Attached, frozen);
+                return self.attached(id, CreateOutcome::Attached, frozen);
             }
             self.sandboxes.bury(id);
         }
@@ -53,9 +53,11 @@ impl Spawner {
         let same_boot = cold.iter().filter(|cold| cold.is_of(&self.sandboxes.boot));
         checks.extend(same_boot.flat_map(|cold| cold.checks(&place)));
         let (began, generation) = match cold {
-            Some(cold) if cold.is_of(&self.sandboxes.boot) => (Began::Resumed, cold.generation),
-            _ if !place.upper().exists() => (Began::Made, Self::fresh()?),
-            _ => (Began::Restarted, Self::fresh()?),
+            Some(cold) if cold.is_of(&self.sandboxes.boot) => {
+                (CreateOutcome::Resumed, cold.generation)
+            }
+            _ if !place.upper().exists() => (CreateOutcome::Made, Self::fresh()?),
+            _ => (CreateOutcome::Restarted, Self::fresh()?),
         };
         if about.lifetime != make.spec.lifetime {
             let about = About { lifetime: make.spec.lifetime, ..about.clone() };
@@ -86,7 +88,7 @@ impl Spawner {
         self.sandboxes
             .note(id, about, Outlasts::Process)
             .map_err(|error| backend("cannot make the disk", &error))?;
-        let (began, generation) = (Began::Made, Self::fresh()?);
+        let (began, generation) = (CreateOutcome::Made, Self::fresh()?);
         let start = Start { began, generation, lowers, template, over: Over::New };
         self.verify(id, checks, Then::Begin(start), make)
     }
@@ -172,12 +174,12 @@ impl Spawner {
     ) -> Result<Expected, Error> {
         let place = self.sandboxes.store.disk(id);
         let kept = match start.began {
-            Began::Resumed => Some(
+            CreateOutcome::Resumed => Some(
                 fs::File::open(place.kept())
                     .map_err(|error| backend("cannot read what is kept", &error))?
                     .into(),
             ),
-            Began::Made | Began::Attached | Began::Restarted => None,
+            CreateOutcome::Made | CreateOutcome::Attached | CreateOutcome::Restarted => None,
         };
         self.sandboxes.expect(Birth {
             place: &place,
@@ -270,7 +272,7 @@ impl Spawner {
         Ok(())
     }
 
-    fn attached(&mut self, id: &SandboxId, began: Began, frozen: bool) -> Step {
+    fn attached(&mut self, id: &SandboxId, began: CreateOutcome, frozen: bool) -> Step {
         let living = self.sandboxes.living.get_mut(id).ok_or_else(astray)?;
         let (generation, fd) = living.connect().map_err(unreached)?;
         let isolation = self.sandboxes.isolation;

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Began, Error, SandboxId, SnapshotId};
+use outrigger_sandbox::{CreateOutcome, Error, SandboxId, SnapshotId};
 
 use super::{Change, Goal, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
 use crate::limits;
@@ -139,7 +139,7 @@ impl Spawner {
         let Some(Lived { generation, make }) = lived else { return done(Answer::Done) };
         let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
         let (lowers, _) = self.sandboxes.store.stack(&layers)?;
-        let (began, over) = (Began::Resumed, Over::Old);
+        let (began, over) = (CreateOutcome::Resumed, Over::Old);
         let start = Start { began, generation, lowers, template, over };
         let expected = self.expect(id, &make, start)?;
         self.await_birth(id, expected, over, Goal::GoOn)

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
-    Backend, Began, Command, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
+    Backend, Command, CreateOutcome, End, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
     FileReply, Generation, Input, Occurrences, OutputSink, Precondition, Sandbox, SandboxId,
     Streams,
 };
@@ -104,8 +104,12 @@ impl Sandbox for FaultySandbox {
         &self.generation
     }
 
-    fn began(&self) -> Began {
-        if self.fault == Fault::SaysAttachedAlways { Began::Attached } else { self.sound.began() }
+    fn outcome(&self) -> CreateOutcome {
+        if self.fault == Fault::SaysAttachedAlways {
+            CreateOutcome::Attached
+        } else {
+            self.sound.outcome()
+        }
     }
 
     fn is_alive(&self) -> bool {

@@ -8,11 +8,14 @@ use tokio::time::Instant;
 
 use super::life::Life;
 use super::tree::Tree;
-use crate::{Began, Error, Generation, Lifetime, Listed, Origin, SandboxId, Spec, State, Suspend};
+use crate::{
+    CreateOutcome, Error, Generation, Lifetime, ListedSandbox, Origin, SandboxId, Spec, State,
+    Suspend,
+};
 
-/// See the module.
+/// A sandbox with its disk, alive or not.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct FakeSandbox {
     pub(super) tree: Tree,
     life: Option<Life>,
     suspended: Option<Suspend>,
@@ -27,7 +30,7 @@ pub(super) struct Place {
     used_at_ms: u64,
 }
 
-impl Place {
+impl FakeSandbox {
     pub(super) fn new(tree: Tree, spec: &Spec, now: Instant, now_ms: u64) -> Self {
         Self {
             tree,
@@ -72,7 +75,7 @@ impl Place {
         self.life.as_ref().filter(|life| awake && life.generation == *generation)
     }
 
-    /// The same to act on, with the disk.
+    /// Its life and its disk to act on, if commands can run in it and it is still this one.
     pub(super) fn living_mut(
         &mut self,
         generation: &Generation,
@@ -130,15 +133,15 @@ impl Place {
 
     /// Ends any suspension, or begins the next life. What it found; nothing for a
     /// life that begins.
-    pub(super) fn wake(&mut self, next: Option<Generation>) -> Option<Began> {
+    pub(super) fn wake(&mut self, next: Option<Generation>) -> Option<CreateOutcome> {
         let suspended = self.suspended.take();
         if self.life.is_none() {
             self.life = next.map(|generation| Life::new(generation, self.touched));
             return None;
         }
         Some(match suspended {
-            Some(Suspend::Cold) => Began::Resumed,
-            Some(Suspend::Frozen) | None => Began::Attached,
+            Some(Suspend::Cold) => CreateOutcome::Resumed,
+            Some(Suspend::Frozen) | None => CreateOutcome::Attached,
         })
     }
 
@@ -149,14 +152,14 @@ impl Place {
     }
 
     /// As it is listed.
-    pub(super) fn listed(&self, id: &SandboxId) -> Listed {
+    pub(super) fn listed(&self, id: &SandboxId) -> ListedSandbox {
         let state = match (&self.life, self.suspended) {
             (None, _) => State::Dead,
             (Some(_), None) => State::Running,
             (Some(_), Some(Suspend::Frozen)) => State::Frozen,
             (Some(_), Some(Suspend::Cold)) => State::Cold,
         };
-        Listed {
+        ListedSandbox {
             id: id.clone(),
             state,
             generation: self.life.as_ref().map(|life| life.generation.clone()),
@@ -172,8 +175,8 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    fn state(place: &Place) -> String {
-        place.listed(&SandboxId::new("box").unwrap()).state.to_string()
+    fn state(fake: &FakeSandbox) -> String {
+        fake.listed(&SandboxId::new("box").unwrap()).state.to_string()
     }
 
     #[test]
@@ -182,15 +185,15 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let lifetime = Lifetime { idle_ms_max: Some(100), age_ms_max: Some(1_000) };
         let spec = Spec { lifetime, ..Spec::default() };
-        let mut place = Place::new(Tree::new(), &spec, start, 0);
-        place.wake(Some(Generation::new("g").unwrap()));
+        let mut fake = FakeSandbox::new(Tree::new(), &spec, start, 0);
+        fake.wake(Some(Generation::new("g").unwrap()));
         let mut shown = String::new();
         for ms in [0, 99, 100, 150, 249, 250, 999, 1_000] {
-            let there = place.settle(at(ms));
-            shown += &format!("{ms} {there} {}\n", state(&place));
+            let there = fake.settle(at(ms));
+            shown += &format!("{ms} {there} {}\n", state(&fake));
             if ms == 150 {
-                place.touch(at(ms), ms);
-                shown += &format!("woken: {:?}\n", place.wake(None));
+                fake.touch(at(ms), ms);
+                shown += &format!("woken: {:?}\n", fake.wake(None));
             }
         }
         expect![[r"
@@ -210,15 +213,15 @@ mod tests {
     #[test]
     fn a_handle_from_before_a_cold_time_is_lost() {
         let generation = Generation::new("g").unwrap();
-        let mut place = Place::new(Tree::new(), &Spec::default(), Instant::now(), 0);
-        place.wake(Some(generation.clone()));
-        place.suspend(Suspend::Frozen);
-        assert!(place.living(&generation, 0).is_some());
-        place.suspend(Suspend::Cold);
-        place.suspend(Suspend::Cold);
-        assert!(place.handle().is_none() && place.living(&generation, 1).is_none());
-        place.wake(None);
-        assert!(place.living(&generation, 0).is_none());
-        assert_eq!(place.handle(), Some((&generation, 1)));
+        let mut fake = FakeSandbox::new(Tree::new(), &Spec::default(), Instant::now(), 0);
+        fake.wake(Some(generation.clone()));
+        fake.suspend(Suspend::Frozen);
+        assert!(fake.living(&generation, 0).is_some());
+        fake.suspend(Suspend::Cold);
+        fake.suspend(Suspend::Cold);
+        assert!(fake.handle().is_none() && fake.living(&generation, 1).is_none());
+        fake.wake(None);
+        assert!(fake.living(&generation, 0).is_none());
+        assert_eq!(fake.handle(), Some((&generation, 1)));
     }
 }
