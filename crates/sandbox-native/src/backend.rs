@@ -3,10 +3,10 @@
 //! Owns nothing that outlives the process. Never forks from it: the spawner is
 //! started as a fresh program, without environment and descriptors.
 
-mod launch;
+mod connect;
 mod native;
 mod snapshots;
 
-pub use launch::Launch;
+pub use connect::Launch;
 pub(crate) use native::blocking;
 pub use native::{Config, Native};

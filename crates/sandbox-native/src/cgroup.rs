@@ -29,7 +29,7 @@ const LIMITING: [&str; 3] = ["memory", "pids", "cpu"];
 
 /// Where groups can be made.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct CgroupRoots {
     /// A directory of version 2 whose children we may make.
     pub(crate) unified: Option<PathBuf>,
     /// Controllers that its children can have.
@@ -38,7 +38,7 @@ pub(crate) struct Places {
     pub(crate) legacy: BTreeMap<&'static str, PathBuf>,
 }
 
-impl Places {
+impl CgroupRoots {
     /// Whether all three limits can be set.
     pub(crate) fn limiting(&self) -> bool {
         LIMITING
@@ -84,10 +84,10 @@ fn writable(path: &Path) -> bool {
 }
 
 /// Finds where this process may make groups. Makes none.
-pub(crate) fn find() -> Places {
+pub(crate) fn find() -> CgroupRoots {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mut places = Places::default();
+    let mut roots = CgroupRoots::default();
     for (root, point, kind, options) in mounts.lines().filter_map(mount) {
         let path_of = |names: &dyn Fn(&str) -> bool| {
             own.lines().find_map(|line| {
@@ -101,18 +101,18 @@ pub(crate) fn find() -> Places {
         };
         if kind == "cgroup2" {
             let Some(own) = path_of(&str::is_empty) else { continue };
-            find_unified(&below(own), &point, &mut places);
+            find_unified(&below(own), &point, &mut roots);
         } else if kind == "cgroup" {
             for name in LIMITING.into_iter().chain(["freezer"]) {
                 let has = |list: &str| list.split(',').any(|item| item == name);
                 let Some(own) = path_of(&has).filter(|_| has(options)) else { continue };
                 if writable(&below(own)) {
-                    places.legacy.insert(name, below(own));
+                    roots.legacy.insert(name, below(own));
                 }
             }
         }
     }
-    places
+    roots
 }
 
 /// Root, mount point, type and super options of a line of mountinfo; see proc(5).
@@ -125,7 +125,7 @@ fn mount(line: &str) -> Option<(&str, PathBuf, &str, &str)> {
 
 /// The nearest group above us that is ours to divide, best one that passes
 /// controllers on.
-fn find_unified(own: &Path, top: &Path, places: &mut Places) {
+fn find_unified(own: &Path, top: &Path, roots: &mut CgroupRoots) {
     for dir in own.ancestors().take_while(|dir| dir.starts_with(top)) {
         if !writable(dir) || !writable(&dir.join("cgroup.procs")) {
             continue;
@@ -133,9 +133,9 @@ fn find_unified(own: &Path, top: &Path, places: &mut Places) {
         let passed_on = words(&dir.join("cgroup.subtree_control"));
         let wanted = LIMITING.into_iter().map(str::to_owned);
         let has: BTreeSet<String> = wanted.filter(|name| passed_on.contains(name)).collect();
-        if places.unified.is_none() || has.len() > places.unified_controllers.len() {
-            places.unified = Some(dir.to_owned());
-            places.unified_controllers = has;
+        if roots.unified.is_none() || has.len() > roots.unified_controllers.len() {
+            roots.unified = Some(dir.to_owned());
+            roots.unified_controllers = has;
         }
     }
 }
@@ -159,13 +159,10 @@ pub(crate) struct Group {
 impl Groups {
     /// Makes the spawner's own directories, under a name that is unique to its state
     /// directory, and removes what an earlier spawner left in them.
-    pub(crate) fn open(places: Places, name: &str) -> Self {
-        let mut groups = Self {
-            unified: None,
-            controllers: places.unified_controllers,
-            legacy: BTreeMap::new(),
-        };
-        if let Some(dir) = places.unified.map(|dir| dir.join(name))
+    pub(crate) fn open(roots: CgroupRoots, name: &str) -> Self {
+        let mut groups =
+            Self { unified: None, controllers: roots.unified_controllers, legacy: BTreeMap::new() };
+        if let Some(dir) = roots.unified.map(|dir| dir.join(name))
             && make(&dir).is_ok()
         {
             for controller in &groups.controllers {
@@ -174,7 +171,7 @@ impl Groups {
             groups.controllers = words(&dir.join("cgroup.subtree_control"));
             groups.unified = Some(dir);
         }
-        for (controller, dir) in places.legacy {
+        for (controller, dir) in roots.legacy {
             let dir = dir.join(name);
             if make(&dir).is_ok() {
                 groups.legacy.insert(controller, dir);
@@ -344,7 +341,7 @@ fn detached(dir: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Group {
-    /// All that a birth needs of the groups.
+    /// All that the start of a guest needs of the groups.
     pub(crate) fn handles(&self) -> io::Result<Handles> {
         let unified = self.unified.as_deref().map(detached).transpose()?;
         let freezer = self.legacy.get("freezer").map(|dir| detached(dir)).transpose()?;
@@ -419,7 +416,7 @@ mod tests {
 
     /// A group of this test alone in each hierarchy that there is, at least one.
     fn own_groups(name: &str) -> Vec<PathBuf> {
-        let Places { unified, legacy, .. } = find();
+        let CgroupRoots { unified, legacy, .. } = find();
         let dirs: Vec<PathBuf> = unified
             .into_iter()
             .chain(legacy.into_values())

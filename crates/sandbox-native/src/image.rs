@@ -9,21 +9,21 @@
 //! Entry points, users, volumes, health checks and labels are never looked at.
 
 mod archive;
-pub(crate) mod ask;
 mod digest;
 mod fetch;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
+mod hosts;
 mod install;
 mod manifest;
-mod places;
 mod registry;
+pub(crate) mod request;
 pub(crate) mod stream;
 pub(crate) mod tar;
 
 pub use archive::Archive;
-pub use ask::Template;
 pub use digest::Digest;
-pub(crate) use digest::Hashing;
+pub(crate) use digest::HashingReader;
 pub use install::Progress;
 pub use registry::{Registry, Transport};
+pub use request::Template;

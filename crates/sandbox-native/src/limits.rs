@@ -21,17 +21,17 @@ pub const SPAWNER_ATTEMPTS_MAX: u32 = 5;
 pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
 /// Between two of them.
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
-/// From the birth of a guest until it serves.
+/// From the start of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 30_000;
 /// Core of the spawner and of all that it makes. Not 0: by exactly 1 the kernel also knows not
 /// to start the program that the host may have cores handed to (`do_coredump`, fs/coredump.c).
 pub const CORE_BYTES_MAX: u64 = 1;
 /// Processes that wait to become a sandbox, whichever is asked for next.
-pub const STOCK_MAX: usize = 4;
+pub const PREFORK_POOL_MAX: usize = 4;
 /// Without one being taken for this long, the next one is made.
-pub const STOCK_REST_MS: i32 = 3;
-/// What the process that makes them says of one, or of why there is none.
-pub const BLANK_BYTES_MAX: usize = 512;
+pub const PREFORK_POOL_REST_MS: i32 = 3;
+/// What a worker says of one preforked guest, or of why there is none.
+pub const PREFORK_REPLY_BYTES_MAX: usize = 512;
 /// Mount namespaces that were left and not ended yet.
 pub const MOUNTS_LEFT_MAX: usize = 64;
 /// Without anything to do for this long, the spawner does what it put off; and after this
@@ -93,7 +93,7 @@ pub const KILL_AGAIN_MS: u64 = 50;
 /// From the first of them until the spawner waits no longer.
 pub const KILL_MS_MAX: u64 = 10_000;
 /// The same where the spawner can do nothing else meanwhile.
-pub const BURY_MS_MAX: u64 = 10_000;
+pub const REAP_MS_MAX: u64 = 10_000;
 /// Names that are tried for the directories that are moved up while a tree is removed.
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
 /// Directories open at once while a tree is removed; deeper ones are first moved up.
@@ -124,35 +124,35 @@ pub const LAYERS_MAX: usize = 64;
 /// Requests that wait until a sandbox can be asked again.
 pub const QUEUED_MAX: usize = 256;
 /// From one look at how full the file system is to the next, while a sandbox lives.
-pub const SURVEY_TICK_MS: u64 = 250;
-/// From one survey of disks to the next where nothing seems to have been written.
-pub const SURVEY_MS_MAX: u64 = 30_000;
-/// Free space that must be gone before disks are surveyed, in bytes. Less where a
+pub const DISK_USAGE_TICK_MS: u64 = 250;
+/// From one look at all disks to the next where nothing seems to have been written.
+pub const DISK_USAGE_MS_MAX: u64 = 30_000;
+/// Free space that must be gone before disks are looked at, in bytes. Less where a
 /// sandbox has a small limit.
-pub const SURVEY_BYTES: u64 = 32 << 20;
+pub const DISK_USAGE_BYTES: u64 = 32 << 20;
 /// The same in inodes.
-pub const SURVEY_INODES: u64 = 4_096;
-/// Surveys that find a sandbox above its limit and growing before it is killed.
-pub const SURVEY_STRIKES_MAX: u32 = 4;
-/// Growth between two surveys that counts, in bytes.
-pub const SURVEY_GROWTH_BYTES: u64 = 1 << 20;
+pub const DISK_USAGE_INODES: u64 = 4_096;
+/// Looks that find a sandbox above its limit and growing before it is killed.
+pub const DISK_USAGE_STRIKES_MAX: u32 = 4;
+/// Growth between two looks that counts, in bytes.
+pub const DISK_USAGE_GROWTH_BYTES: u64 = 1 << 20;
 /// The same in inodes.
-pub const SURVEY_GROWTH_INODES: u64 = 64;
+pub const DISK_USAGE_GROWTH_INODES: u64 = 64;
 /// Names and descriptors of one sandbox that a look at all sandboxes goes through. One
 /// with more is looked at alone.
-pub const SURVEY_TURN_ENTRIES: u64 = 4_096;
+pub const DISK_USAGE_TURN_ENTRIES: u64 = 4_096;
 /// Time that such a look has for one sandbox.
-pub const SURVEY_TURN_MS: u64 = 50;
+pub const DISK_USAGE_TURN_MS: u64 = 50;
 /// Sandboxes that are looked at alone at once; others wait for that.
-pub const SURVEYS_ALONE_MAX: usize = 4;
+pub const DISK_USAGE_ALONE_MAX: usize = 4;
 /// Names that a sandbox may have for each file that its limit allows: files can have
 /// many, and each takes time to look at. With more it counts as above its limit.
-pub const SURVEY_NAMES_PER_INODE: u64 = 4;
+pub const DISK_USAGE_NAMES_PER_INODE: u64 = 4;
 /// Time that the look at one sandbox alone has. With a tree that takes longer it counts
 /// as above its limit.
-pub const SURVEY_LOOK_MS_MAX: u64 = 120_000;
-/// Sandboxes above their limit, or to be looked at alone, that one survey tells of.
-pub const SURVEY_FOUND_MAX: usize = 128;
+pub const DISK_USAGE_LOOK_MS_MAX: u64 = 120_000;
+/// Sandboxes above their limit, or to be looked at alone, that one look tells of.
+pub const DISK_USAGE_FOUND_MAX: usize = 128;
 /// Files with several names whose second name is made again when layers are made one;
 /// those beyond it become files of their own.
 pub const FLATTEN_LINKS_MAX: usize = 100_000;
@@ -227,10 +227,10 @@ pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
 /// Between two of them.
 pub const REGISTRY_PAUSE_MS: u64 = 500;
 /// Messages that are read of a guest in one turn of the spawner.
-pub const SAID_MAX: usize = 16;
+pub const GUEST_MESSAGES_MAX: usize = 16;
 /// Events that the spawner takes at once.
 pub const EVENTS_MAX: usize = 64;
-/// Groups that a guest makes in its own: of running commands, of what they left, and in stock.
+/// Groups that a guest makes in its own: of running commands, of what they left, and for later ones.
 pub const GROUPS_MAX: u32 = 1_024;
 /// How much all sandboxes together weigh where processors are short, in hundredths of a
 /// process of the host's.

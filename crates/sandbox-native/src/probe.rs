@@ -26,12 +26,12 @@ enum Trial {
     Namespaces(i32),
     Mount,
     /// These alone, without which there are sandboxes that can do less.
-    Parts(Missing),
+    Parts(MissingFeatures),
 }
 
 /// What the trial lacks of what not every sandbox needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Missing {
+struct MissingFeatures {
     /// Trees that stand on others, which snapshots and images need.
     overlay: bool,
     /// File systems with a server, by which trees are served into sandboxes.
@@ -58,14 +58,14 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
             advice: "use a kernel with CONFIG_SECCOMP_FILTER".to_owned(),
         });
     }
-    let places = cgroup::find();
+    let roots = cgroup::find();
     Ok(Capabilities {
         backend: "native".to_owned(),
         isolation,
         network: vec![NetworkMode::None],
-        resource_limits: places.limiting(),
+        resource_limits: roots.limiting(),
         reattach: true,
-        suspend: if places.freezing() {
+        suspend: if roots.freezing() {
             vec![Suspend::Frozen, Suspend::Cold]
         } else {
             vec![Suspend::Cold]
@@ -74,14 +74,14 @@ pub fn probe(state_dir: &Path) -> Result<Capabilities, Error> {
         disk_limit: DiskLimit::Watched,
         live_mounts: !missing.fuse,
         terminal: true,
-        layers: layers::layers(isolation, why, (!missing.overlay, !missing.fuse), &places),
+        layers: layers::layers(isolation, why, (!missing.overlay, !missing.fuse), &roots),
     })
 }
 
 /// What a trial of namespaces lacks, or why there are none.
-fn refusal(trial: Trial) -> Result<Missing, String> {
+fn refusal(trial: Trial) -> Result<MissingFeatures, String> {
     match trial {
-        Trial::Fine => Ok(Missing::default()),
+        Trial::Fine => Ok(MissingFeatures::default()),
         Trial::Parts(missing) => Ok(missing),
         Trial::Namespaces(errno) => {
             let error = std::io::Error::from_raw_os_error(errno);
@@ -151,9 +151,10 @@ fn attempt(isolation: Isolation) -> Trial {
     match run(namespaces, trial, (&raw const maps).cast_mut().cast()) {
         Err(errno) => Trial::Namespaces(errno),
         Ok(Some(0)) => Trial::Fine,
-        Ok(Some(lacks)) if lacks & !(NO_OVERLAY | NO_FUSE) == 0 => {
-            Trial::Parts(Missing { overlay: lacks & NO_OVERLAY != 0, fuse: lacks & NO_FUSE != 0 })
-        }
+        Ok(Some(lacks)) if lacks & !(NO_OVERLAY | NO_FUSE) == 0 => Trial::Parts(MissingFeatures {
+            overlay: lacks & NO_OVERLAY != 0,
+            fuse: lacks & NO_FUSE != 0,
+        }),
         Ok(_) => Trial::Mount,
     }
 }

@@ -16,7 +16,7 @@ use outrigger_sandbox::{
 use rustix::net::{RecvFlags, SendFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::image::ask::{ImageAnswer, ImageRequest};
+use crate::image::request::{ImageAnswer, ImageRequest};
 use crate::{limits, passing};
 
 /// Version of the messages. A spawner outlives the engine that started it, and may
@@ -72,7 +72,7 @@ impl Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// To `Create` and `Find`, with a connection to its guest.
-    Attached { generation: Generation, isolation: Isolation, began: CreateOutcome, frozen: bool },
+    Attached { generation: Generation, isolation: Isolation, outcome: CreateOutcome, frozen: bool },
     /// To `Find`: it does not live.
     Absent { cold: bool },
     /// To `List`.

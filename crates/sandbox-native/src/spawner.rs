@@ -7,23 +7,20 @@
 //!
 //! What it keeps in the state directory:
 //! - `spawner.lock`, held while it lives, so that there is one; `spawner.sock`;
-//! - `sandboxes/<id>/`: `about`, what it is; `range`, the first of its user ids;
+//! - `sandboxes/<id>/`: `record`, what it is; `range`, the first of its user ids;
 //!   `upper/`, its own tree, which is called `blank/` until its owners are known, and `work/`
 //!   beside it where it stands on layers; `cold` and `kept`, a suspended life;
-//! - `layers/<name>/`: `about` and `tree/`, a sealed tree that others stand on;
+//! - `layers/<name>/`: `record` and `tree/`, a sealed tree that others stand on;
 //!   those of images are named by the digest of their content;
 //! - `incoming/`, layers of images that are being unpacked;
 //! - `templates/<name>`, the layers of an image and how it wants to be used;
 //! - `snapshots/<name>`, a named list of layers;
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
-mod about;
-mod birth;
-mod blank;
 mod change;
-mod cold;
 mod copy;
-mod doom;
+mod disk_record;
+mod disk_usage;
 mod expiry;
 mod fingerprint;
 mod flatten;
@@ -31,31 +28,34 @@ mod flatten;
 pub(crate) mod fuzz;
 mod ids;
 mod images;
+mod kill_retry;
 mod layer;
 mod layers;
-mod live;
-mod maker;
 mod origin;
+mod poll;
+mod pool;
+mod prefork;
 mod record;
 mod remove;
 mod root;
+mod running;
 mod sandboxes;
 mod seal;
 mod serve;
 mod snapshots;
 mod start;
-mod stock;
+mod starting;
 mod store;
 mod subordinate;
-mod survey;
+mod suspend_record;
 mod sys;
 mod task;
 mod template;
 mod tier;
 mod unpack;
 mod verify;
-mod waits;
 mod walk;
+mod worker;
 mod zygote;
 
 use std::io;

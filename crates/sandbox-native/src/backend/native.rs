@@ -16,8 +16,8 @@ use outrigger_sandbox::{
 };
 use tokio::net::UnixStream;
 
-use super::launch::{Launch, Spawner};
-use crate::image::ask::{ImageAnswer, ImageRequest};
+use super::connect::{Launch, SpawnerClient};
+use crate::image::request::{ImageAnswer, ImageRequest};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -42,7 +42,7 @@ pub struct Config {
 /// The native backend on one state directory.
 #[derive(Debug)]
 pub struct Native {
-    spawner: Arc<Spawner>,
+    spawner: Arc<SpawnerClient>,
     read_only: Vec<PathBuf>,
     trees: Option<Arc<dyn Trees>>,
     capabilities: Capabilities,
@@ -64,7 +64,7 @@ impl Native {
         };
         let (config, capabilities) = blocking(prepare).await?;
         let Config { state_dir: state, launch, guest, read_only, trees } = config;
-        let spawner = Arc::new(Spawner { state, launch, guest });
+        let spawner = Arc::new(SpawnerClient { state, launch, guest });
         Ok(Self { spawner, read_only, trees, capabilities, links: Mutex::default() })
     }
 
@@ -127,7 +127,7 @@ impl Native {
         let read_only = self.read_only.clone();
         let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
         let (answer, socket) = self.ask(request).await?;
-        let Found::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
+        let FindResult::Living { sandbox, frozen } = self.attach(id, answer, socket).await? else {
             return Err(astray());
         };
         if frozen {
@@ -136,11 +136,11 @@ impl Native {
         Ok(sandbox)
     }
 
-    async fn try_find(&self, id: &SandboxId) -> Result<Found, Error> {
+    async fn try_find(&self, id: &SandboxId) -> Result<FindResult, Error> {
         match self.ask_if_there(Request::Find(id.clone())).await? {
             Some((answer, socket)) => self.attach(id, answer, socket).await,
             // Sandboxes end with their spawner.
-            None => Ok(Found::Nothing),
+            None => Ok(FindResult::Nothing),
         }
     }
 
@@ -165,8 +165,8 @@ impl Native {
         let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
         let (answer, socket) = self.ask(Request::Find(id.clone())).await?;
         match self.attach(id, answer, socket).await? {
-            Found::Living { sandbox, .. } => sandbox.thaw().await,
-            Found::Nothing => Err(absent),
+            FindResult::Living { sandbox, .. } => sandbox.thaw().await,
+            FindResult::Nothing => Err(absent),
         }
     }
 
@@ -188,9 +188,9 @@ impl Native {
             (Answer::Absent { cold: true }, _) => Ok(()),
             (Answer::Absent { cold: false }, _) => Err(absent),
             (answer, socket) => match self.attach(id, answer, socket).await? {
-                Found::Living { frozen: true, .. } => Ok(()),
-                Found::Living { sandbox, .. } => sandbox.freeze().await,
-                Found::Nothing => Err(absent),
+                FindResult::Living { frozen: true, .. } => Ok(()),
+                FindResult::Living { sandbox, .. } => sandbox.freeze().await,
+                FindResult::Nothing => Err(absent),
             },
         }
     }
@@ -201,10 +201,10 @@ impl Native {
         id: &SandboxId,
         answer: Answer,
         socket: Option<OwnedFd>,
-    ) -> Result<Found, Error> {
-        let (generation, began, frozen) = match answer {
-            Answer::Attached { generation, began, frozen, .. } => (generation, began, frozen),
-            Answer::Absent { .. } => return Ok(Found::Nothing),
+    ) -> Result<FindResult, Error> {
+        let (generation, outcome, frozen) = match answer {
+            Answer::Attached { generation, outcome, frozen, .. } => (generation, outcome, frozen),
+            Answer::Absent { .. } => return Ok(FindResult::Nothing),
             Answer::List(_)
             | Answer::Done
             | Answer::Snapshot(_)
@@ -220,7 +220,7 @@ impl Native {
                 .and_then(|(_, link)| link.upgrade())
         };
         // A life that was suspended has the same name, and another guest.
-        let goes_on = began == CreateOutcome::Attached;
+        let goes_on = outcome == CreateOutcome::Attached;
         let link = match used.filter(|link| goes_on && link.is_open()) {
             Some(link) => link,
             None => {
@@ -235,13 +235,16 @@ impl Native {
                 link
             }
         };
-        Ok(Found::Living { sandbox: Arc::new(RemoteSandbox::new(id.clone(), began, link)), frozen })
+        Ok(FindResult::Living {
+            sandbox: Arc::new(RemoteSandbox::new(id.clone(), outcome, link)),
+            frozen,
+        })
     }
 }
 
 /// What an answer of the spawner leads to.
 #[derive(Debug)]
-enum Found {
+enum FindResult {
     Living { sandbox: Arc<RemoteSandbox>, frozen: bool },
     Nothing,
 }
@@ -331,8 +334,8 @@ impl Backend for Native {
             found = self.try_find(id).await;
         }
         match found? {
-            Found::Living { sandbox, .. } => Ok(Some(sandbox)),
-            Found::Nothing => Ok(None),
+            FindResult::Living { sandbox, .. } => Ok(Some(sandbox)),
+            FindResult::Nothing => Ok(None),
         }
     }
 

@@ -13,7 +13,7 @@ use rustix::io::{Errno, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What is done on the way. Both are given the group itself.
-trait Visit {
+trait Visitor {
     /// On the way down, before those below it.
     fn enter(&mut self, group: BorrowedFd<'_>);
     /// On the way up, with the group above and its name there. Not for the top.
@@ -39,7 +39,7 @@ fn names(dir: &OwnedFd, left: &mut usize) -> Result<Vec<CString>> {
     Ok(names)
 }
 
-fn walk(top: &Path, left: &mut usize, visit: &mut impl Visit) -> Result<()> {
+fn walk(top: &Path, left: &mut usize, visit: &mut impl Visitor) -> Result<()> {
     let mut dir = open(CWD, top)?;
     visit.enter(dir.as_fd());
     let mut frames = vec![(CString::default(), names(&dir, left)?)];
@@ -80,9 +80,9 @@ fn kill(group: BorrowedFd<'_>) {
     }
 }
 
-struct Thaw;
+struct Thawer;
 
-impl Visit for Thaw {
+impl Visitor for Thawer {
     fn enter(&mut self, group: BorrowedFd<'_>) {
         write(group, "freezer.state", "THAWED");
     }
@@ -90,9 +90,9 @@ impl Visit for Thaw {
     fn leave(&mut self, _: BorrowedFd<'_>, _: BorrowedFd<'_>, _: &CStr) {}
 }
 
-struct Remove;
+struct Remover;
 
-impl Visit for Remove {
+impl Visitor for Remover {
     fn enter(&mut self, _: BorrowedFd<'_>) {}
 
     fn leave(&mut self, group: BorrowedFd<'_>, above: BorrowedFd<'_>, name: &CStr) {
@@ -105,11 +105,11 @@ impl Visit for Remove {
 /// Lets a group of the freezer's hierarchy and those below it go on.
 pub(super) fn thaw(group: &Path, mut most: usize) {
     // What it does not reach is tried again by who waits for an end.
-    let _ = walk(group, &mut most, &mut Thaw);
+    let _ = walk(group, &mut most, &mut Thawer);
 }
 
 /// Removes the groups below one; processes that are in the way are killed, and the group
 /// is there still. `left` is how many more may be looked at.
 pub(super) fn remove(group: &Path, left: &mut usize) {
-    let _ = walk(group, left, &mut Remove);
+    let _ = walk(group, left, &mut Remover);
 }

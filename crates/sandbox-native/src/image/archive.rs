@@ -12,10 +12,10 @@ use outrigger_sandbox::Error;
 use serde::Deserialize;
 
 use super::install::scratch;
-use super::manifest::{self, Configured, Document, Image, Layer, invalid};
-use super::stream::{Bounded, Decoded, Slice};
+use super::manifest::{self, Document, Image, ImageConfig, Layer, invalid};
+use super::stream::{BoundedReader, Decoder, FileSlice};
 use super::tar::{self, Kind};
-use super::{Digest, Hashing};
+use super::{Digest, HashingReader};
 use crate::limits;
 
 /// An archive with one image: an OCI image layout, the output of `docker save`, or a
@@ -27,16 +27,16 @@ pub struct Archive {
 
 /// Where a part of an archive is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum EntryLocation {
     File { offset: u64, length: u64 },
     Link(Vec<u8>),
 }
 
 /// An archive whose parts are known.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct ArchiveIndex {
     pub(super) file: File,
-    parts: BTreeMap<Vec<u8>, Place>,
+    parts: BTreeMap<Vec<u8>, EntryLocation>,
     /// Of the whole archive.
     length: u64,
     digest: Digest,
@@ -49,7 +49,7 @@ pub(super) struct Opened {
 /// An image of `manifest.json` of `docker save`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Saved {
+struct DockerSaveImage {
     config: String,
     layers: Vec<String>,
 }
@@ -71,18 +71,18 @@ impl Archive {
 
     /// Finds the parts. What is compressed or can't be read twice is first written to
     /// a file without a name in `state`.
-    pub(super) fn inspect(self, state: &Path) -> Result<Opened, Error> {
+    pub(super) fn inspect(self, state: &Path) -> Result<ArchiveIndex, Error> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => invalid(error),
             _ => Error::Backend(format!("cannot read the archive: {error}")),
         };
         let file = plain(self.file, state).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
-        let mut archive = tar::Reader::new(Hashing::new(Slice::new(&file, 0, length)));
+        let mut archive = tar::Reader::new(HashingReader::new(FileSlice::new(&file, 0, length)));
         let parts = index(&mut archive).map_err(invalid)?;
         let ended = archive.ended();
         let (_, digest) = archive.drain().map_err(failed)?.finish();
-        Ok(Opened { file, parts, length, digest, ended, layers: Vec::new() })
+        Ok(ArchiveIndex { file, parts, length, digest, ended, layers: Vec::new() })
     }
 }
 
@@ -91,11 +91,11 @@ fn plain(mut file: File, state: &Path) -> io::Result<File> {
     let regular = file.metadata()?.is_file();
     if regular {
         let length = file.metadata()?.len();
-        let decoded = Decoded::new(Slice::new(&file, 0, length))?;
+        let decoded = Decoder::new(FileSlice::new(&file, 0, length))?;
         if decoded.is_plain() {
             return Ok(file);
         }
-        let mut bounded = Bounded::new(decoded, length, limits::ARCHIVE_BYTES_MAX);
+        let mut bounded = BoundedReader::new(decoded, length, limits::ARCHIVE_BYTES_MAX);
         let mut copy = scratch(state)?;
         io::copy(&mut bounded, &mut copy)?;
         return Ok(copy);
@@ -112,7 +112,9 @@ fn plain(mut file: File, state: &Path) -> io::Result<File> {
 }
 
 /// Where what may be part of an image is. A root filesystem has many names that can't be.
-fn index<R: Read>(archive: &mut tar::Reader<R>) -> Result<BTreeMap<Vec<u8>, Place>, tar::Error> {
+fn index<R: Read>(
+    archive: &mut tar::Reader<R>,
+) -> Result<BTreeMap<Vec<u8>, EntryLocation>, tar::Error> {
     let mut parts = BTreeMap::new();
     while let Some(entry) = archive.next()? {
         let path = entry.path.strip_prefix(b"./").unwrap_or(&entry.path);
@@ -124,17 +126,17 @@ fn index<R: Read>(archive: &mut tar::Reader<R>) -> Result<BTreeMap<Vec<u8>, Plac
         if !known || !shallow || parts.len() >= limits::ARCHIVE_PARTS_MAX {
             continue;
         }
-        let place = match entry.kind {
-            Kind::File => Place::File { offset: archive.position(), length: entry.size },
-            Kind::Symlink => Place::Link(entry.link),
+        let location = match entry.kind {
+            Kind::File => EntryLocation::File { offset: archive.position(), length: entry.size },
+            Kind::Symlink => EntryLocation::Link(entry.link),
             Kind::Directory | Kind::Hard | Kind::Special => continue,
         };
-        parts.insert(path.to_vec(), place);
+        parts.insert(path.to_vec(), location);
     }
     Ok(parts)
 }
 
-impl Opened {
+impl ArchiveIndex {
     /// Finds out which kind of archive it is, and what the image in it is made of.
     pub(super) fn image(&mut self) -> Result<(Image, &'static str), Error> {
         if self.parts.contains_key(&b"oci-layout"[..])
@@ -142,9 +144,9 @@ impl Opened {
         {
             return Ok((self.layout()?, "an OCI archive"));
         }
-        if let Some(place) = self.find(b"manifest.json") {
-            let saved = self.document(place)?;
-            if let Ok(saved) = serde_json::from_slice::<Vec<Saved>>(&saved) {
+        if let Some(location) = self.find(b"manifest.json") {
+            let saved = self.document(location)?;
+            if let Ok(saved) = serde_json::from_slice::<Vec<DockerSaveImage>>(&saved) {
                 return Ok((self.saved(saved)?, "an archive of docker save"));
             }
         }
@@ -167,8 +169,8 @@ impl Opened {
         let mut name = name.to_vec();
         for _ in 0..limits::ARCHIVE_LINKS_MAX {
             match self.parts.get(&name)? {
-                Place::File { offset, length } => return Some((*offset, *length)),
-                Place::Link(target) => name = beside(&name, target),
+                EntryLocation::File { offset, length } => return Some((*offset, *length)),
+                EntryLocation::Link(target) => name = beside(&name, target),
             }
         }
         None
@@ -179,7 +181,7 @@ impl Opened {
             return Err(invalid("a document of it is too long"));
         }
         let mut bytes = Vec::new();
-        Slice::new(&self.file, offset, length)
+        FileSlice::new(&self.file, offset, length)
             .read_to_end(&mut bytes)
             .map_err(|error| Error::Backend(format!("cannot read the archive: {error}")))?;
         Ok(bytes)
@@ -224,23 +226,24 @@ impl Opened {
         Err(invalid("its indexes are nested too deep"))
     }
 
-    fn saved(&mut self, saved: Vec<Saved>) -> Result<Image, Error> {
+    fn saved(&mut self, saved: Vec<DockerSaveImage>) -> Result<Image, Error> {
         let [saved] = &saved[..] else {
             return Err(invalid("the archive holds several images; save one alone"));
         };
         let absent = |name: &str| invalid(format_args!("the archive does not hold `{name:.200}`"));
-        let place = self.find(saved.config.as_bytes()).ok_or_else(|| absent(&saved.config))?;
-        let Configured { diffs, env, workdir } = manifest::configuration(&self.document(place)?)?;
+        let location = self.find(saved.config.as_bytes()).ok_or_else(|| absent(&saved.config))?;
+        let ImageConfig { diffs, env, workdir } =
+            manifest::configuration(&self.document(location)?)?;
         if diffs.len() != saved.layers.len() {
             return Err(invalid("its manifest and its configuration name different layers"));
         }
-        let places =
+        let locations =
             saved.layers.iter().map(|name| self.find(name.as_bytes()).ok_or_else(|| absent(name)));
-        let places: Vec<(u64, u64)> = places.collect::<Result<_, _>>()?;
-        let layers = diffs.into_iter().zip(&places);
+        let locations: Vec<(u64, u64)> = locations.collect::<Result<_, _>>()?;
+        let layers = diffs.into_iter().zip(&locations);
         let layers = layers.map(|(diff, (_, length))| Layer { blob: None, length: *length, diff });
         let layers = layers.collect();
-        self.layers = places;
+        self.layers = locations;
         Ok(Image { manifest: None, layers, env, workdir })
     }
 }

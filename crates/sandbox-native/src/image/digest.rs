@@ -77,13 +77,13 @@ impl TryFrom<String> for Digest {
 
 /// Counts and digests what is read through it.
 #[derive(Debug)]
-pub(crate) struct Hashing<R> {
+pub(crate) struct HashingReader<R> {
     inner: R,
     state: Sha256,
     bytes: u64,
 }
 
-impl<R> Hashing<R> {
+impl<R> HashingReader<R> {
     pub(crate) fn new(inner: R) -> Self {
         Self { inner, state: Sha256::new(), bytes: 0 }
     }
@@ -99,7 +99,7 @@ impl<R> Hashing<R> {
     }
 }
 
-impl<R: Read> Read for Hashing<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.inner.read(buffer)?;
         self.state.update(&buffer[..got]);

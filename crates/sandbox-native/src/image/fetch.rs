@@ -12,8 +12,8 @@ use reqwest::header::{ACCEPT, HeaderValue, LOCATION, RANGE, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode, Url, redirect};
 use serde::Deserialize;
 
+use super::hosts::{AllowedHosts, HostRefusal};
 use super::manifest::invalid;
-use super::places::{Places, Refused};
 use crate::limits;
 
 /// Why something did not come.
@@ -29,9 +29,9 @@ pub(super) enum Failure {
 
 /// Ways to one repository of a registry.
 #[derive(Debug)]
-pub(super) struct Fetch {
+pub(super) struct RepositoryClient {
     http: reqwest::Client,
-    places: Places,
+    hosts: AllowedHosts,
     /// The path below which its parts are.
     repository: String,
     token: Mutex<Option<String>>,
@@ -57,7 +57,7 @@ fn words(error: &dyn std::error::Error) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn refused(refused: &Refused) -> Failure {
+fn refused(refused: &HostRefusal) -> Failure {
     Failure::Final(Error::Unavailable {
         reason: format!("the registry was not followed: {refused}"),
         advice: "name that host beside the image, if it is meant".to_owned(),
@@ -67,7 +67,7 @@ fn refused(refused: &Refused) -> Failure {
 fn lost(error: &reqwest::Error) -> Failure {
     let causes =
         std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    match causes.filter_map(|error| error.downcast_ref::<Refused>()).next() {
+    match causes.filter_map(|error| error.downcast_ref::<HostRefusal>()).next() {
         Some(place) => refused(place),
         None => Failure::Lost(words(error)),
     }
@@ -121,9 +121,9 @@ pub(super) async fn whole(response: Response, bytes_max: u64) -> Result<Vec<u8>,
     Ok(bytes)
 }
 
-impl Fetch {
+impl RepositoryClient {
     /// Of this repository. Asks for nothing yet.
-    pub(super) fn new(places: Places, repository: &str) -> Result<Self, Error> {
+    pub(super) fn new(hosts: AllowedHosts, repository: &str) -> Result<Self, Error> {
         let http = reqwest::Client::builder()
             .user_agent("outrigger")
             // Places are judged by the addresses that are dialled, which a proxy would hide.
@@ -132,10 +132,10 @@ impl Fetch {
             .referer(false)
             .connect_timeout(Duration::from_millis(limits::REGISTRY_CONNECT_MS_MAX))
             .read_timeout(Duration::from_millis(limits::REGISTRY_READ_MS_MAX))
-            .dns_resolver(places.clone())
+            .dns_resolver(hosts.clone())
             .build()
             .map_err(|error| Error::Backend(format!("no HTTP client: {}", words(&error))))?;
-        Ok(Self { http, places, repository: repository.to_owned(), token: Mutex::default() })
+        Ok(Self { http, hosts, repository: repository.to_owned(), token: Mutex::default() })
     }
 
     /// The beginning of an answer: of a part of the repository as one of these types, from
@@ -154,7 +154,7 @@ impl Fetch {
 
     async fn with_token(&self, part: &str, accept: &str, from: u64) -> Result<Response, Failure> {
         let path = format!("v2/{}/{part}", self.repository);
-        let url = self.places.registry().join(&path).map_err(|_| {
+        let url = self.hosts.registry().join(&path).map_err(|_| {
             Failure::Final(invalid(format_args!("`{path:.200}` is no path of a registry")))
         })?;
         let first = self.follow(url.clone(), accept, from).await?;
@@ -174,13 +174,13 @@ impl Fetch {
 
     async fn follow(&self, mut url: Url, accept: &str, from: u64) -> Result<Response, Failure> {
         for _ in 0..=limits::REGISTRY_REDIRECTS_MAX {
-            self.places.judge(&url).map_err(|place| refused(&place))?;
+            self.hosts.judge(&url).map_err(|place| refused(&place))?;
             let mut request = self.http.get(url.clone()).header(ACCEPT, accept);
             if from > 0 {
                 request = request.header(RANGE, format!("bytes={from}-"));
             }
             let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(token) = token.filter(|_| self.places.is_registry(&url)) {
+            if let Some(token) = token.filter(|_| self.hosts.is_registry(&url)) {
                 request = request.bearer_auth(token);
             }
             let response = request.send().await.map_err(|error| lost(&error))?;

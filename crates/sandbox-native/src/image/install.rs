@@ -13,10 +13,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use outrigger_sandbox::Error;
 use rustix::fs::{Mode, OFlags};
 
-use super::archive::{Archive, Opened};
-use super::ask::{ImageAnswer, ImageRequest, Template, Unpack, is_name};
+use super::archive::{Archive, ArchiveIndex};
 use super::manifest::{Image, Layer};
-use super::registry::{Registry, Remote};
+use super::registry::{Registry, RemoteImage};
+use super::request::{ImageAnswer, ImageRequest, Template, UnpackRequest, is_name};
 use crate::backend::{Native, blocking};
 use crate::limits;
 
@@ -36,12 +36,12 @@ pub struct Progress {
 }
 
 /// Takes progress. Called from one task, often; must not block.
-pub(super) type Watch<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+pub(super) type ProgressCallback<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// Where the blobs of an image are.
 enum Source {
-    Archive(Opened),
-    Remote(Remote),
+    Archive(ArchiveIndex),
+    Remote(RemoteImage),
 }
 
 /// A blob in a file.
@@ -102,7 +102,7 @@ impl Native {
         &self,
         template: &str,
         source: Archive,
-        progress: Watch<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         check_name(template)?;
         let state = self.state_dir().to_owned();
@@ -126,10 +126,10 @@ impl Native {
         &self,
         template: &str,
         source: &Registry,
-        progress: Watch<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         check_name(template)?;
-        let remote = Remote::new(source)?;
+        let remote = RemoteImage::new(source)?;
         let image = remote.image().await?;
         let from = source.reference.clone();
         self.install(template, from, image, Source::Remote(remote), progress).await
@@ -166,7 +166,7 @@ impl Native {
         source: String,
         image: Image,
         blobs: Source,
-        progress: Watch<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<Template, Error> {
         let passed = SystemTime::now().duration_since(UNIX_EPOCH);
         let template = Template {
@@ -196,7 +196,7 @@ impl Native {
         image: &Image,
         blobs: &Source,
         left_out: &mut u64,
-        progress: Watch<'_>,
+        progress: ProgressCallback<'_>,
     ) -> Result<(), Error> {
         let layers = image.layers.iter().map(|layer| layer.diff).collect();
         let ImageAnswer::Missing(missing) =
@@ -228,7 +228,7 @@ impl Native {
     /// Has a layer unpacked; gives what was left out of it.
     async fn unpack(&self, layer: &Layer, blob: Blob) -> Result<u64, Error> {
         let Blob { file, offset, length } = blob;
-        let request = Unpack { offset, length, blob: layer.blob, diff: layer.diff };
+        let request = UnpackRequest { offset, length, blob: layer.blob, diff: layer.diff };
         let file = Some(OwnedFd::from(file));
         match self.ask_image(ImageRequest::Unpack(request), file).await? {
             ImageAnswer::Unpacked { left_out } => Ok(left_out),

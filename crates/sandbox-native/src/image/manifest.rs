@@ -51,7 +51,7 @@ struct Platform {
 /// A manifest or an index. Never both: which of the two is taken would be a matter of
 /// taste (CVE-2021-41190).
 #[derive(Debug, Deserialize)]
-struct Either {
+struct ManifestOrIndex {
     manifests: Option<Vec<Descriptor>>,
     config: Option<Descriptor>,
     layers: Option<Vec<Descriptor>>,
@@ -138,20 +138,24 @@ pub(super) fn candidates(index: Vec<Descriptor>) -> Vec<Descriptor> {
 
 /// Reads a manifest or an index.
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, Error> {
-    let either: Either = serde_json::from_slice(bytes)
+    let either: ManifestOrIndex = serde_json::from_slice(bytes)
         .map_err(|error| invalid(format_args!("its manifest can't be read: {error}")))?;
     match either {
-        Either { manifests: Some(index), config: None, layers: None } => Ok(Document::Index(index)),
-        Either { manifests: None, config: Some(config), layers: Some(layers) } => {
+        ManifestOrIndex { manifests: Some(index), config: None, layers: None } => {
+            Ok(Document::Index(index))
+        }
+        ManifestOrIndex { manifests: None, config: Some(config), layers: Some(layers) } => {
             Ok(Document::Manifest(Manifest { config, layers }))
         }
-        Either { .. } => Err(invalid("its manifest is neither one of an image nor an index")),
+        ManifestOrIndex { .. } => {
+            Err(invalid("its manifest is neither one of an image nor an index"))
+        }
     }
 }
 
 /// Puts a manifest and its configuration together.
 pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Result<Image, Error> {
-    let Configured { diffs, env, workdir } = configuration(config)?;
+    let ImageConfig { diffs, env, workdir } = configuration(config)?;
     if diffs.len() != manifest.layers.len() {
         return Err(invalid("its manifest and its configuration name different layers"));
     }
@@ -173,7 +177,7 @@ pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Resul
 
 /// What is taken of a configuration.
 #[derive(Debug)]
-pub(super) struct Configured {
+pub(super) struct ImageConfig {
     /// Digests of the layers' tar streams, the lowest first.
     pub(super) diffs: Vec<Digest>,
     pub(super) env: Vec<String>,
@@ -181,7 +185,7 @@ pub(super) struct Configured {
 }
 
 /// Reads a configuration.
-pub(super) fn configuration(config: &[u8]) -> Result<Configured, Error> {
+pub(super) fn configuration(config: &[u8]) -> Result<ImageConfig, Error> {
     let config: Config = serde_json::from_slice(config)
         .map_err(|error| invalid(format_args!("its configuration can't be read: {error}")))?;
     let os = config.os.as_deref().unwrap_or("linux");
@@ -199,5 +203,5 @@ pub(super) fn configuration(config: &[u8]) -> Result<Configured, Error> {
     let workdir = run.workdir.filter(|dir| dir.starts_with('/'));
     let env = run.env.unwrap_or_default();
     let env = env.into_iter().filter(|pair| pair.contains('=') && !pair.contains('\0')).collect();
-    Ok(Configured { diffs, env, workdir })
+    Ok(ImageConfig { diffs, env, workdir })
 }

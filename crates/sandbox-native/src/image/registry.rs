@@ -17,10 +17,10 @@ use reqwest::StatusCode;
 use sha2::Digest as _;
 
 use super::Digest;
-use super::fetch::{self, Failure, Fetch};
+use super::fetch::{self, Failure, RepositoryClient};
+use super::hosts::AllowedHosts;
 use super::install::scratch;
 use super::manifest::{self, Document, Image, Layer, invalid};
-use super::places::Places;
 use crate::limits;
 
 /// How a registry is talked to.
@@ -49,8 +49,8 @@ pub struct Registry {
 
 /// A registry that can be asked for one image.
 #[derive(Debug)]
-pub(super) struct Remote {
-    fetch: Fetch,
+pub(super) struct RemoteImage {
+    fetch: RepositoryClient,
     reference: Reference,
 }
 
@@ -72,7 +72,7 @@ fn is_loopback(registry: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-impl Remote {
+impl RemoteImage {
     pub(super) fn new(from: &Registry) -> Result<Self, Error> {
         let unnamed = |error: &dyn std::fmt::Display| {
             Error::Invalid(format!("`{}` does not name an image: {error}", from.reference))
@@ -82,8 +82,8 @@ impl Remote {
         let plain = from.transport == Transport::Http || is_loopback(registry);
         let scheme = if plain { "http" } else { "https" };
         let registry = format!("{scheme}://{registry}").parse();
-        let places = Places::new(registry.map_err(|error| unnamed(&error))?, &from.hosts);
-        let fetch = Fetch::new(places, reference.repository())?;
+        let hosts = AllowedHosts::new(registry.map_err(|error| unnamed(&error))?, &from.hosts);
+        let fetch = RepositoryClient::new(hosts, reference.repository())?;
         Ok(Self { fetch, reference })
     }
 
@@ -155,7 +155,7 @@ impl Remote {
         if manifest.config.size > limits::IMAGE_DOCUMENT_BYTES_MAX {
             return Err(invalid("its configuration is too long"));
         }
-        let mut blob = Received { to: Vec::new(), ..Received::new(manifest.config.size) };
+        let mut blob = BlobDownload { to: Vec::new(), ..BlobDownload::new(manifest.config.size) };
         self.blob(&digest, &mut blob, &|_| ()).await?;
         Ok(blob.to)
     }
@@ -172,7 +172,7 @@ impl Remote {
         let file = scratch(state)
             .map_err(|error| Error::Backend(format!("cannot make a file for a layer: {error}")))?;
         let mut blob =
-            Received { to: file, state: sha2::Sha256::new(), bytes: 0, wanted: layer.length };
+            BlobDownload { to: file, state: sha2::Sha256::new(), bytes: 0, wanted: layer.length };
         self.blob(&digest, &mut blob, progress).await?;
         Ok(blob.to)
     }
@@ -181,7 +181,7 @@ impl Remote {
     async fn blob<W: Sink>(
         &self,
         digest: &Digest,
-        blob: &mut Received<W>,
+        blob: &mut BlobDownload<W>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), Error> {
         let part = format!("blobs/{digest}");
@@ -211,7 +211,7 @@ impl Remote {
     async fn some<W: Sink>(
         &self,
         part: &str,
-        blob: &mut Received<W>,
+        blob: &mut BlobDownload<W>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), Failure> {
         let response = self.fetch.get(part, BLOBS, blob.bytes).await?;
@@ -253,20 +253,20 @@ impl Sink for File {
 }
 
 /// A blob as far as it came.
-struct Received<W> {
+struct BlobDownload<W> {
     to: W,
     state: sha2::Sha256,
     bytes: u64,
     wanted: u64,
 }
 
-impl Received<Vec<u8>> {
+impl BlobDownload<Vec<u8>> {
     fn new(wanted: u64) -> Self {
         Self { to: Vec::new(), state: sha2::Sha256::new(), bytes: 0, wanted }
     }
 }
 
-impl<W: Sink> Received<W> {
+impl<W: Sink> BlobDownload<W> {
     fn restart(&mut self) -> Result<(), Error> {
         (self.state, self.bytes) = (sha2::Sha256::new(), 0);
         self.to.empty().map_err(|error| Error::Backend(format!("cannot write a layer: {error}")))

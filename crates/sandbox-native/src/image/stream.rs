@@ -13,19 +13,19 @@ use crate::limits;
 
 /// A range of a file, read without moving its position: others may share it.
 #[derive(Debug)]
-pub(crate) struct Slice<F> {
+pub(crate) struct FileSlice<F> {
     file: F,
     at: u64,
     end: u64,
 }
 
-impl<F: AsFd> Slice<F> {
+impl<F: AsFd> FileSlice<F> {
     pub(crate) fn new(file: F, offset: u64, length: u64) -> Self {
         Self { file, at: offset, end: offset.saturating_add(length) }
     }
 }
 
-impl<F: AsFd> Read for Slice<F> {
+impl<F: AsFd> Read for FileSlice<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
@@ -36,13 +36,13 @@ impl<F: AsFd> Read for Slice<F> {
 }
 
 /// A blob's content without its compression.
-pub(crate) enum Decoded<R: Read> {
+pub(crate) enum Decoder<R: Read> {
     Plain(BufReader<R>),
     Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<R>>>),
-    Zstd(Frames<BufReader<R>>),
+    Zstd(ZstdFrames<BufReader<R>>),
 }
 
-impl<R: Read> Decoded<R> {
+impl<R: Read> Decoder<R> {
     /// Looks at the first bytes.
     pub(crate) fn new(source: R) -> io::Result<Self> {
         use std::io::BufRead;
@@ -51,7 +51,7 @@ impl<R: Read> Decoded<R> {
             [0x1f, 0x8b, ..] => Self::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(source))),
             // A frame, or a skippable one (RFC 8878, section 3.1).
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
-                Self::Zstd(Frames::new(source))
+                Self::Zstd(ZstdFrames::new(source))
             }
             _ => Self::Plain(source),
         })
@@ -71,7 +71,7 @@ impl<R: Read> Decoded<R> {
     }
 }
 
-impl<R: Read> Read for Decoded<R> {
+impl<R: Read> Read for Decoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(source) => source.read(buffer),
@@ -82,14 +82,14 @@ impl<R: Read> Read for Decoded<R> {
 }
 
 /// The frames of a zstd stream one after the other.
-pub(crate) struct Frames<R> {
+pub(crate) struct ZstdFrames<R> {
     source: R,
     decoder: Box<FrameDecoder>,
     /// Whether a frame was begun and not ended.
     inside: bool,
 }
 
-impl<R: io::BufRead> Frames<R> {
+impl<R: io::BufRead> ZstdFrames<R> {
     fn new(source: R) -> Self {
         let mut decoder = Box::new(FrameDecoder::new());
         decoder.set_max_window_size(limits::LAYER_WINDOW_BYTES_MAX);
@@ -115,7 +115,7 @@ fn damaged(error: FrameDecoderError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-impl<R: io::BufRead> Read for Frames<R> {
+impl<R: io::BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -140,13 +140,13 @@ impl<R: io::BufRead> Read for Frames<R> {
 }
 
 /// Ends a stream that grows out of all proportion, or above a limit.
-pub(crate) struct Bounded<R> {
+pub(crate) struct BoundedReader<R> {
     inner: R,
     bytes: u64,
     bytes_max: u64,
 }
 
-impl<R> Bounded<R> {
+impl<R> BoundedReader<R> {
     /// For what comes out of `packed` bytes, at most `bytes_max`.
     pub(crate) fn new(inner: R, packed: u64, bytes_max: u64) -> Self {
         let grown = packed.saturating_mul(limits::LAYER_RATIO_MAX);
@@ -159,7 +159,7 @@ impl<R> Bounded<R> {
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.inner.read(buffer)?;
         self.bytes += got as u64;
@@ -203,7 +203,7 @@ mod tests {
         ];
         for (name, packed) in cases {
             let mut unpacked = Vec::new();
-            let mut decoded = Decoded::new(&packed[..]).unwrap();
+            let mut decoded = Decoder::new(&packed[..]).unwrap();
             decoded.read_to_end(&mut unpacked).unwrap();
             assert!(unpacked == both, "{name}");
             assert_eq!(io::copy(&mut decoded.into_source(), &mut io::sink()).unwrap(), 0, "{name}");
@@ -216,10 +216,10 @@ mod tests {
         for packed in [gzip(&zeros), zstd(&zeros)] {
             let length = packed.len() as u64;
             assert!(length * limits::LAYER_RATIO_MAX < zeros.len() as u64);
-            let decoded = Decoded::new(&packed[..]).unwrap();
-            let mut bounded = Bounded::new(decoded, length, u64::MAX);
+            let decoded = Decoder::new(&packed[..]).unwrap();
+            let mut bounded = BoundedReader::new(decoded, length, u64::MAX);
             io::copy(&mut bounded, &mut io::sink()).unwrap_err();
-            let mut cut = Decoded::new(&packed[..packed.len() - 20]).unwrap();
+            let mut cut = Decoder::new(&packed[..packed.len() - 20]).unwrap();
             io::copy(&mut cut, &mut io::sink()).unwrap_err();
         }
     }
@@ -233,8 +233,8 @@ mod tests {
             let magic: &[u8] =
                 [&[0x1f, 0x8b, 8, 0][..], &[0x28, 0xb5, 0x2f, 0xfd], &[0x50, 0x2a, 0x4d, 0x18]][kind];
             bytes[..4].copy_from_slice(magic);
-            let decoded = Decoded::new(&bytes[..]).unwrap();
-            let mut bounded = Bounded::new(decoded, bytes.len() as u64, 1 << 24);
+            let decoded = Decoder::new(&bytes[..]).unwrap();
+            let mut bounded = BoundedReader::new(decoded, bytes.len() as u64, 1 << 24);
             let _ = io::copy(&mut bounded, &mut io::sink());
         }
     }

@@ -65,7 +65,7 @@ pub(crate) struct Reader<R> {
 
 /// What extension headers said about the next entry.
 #[derive(Debug, Default)]
-struct Extended {
+struct ExtensionHeaders {
     path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
@@ -106,7 +106,7 @@ impl<R: Read> Reader<R> {
 
     /// The next entry, past what is left of the current one. `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
-        let mut extended = Extended::default();
+        let mut extended = ExtensionHeaders::default();
         loop {
             if self.ended {
                 return Ok(None);
@@ -243,7 +243,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn local(&mut self, size: u64, extended: &mut Extended) -> Result<(), Error> {
+    fn local(&mut self, size: u64, extended: &mut ExtensionHeaders) -> Result<(), Error> {
         if std::mem::replace(&mut extended.pax, true) {
             return self.malformed("an entry has two extension headers");
         }
@@ -301,7 +301,7 @@ impl<R: Read> Reader<R> {
         block: &Block,
         flag: u8,
         size: u64,
-        extended: Extended,
+        extended: ExtensionHeaders,
     ) -> Result<Entry, Error> {
         let path = extended.path.unwrap_or_else(|| name(block));
         let link = extended.link.unwrap_or_else(|| text(&block[157..257]).to_vec());
@@ -384,7 +384,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// One entry, as any program could write it.
-    pub(crate) struct Raw<'a> {
+    pub(crate) struct RawHeader<'a> {
         pub(crate) path: &'a [u8],
         pub(crate) flag: u8,
         pub(crate) link: &'a [u8],
@@ -395,17 +395,17 @@ pub(crate) mod tests {
         pub(crate) mode: u32,
     }
 
-    pub(crate) fn raw<'a>(flag: u8, path: &'a str, rest: &'a str) -> Raw<'a> {
+    pub(crate) fn raw<'a>(flag: u8, path: &'a str, rest: &'a str) -> RawHeader<'a> {
         let (link, data) = if matches!(flag, b'1' | b'2') {
             (rest.as_bytes(), &b""[..])
         } else {
             (&b""[..], rest.as_bytes())
         };
-        Raw { path: path.as_bytes(), flag, link, data, size: None, uid: 0, mode: 0o644 }
+        RawHeader { path: path.as_bytes(), flag, link, data, size: None, uid: 0, mode: 0o644 }
     }
 
     /// An archive of them, with its end mark.
-    pub(crate) fn build(entries: &[Raw<'_>]) -> Vec<u8> {
+    pub(crate) fn build(entries: &[RawHeader<'_>]) -> Vec<u8> {
         let mut archive = Vec::new();
         for entry in entries {
             let mut header = tar::Header::new_ustar();
@@ -453,7 +453,7 @@ pub(crate) mod tests {
             ("cut in header", build(&[raw(b'0', "a", "")])[..300].to_vec()),
             ("sparse", build(&[raw(b'S', "a", "")])),
             ("pax sparse", build(&[raw(b'x', "p", &sparse), raw(b'0', "a", "")])),
-            ("link with data", build(&[Raw { size: Some(512), ..raw(b'1', "a", "b") }])),
+            ("link with data", build(&[RawHeader { size: Some(512), ..raw(b'1', "a", "b") }])),
             ("unknown type", build(&[raw(b'V', "a", "")])),
             ("two names", {
                 let path = record("path", "b");
@@ -474,7 +474,7 @@ pub(crate) mod tests {
             ("global size", build(&[raw(b'g', "p", &record("size", "512")), raw(b'0', "a", "")])),
             ("record", build(&[raw(b'x', "p", "99 path=b\n"), raw(b'0', "a", "")])),
             ("overflow", build(&[raw(b'x', "p", "99999999 path=b\n"), raw(b'0', "a", "")])),
-            ("huge extension", build(&[Raw { size: Some(8 << 30), ..raw(b'x', "p", "") }])),
+            ("huge extension", build(&[RawHeader { size: Some(8 << 30), ..raw(b'x', "p", "") }])),
         ];
         let said: String = cases
             .iter()

@@ -13,7 +13,7 @@ const USED_SINCE: u32 = 2;
 const LATER: [(u32, &str, &str); 2] =
     [(3, "6.2", "cutting files short"), (5, "6.10", "requests to devices (ioctl)")];
 
-/// See the module.
+/// What Landlock is on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Landlock {
     /// It works, with this version of its interface.

@@ -6,7 +6,7 @@
 use outrigger_sandbox::{Isolation, Layer};
 
 use super::landlock::Landlock;
-use crate::cgroup::Places;
+use crate::cgroup::CgroupRoots;
 
 /// What tells of this host beside its cgroups.
 #[derive(Debug)]
@@ -38,15 +38,15 @@ pub(super) fn layers(
     isolation: Isolation,
     why: Option<String>,
     trial: (bool, bool),
-    places: &Places,
+    roots: &CgroupRoots,
 ) -> Vec<Layer> {
-    described(isolation, places, &Host::look(why, trial))
+    described(isolation, roots, &Host::look(why, trial))
 }
 
-fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
+fn described(isolation: Isolation, roots: &CgroupRoots, host: &Host) -> Vec<Layer> {
     let idmapped = isolation == Isolation::RootRange;
     let range = idmapped || isolation == Isolation::RootlessRange;
-    let freezer = places.legacy.contains_key("freezer");
+    let freezer = roots.legacy.contains_key("freezer");
     let always = |name, detail: &str| layer(name, true, detail.to_owned());
     vec![
         always("namespaces", "user, pid, mount, network, ipc, uts, cgroup"),
@@ -58,9 +58,9 @@ fn described(isolation: Isolation, places: &Places, host: &Host) -> Vec<Layer> {
         always("proc", "its own, without the parts that tell of or act on the host"),
         always("capabilities", "commands have none, and no way to gain any"),
         always("seccomp", "an allow-list of system calls"),
-        layer("cgroup_limits", places.limiting(), cgroup_limits(places, host)),
-        layer("cgroup_kill", places.unified.is_some() || freezer, cgroup_kill(places, freezer)),
-        layer("cgroup_freeze", places.freezing(), cgroup_freeze(places)),
+        layer("cgroup_limits", roots.limiting(), cgroup_limits(roots, host)),
+        layer("cgroup_kill", roots.unified.is_some() || freezer, cgroup_kill(roots, freezer)),
+        layer("cgroup_freeze", roots.freezing(), cgroup_freeze(roots)),
         always("network", "none but a loopback of its own"),
         layer("landlock", host.landlock.serves(), host.landlock.detail()),
     ]
@@ -115,9 +115,9 @@ fn idmapped_mounts(isolation: Isolation) -> String {
     text.to_owned()
 }
 
-fn cgroup_limits(places: &Places, host: &Host) -> String {
-    let has = places.describe();
-    if places.limiting() {
+fn cgroup_limits(roots: &CgroupRoots, host: &Host) -> String {
+    let has = roots.describe();
+    if roots.limiting() {
         return format!("memory, processes and CPU, by {has}");
     }
     let fix = if host.root {
@@ -129,8 +129,8 @@ fn cgroup_limits(places: &Places, host: &Host) -> String {
     format!("{has}; processes are limited by rlimit, memory and CPU are not: {fix}")
 }
 
-fn cgroup_kill(places: &Places, freezer: bool) -> String {
-    let text = match (&places.unified, freezer) {
+fn cgroup_kill(roots: &CgroupRoots, freezer: bool) -> String {
+    let text = match (&roots.unified, freezer) {
         (Some(_), _) => "a cgroup for each command",
         (None, true) => "a freezer cgroup for each command",
         (None, false) => {
@@ -141,8 +141,8 @@ fn cgroup_kill(places: &Places, freezer: bool) -> String {
     text.to_owned()
 }
 
-fn cgroup_freeze(places: &Places) -> String {
-    let text = if places.freezing() {
+fn cgroup_freeze(roots: &CgroupRoots) -> String {
+    let text = if roots.freezing() {
         "what commands left behind can be stopped and go on"
     } else {
         "sandboxes can be suspended only without their processes: give a writable cgroup"
@@ -159,7 +159,7 @@ mod tests {
         let why = Some("no ids: get some".to_owned());
         let (overlay, fuse, landlock) = (false, false, Landlock::Absent);
         let host = Host { root: false, why, overlay, fuse, landlock };
-        let missing = described(Isolation::RootlessSingle, &Places::default(), &host);
+        let missing = described(Isolation::RootlessSingle, &CgroupRoots::default(), &host);
         let missing: Vec<_> = missing.into_iter().filter(|layer| !layer.active).collect();
         let names: Vec<&str> = missing.iter().map(|layer| layer.name.as_str()).collect();
         assert_eq!(

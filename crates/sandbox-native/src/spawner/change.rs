@@ -20,13 +20,13 @@ use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, SnapshotId,
 
 use super::backend;
 use super::layers::Layer;
-use super::live::Said;
-use super::root::Lower;
-use super::sandboxes::Expected;
+use super::poll::{Key, Source};
+use super::root::LowerDir;
+use super::running::GuestMessage;
+use super::sandboxes::StartingSandbox;
 use super::serve::Spawner;
 use super::task::Task;
 use super::verify::{self, Check, Measure};
-use super::waits::{Key, Source};
 use crate::limits;
 use crate::protocol::{Answer, Request};
 
@@ -34,9 +34,9 @@ pub(super) use begin::check;
 
 /// What is to become of a sandbox.
 #[derive(Debug)]
-pub(super) enum Want {
+pub(super) enum DesiredState {
     /// It lives, and the caller has a way to it.
-    Live(Box<Make>),
+    Live(Box<CreateRequest>),
     /// Nothing of it runs, its life is kept.
     Cold,
     /// Its disk is kept under a name.
@@ -45,9 +45,9 @@ pub(super) enum Want {
     Gone,
 }
 
-/// What a sandbox is made like.
+/// What somebody asks a sandbox to be like.
 #[derive(Debug, Clone)]
-pub(super) struct Make {
+pub(super) struct CreateRequest {
     pub(super) spec: Spec,
     pub(super) read_only: Vec<PathBuf>,
 }
@@ -55,20 +55,21 @@ pub(super) struct Make {
 /// A change that goes on.
 #[derive(Debug)]
 pub(super) struct Change {
-    want: Want,
+    desired: DesiredState,
     /// Who asked for it; `None`: the spawner itself.
     peer: Option<UnixStream>,
     stage: Stage,
     /// The life that was ended for it, to go on afterwards.
-    lived: Option<Lived>,
+    previous: Option<PreviousGuest>,
     /// Who asks for the same sandbox.
     waiting: VecDeque<(Request, UnixStream)>,
 }
 
+/// A life that was ended for a change.
 #[derive(Debug)]
-struct Lived {
+struct PreviousGuest {
     generation: Generation,
-    make: Make,
+    request: CreateRequest,
 }
 
 #[derive(Debug)]
@@ -84,40 +85,40 @@ enum Stage {
     /// A process looks at its disk.
     Measuring(Task, Key),
     /// A process compares its disk with how it was left.
-    Verifying(Task, Key, Vec<Check>, Then),
+    Verifying(Task, Key, Vec<Check>, FollowUp),
     /// A process makes one layer of those that it stands on.
     Flattening(Task, Key, Layer),
     /// What was asked for is done, and the life that was ended for it goes on soon: others
     /// come first.
     PutOff { until: Instant },
     /// Its guest was told to begin.
-    Beginning(Box<Beginning>, Key),
+    Beginning(Box<PendingStart>, Key),
     /// A process deletes its disk.
     Deleting(Task, Key),
 }
 
 /// What follows a comparison.
 #[derive(Debug)]
-enum Then {
+enum FollowUp {
     /// Its guest begins.
-    Begin(Start),
+    Begin(StartPlan),
     /// Its tree, which looks like this, is sealed.
     Seal(Measure),
 }
 
-/// How a guest begins.
+/// How a guest is to begin.
 #[derive(Debug)]
-struct Start {
-    began: CreateOutcome,
+struct StartPlan {
+    outcome: CreateOutcome,
     generation: Generation,
-    lowers: Vec<Lower>,
+    lowers: Vec<LowerDir>,
     template: String,
-    over: Over,
+    disk_age: DiskAge,
 }
 
 /// Whose disk it begins over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum DiskAge {
     /// One that this change made, and that nothing ever ran on.
     New,
     /// One that was there before.
@@ -126,9 +127,9 @@ enum Over {
 
 /// A guest that begins.
 #[derive(Debug)]
-struct Beginning {
-    expected: Expected,
-    over: Over,
+struct PendingStart {
+    starting: StartingSandbox,
+    disk_age: DiskAge,
     until: Instant,
     goal: Goal,
 }
@@ -144,22 +145,22 @@ enum Goal {
 
 /// What comes of a step.
 #[derive(Debug)]
-enum Next {
+enum StepResult {
     Wait(Stage),
     /// It is done. The life that was ended for it goes on, for which nobody waits.
     GoOn(Answer),
     Done(Answer, Option<OwnedFd>),
 }
 
-type Step = Result<Next, Error>;
+type Step = Result<StepResult, Error>;
 
 fn done(answer: Answer) -> Step {
-    Ok(Next::Done(answer, None))
+    Ok(StepResult::Done(answer, None))
 }
 
 impl Change {
-    pub(super) fn new(want: Want, peer: Option<UnixStream>) -> Self {
-        Self { want, peer, stage: Stage::New, lived: None, waiting: VecDeque::new() }
+    pub(super) fn new(desired: DesiredState, peer: Option<UnixStream>) -> Self {
+        Self { desired, peer, stage: Stage::New, previous: None, waiting: VecDeque::new() }
     }
 
     /// Has somebody wait for its end. Gives them back if too many do.
@@ -175,7 +176,7 @@ impl Change {
     pub(super) fn revives(&self) -> bool {
         match &self.stage {
             Stage::PutOff { .. } => true,
-            Stage::Beginning(beginning, _) => matches!(beginning.goal, Goal::GoOn),
+            Stage::Beginning(pending, _) => matches!(pending.goal, Goal::GoOn),
             _ => false,
         }
     }
@@ -184,7 +185,7 @@ impl Change {
     pub(super) fn until(&self) -> Option<Instant> {
         match self.stage {
             Stage::HandingOver { until } | Stage::PutOff { until } => Some(until),
-            Stage::Beginning(ref beginning, _) => Some(beginning.until),
+            Stage::Beginning(ref pending, _) => Some(pending.until),
             _ => None,
         }
     }
@@ -195,11 +196,11 @@ impl Spawner {
     pub(super) fn begin(&mut self, id: SandboxId, mut change: Change) {
         let settled = self.sandboxes.settle(&id);
         let settled = settled.map_err(|error| backend("cannot write the record", &error));
-        let step = match &change.want {
-            Want::Gone => self.end(&id),
-            Want::Live(make) => settled.and_then(|()| self.live(&id, make)),
-            Want::Cold => settled.and_then(|()| self.make_cold(&id)),
-            Want::Snapshot(name) => settled.and_then(|()| self.snapshot(&id, name)),
+        let step = match &change.desired {
+            DesiredState::Gone => self.end(&id),
+            DesiredState::Live(request) => settled.and_then(|()| self.create(&id, request)),
+            DesiredState::Cold => settled.and_then(|()| self.make_cold(&id)),
+            DesiredState::Snapshot(name) => settled.and_then(|()| self.snapshot(&id, name)),
         };
         if let Some(id) = self.conclude(id, &mut change, step) {
             self.changes.insert(id, change);
@@ -209,18 +210,18 @@ impl Spawner {
     /// Notes what came of a step. Gives the name back if the change goes on.
     fn conclude(&mut self, id: SandboxId, change: &mut Change, step: Step) -> Option<SandboxId> {
         let (answer, fd) = match step {
-            Ok(Next::Wait(stage)) => {
+            Ok(StepResult::Wait(stage)) => {
                 change.stage = stage;
                 return Some(id);
             }
-            Ok(Next::GoOn(answer)) => {
+            Ok(StepResult::GoOn(answer)) => {
                 if let Some(peer) = change.peer.take() {
                     self.answer(&peer, &answer, None);
                 }
                 let step = self.go_on_living(&id, change);
                 return self.conclude(id, change, step);
             }
-            Ok(Next::Done(answer, fd)) => (answer, fd),
+            Ok(StepResult::Done(answer, fd)) => (answer, fd),
             Err(error) => (Answer::Failed(error), None),
         };
         if let Some(peer) = &change.peer {
@@ -251,27 +252,30 @@ impl Spawner {
         let awaited = |change: &Change| {
             matches!(change.stage, Stage::Ending | Stage::Failing | Stage::HandingOver { .. })
         };
-        match self.sandboxes.living.get(id) {
-            // News of a life that somebody buried already, about the one after it.
-            Some(living) if !living.has_ended() => return,
+        match self.sandboxes.running.get(id) {
+            // News of a life that somebody reaped already, about the one after it.
+            Some(running) if !running.has_ended() => return,
             None if !self.changes.get(id).is_some_and(awaited) => return,
             Some(_) | None => {}
         }
         if !self.changes.contains_key(id) {
-            self.sandboxes.bury(id);
+            self.sandboxes.reap(id);
             return;
         }
         self.go_on(id, |spawner, change| {
             let stage = std::mem::replace(&mut change.stage, Stage::New);
             if matches!(stage, Stage::Ending) {
-                change.lived = spawner.sandboxes.living.get(id).map(|living| Lived {
-                    generation: living.generation.clone(),
-                    make: Make { spec: living.spec.clone(), read_only: living.read_only.clone() },
+                change.previous = spawner.sandboxes.running.get(id).map(|running| PreviousGuest {
+                    generation: running.generation.clone(),
+                    request: CreateRequest {
+                        spec: running.spec.clone(),
+                        read_only: running.read_only.clone(),
+                    },
                 });
             }
-            spawner.sandboxes.bury(id);
-            match (stage, &change.want) {
-                (Stage::Ending, Want::Gone) => spawner.delete(id),
+            spawner.sandboxes.reap(id);
+            match (stage, &change.desired) {
+                (Stage::Ending, DesiredState::Gone) => spawner.delete(id),
                 (Stage::Ending, _) => spawner.measure(id, change),
                 _ => Err(Error::Lost { reason: "its guest ended instead of handing over".into() }),
             }
@@ -279,33 +283,33 @@ impl Spawner {
     }
 
     /// A guest said something.
-    pub(super) fn said(&mut self, id: &SandboxId) {
-        let Some(living) = self.sandboxes.living.get_mut(id) else { return };
-        for said in living.hear() {
-            match said {
-                Said::Active => living.active = Instant::now(),
-                Said::Busy => {
-                    living.active = Instant::now();
+    pub(super) fn guest_said(&mut self, id: &SandboxId) {
+        let Some(running) = self.sandboxes.running.get_mut(id) else { return };
+        for message in running.hear() {
+            match message {
+                GuestMessage::Active => running.active = Instant::now(),
+                GuestMessage::Busy => {
+                    running.active = Instant::now();
                     let busy = Error::Busy { reason: "a command runs in it".to_owned() };
                     return self.refused(id, busy);
                 }
-                Said::Failed => {
+                GuestMessage::Failed => {
                     let what = "its guest could not write down what it knows".to_owned();
                     return self.refused(id, Error::Backend(what));
                 }
-                Said::HandedOver => {
+                GuestMessage::HandedOver => {
                     return self.go_on(id, |spawner, change| {
                         let stage = std::mem::replace(&mut change.stage, Stage::New);
                         if !matches!(stage, Stage::HandingOver { .. }) {
-                            return Ok(Next::Wait(stage));
+                            return Ok(StepResult::Wait(stage));
                         }
                         spawner.kill(id);
-                        Ok(Next::Wait(Stage::Ending))
+                        Ok(StepResult::Wait(Stage::Ending))
                     });
                 }
-                Said::Nonsense => {
+                GuestMessage::Nonsense => {
                     // Its end is near, or it is broken.
-                    living.stop_hearing(&mut self.sandboxes.waits);
+                    running.stop_hearing(&mut self.sandboxes.poller);
                     return self.kill(id);
                 }
             }
@@ -319,7 +323,7 @@ impl Spawner {
                 let _ = fs::remove_file(spawner.sandboxes.store.disk(id).kept());
                 Err(why)
             }
-            _ => Ok(Next::Wait(std::mem::replace(&mut change.stage, Stage::New))),
+            _ => Ok(StepResult::Wait(std::mem::replace(&mut change.stage, Stage::New))),
         });
     }
 
@@ -329,7 +333,7 @@ impl Spawner {
             Stage::Ending | Stage::Failing => {
                 Err(Error::Backend("its processes do not end, whatever they are told".to_owned()))
             }
-            stage => Ok(Next::Wait(stage)),
+            stage => Ok(StepResult::Wait(stage)),
         });
     }
 
@@ -351,16 +355,16 @@ impl Spawner {
         for id in late {
             self.go_on(&id, |spawner, change| {
                 match std::mem::replace(&mut change.stage, Stage::New) {
-                    Stage::Beginning(beginning, key) => {
+                    Stage::Beginning(pending, key) => {
                         let late = "the sandbox could not be started: it takes too long";
-                        spawner.stillborn(&id, *beginning, key, Error::Backend(late.to_owned()))
+                        spawner.start_failed(&id, *pending, key, Error::Backend(late.to_owned()))
                     }
-                    Stage::PutOff { .. } => spawner.revive(&id, change.lived.take()),
+                    Stage::PutOff { .. } => spawner.revive(&id, change.previous.take()),
                     // What it handed over so far is worth nothing, and it may have
                     // stopped to serve.
                     _ => {
                         spawner.kill(&id);
-                        Ok(Next::Wait(Stage::Failing))
+                        Ok(StepResult::Wait(Stage::Failing))
                     }
                 }
             });
@@ -376,15 +380,15 @@ impl Spawner {
                     .map_err(|error| backend("cannot look at the disk", &error))?;
                 spawner.measured(id, change, found)
             }
-            Stage::Verifying(task, key, checks, then) => {
+            Stage::Verifying(task, key, checks, follow_up) => {
                 let result = spawner.finish(task, key)?;
-                spawner.verified(id, change, verify::told(&checks, &result), then)
+                spawner.verified(id, change, verify::told(&checks, &result), follow_up)
             }
             Stage::Flattening(task, key, layer) => {
-                spawner.sandboxes.waits.remove(key, task.ended());
+                spawner.sandboxes.poller.remove(key, task.ended());
                 spawner.flattened(id, change, &layer, task.finish())
             }
-            Stage::Beginning(beginning, key) => spawner.beginning(id, beginning, key),
+            Stage::Beginning(pending, key) => spawner.starting(id, pending, key),
             Stage::Deleting(task, key) => {
                 spawner.finish(task, key).map_err(end::left)?;
                 done(Answer::Done)
@@ -393,18 +397,18 @@ impl Spawner {
             | Stage::HandingOver { .. }
             | Stage::Ending
             | Stage::Failing
-            | Stage::PutOff { .. }) => Ok(Next::Wait(stage)),
+            | Stage::PutOff { .. }) => Ok(StepResult::Wait(stage)),
         });
     }
 
     fn finish(&mut self, task: Task, key: Key) -> Result<Vec<u8>, Error> {
-        self.sandboxes.waits.remove(key, task.ended());
+        self.sandboxes.poller.remove(key, task.ended());
         task.finish().map_err(|error| backend("a task of the spawner failed", &error))
     }
 
     fn await_task(&mut self, id: &SandboxId, task: &Task) -> Result<Key, Error> {
         let source = Source::Change(id.clone());
-        let added = self.sandboxes.waits.add(task.ended(), source);
+        let added = self.sandboxes.poller.add(task.ended(), source);
         added.map_err(|error| backend("cannot wait", &error))
     }
 }

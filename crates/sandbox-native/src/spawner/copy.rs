@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::walk::{self, Entry, Tree};
+use super::walk::{self, Entry, TreeState};
 use crate::limits;
 
 /// A directory that is being filled.
@@ -45,7 +45,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     own(top.as_fd(), &stat)?;
     let first = Dir { dir: Some(top.try_clone()?), name: c".".to_owned(), times: times(&stat) };
     let mut copy = Copy { top, dirs: vec![first], linked: HashMap::new() };
-    walk::walk(source, Tree::AtRest, u64::MAX, |entry| copy.entry(entry))?;
+    walk::walk(source, TreeState::AtRest, u64::MAX, |entry| copy.entry(entry))?;
     while !copy.dirs.is_empty() {
         copy.leave()?;
     }
@@ -115,12 +115,12 @@ impl Copy {
             FileType::Symlink => {
                 let target = readlinkat(entry.dir, name, Vec::new())?;
                 symlinkat(target, last, name)?;
-                place(entry, last.as_fd())
+                disk_dir(entry, last.as_fd())
             }
             kind => {
                 let mode = Mode::from_raw_mode(stat.st_mode);
                 mknodat(last, name, kind, mode, stat.st_rdev)?;
-                place(entry, last.as_fd())?;
+                disk_dir(entry, last.as_fd())?;
                 Ok(rustix::fs::chmodat(last, name, mode, AtFlags::empty())?)
             }
         }
@@ -134,7 +134,7 @@ impl Copy {
 }
 
 /// The owner and the times of what is no directory and can't be opened.
-fn place(entry: &Entry<'_>, dir: BorrowedFd<'_>) -> io::Result<()> {
+fn disk_dir(entry: &Entry<'_>, dir: BorrowedFd<'_>) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(entry.stat.st_uid), Gid::from_raw(entry.stat.st_gid));
     chownat(dir, entry.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(utimensat(dir, entry.name, &times(entry.stat), AtFlags::SYMLINK_NOFOLLOW)?)
@@ -192,7 +192,7 @@ mod tests {
         let mut all = Vec::new();
         let mut first = HashMap::new();
         let top = walk::open_top(top).unwrap();
-        walk::walk(top, Tree::AtRest, u64::MAX, |entry| {
+        walk::walk(top, TreeState::AtRest, u64::MAX, |entry| {
             let stat = entry.stat;
             let twin = *first.entry(stat.st_ino).or_insert(all.len());
             let kind = FileType::from_raw_mode(stat.st_mode);

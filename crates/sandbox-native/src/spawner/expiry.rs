@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::SandboxId;
 
-use super::about::now_ms;
-use super::change::{Change, Want};
+use super::change::{Change, DesiredState};
+use super::disk_record::now_ms;
 use super::serve::Spawner;
 
 impl Spawner {
@@ -16,10 +16,10 @@ impl Spawner {
     pub(super) fn next_expiry(&self, now: Instant) -> Option<Instant> {
         let idle = self
             .sandboxes
-            .living
+            .running
             .iter()
             .filter(|(id, _)| !self.changes.contains_key(*id))
-            .filter_map(|(_, living)| living.idle_at());
+            .filter_map(|(_, running)| running.idle_at());
         let clock = now_ms();
         let old = self
             .sandboxes
@@ -40,15 +40,15 @@ impl Spawner {
             disk.and_then(|disk| disk.old_at_ms()).is_some_and(|at| at <= clock)
         };
         let idle = |id: &&SandboxId| {
-            let living = self.sandboxes.living.get(*id);
-            living.and_then(|living| living.idle_at()).is_some_and(|at| at <= now)
+            let running = self.sandboxes.running.get(*id);
+            running.and_then(|running| running.idle_at()).is_some_and(|at| at <= now)
         };
         let rests = |id: &&SandboxId| !self.changes.contains_key(*id);
         let gone: Vec<SandboxId> =
             self.sandboxes.disks.keys().filter(rests).filter(old).cloned().collect();
         let cold: Vec<SandboxId> = self
             .sandboxes
-            .living
+            .running
             .keys()
             .filter(rests)
             .filter(idle)
@@ -56,14 +56,14 @@ impl Spawner {
             .cloned()
             .collect();
         for id in gone {
-            self.begin(id, Change::new(Want::Gone, None));
+            self.begin(id, Change::new(DesiredState::Gone, None));
         }
         for id in cold {
-            if let Some(living) = self.sandboxes.living.get_mut(&id) {
+            if let Some(running) = self.sandboxes.running.get_mut(&id) {
                 // One that is busy, or can't hand over, has its time again.
-                living.active = now;
+                running.active = now;
             }
-            self.begin(id, Change::new(Want::Cold, None));
+            self.begin(id, Change::new(DesiredState::Cold, None));
         }
     }
 }

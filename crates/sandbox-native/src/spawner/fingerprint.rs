@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Stat, readlinkat};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::walk::{self, Tree};
+use super::walk::{self, TreeState};
 
 /// SHA-256 over every entry of a tree, in the order of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub(super) fn take(tree: &Path, entries_max: u64) -> io::Result<Option<Fingerpri
     for number in [stat.st_mode, stat.st_uid, stat.st_gid] {
         sum.0.update(number.to_le_bytes());
     }
-    let whole = walk::walk(top, Tree::AtRest, entries_max, |entry| {
+    let whole = walk::walk(top, TreeState::AtRest, entries_max, |entry| {
         sum.entry(entry.depth, entry.name, entry.stat);
         if FileType::from_raw_mode(entry.stat.st_mode) == FileType::Symlink {
             let target = readlinkat(entry.dir, entry.name, Vec::new())?;

@@ -11,16 +11,16 @@ use std::os::unix::fs::MetadataExt;
 
 use outrigger_sandbox::{Isolation, SandboxId};
 
-use super::about::About;
 use super::copy;
+use super::disk_record::DiskRecord;
 use super::fingerprint::{self, Fingerprint};
-use super::layers::{Layer, LayerAbout};
+use super::layers::{Layer, LayerRecord};
 use super::origin::base_of;
-use super::record::Outlasts;
+use super::record::Durability;
 use super::remove;
-use super::root::{Plan, Prepared};
+use super::root::{PreparedRoot, RootPlan};
 use super::sandboxes::{Sandboxes, make_upper};
-use super::store::{Place, private};
+use super::store::{DiskDir, private};
 use super::task::Task;
 use crate::limits;
 
@@ -29,25 +29,29 @@ const AGENT: u32 = 1000;
 
 impl Sandboxes {
     /// Begins to make one layer of all that a resting disk stands on.
-    pub(super) fn flatten(&mut self, id: &SandboxId, about: &About) -> io::Result<(Task, Layer)> {
-        let (lowers, _) = self.store.stack(&about.layers).map_err(io::Error::other)?;
+    pub(super) fn flatten(
+        &mut self,
+        id: &SandboxId,
+        record: &DiskRecord,
+    ) -> io::Result<(Task, Layer)> {
+        let (lowers, _) = self.store.stack(&record.layers).map_err(io::Error::other)?;
         let layer = Layer::random()?;
         // A disk of its own, so that the sandbox's is not touched.
-        let scratch = Place::at(self.store.layer(&layer));
+        let scratch = DiskDir::at(self.store.layer(&layer));
         let owner = fs::metadata(self.store.disk(id).upper())?.uid();
-        private(scratch.dir())?;
+        private(scratch.path())?;
         make_upper(&scratch, owner)?;
         let staging = self.store.staging();
         let prepared = match self.prepared.take() {
             Some(prepared) => prepared,
-            None => Prepared::new(&staging, &[], Vec::new())?,
+            None => PreparedRoot::new(&staging, &[], Vec::new())?,
         };
         let tree = self.store.tree(&layer);
         let ranges = matches!(self.isolation, Isolation::RootRange | Isolation::RootlessRange);
-        let plan = Plan {
+        let plan = RootPlan {
             staging,
-            base: base_of(&about.template),
-            place: scratch.clone(),
+            base: base_of(&record.template),
+            disk_dir: scratch.clone(),
             lowers,
             owner,
             agent: if ranges { owner + AGENT } else { owner },
@@ -59,7 +63,7 @@ impl Sandboxes {
         let maps = plan.maps(self.prepared.insert(prepared))?;
         let work = |merged: std::path::PathBuf| {
             copy::copy(&merged, &tree)?;
-            let dir = fs::File::open(scratch.dir())?;
+            let dir = fs::File::open(scratch.path())?;
             remove::remove(dir.as_fd(), c"upper")?;
             remove::remove(dir.as_fd(), c"work")?;
             let found = fingerprint::take(&tree, u64::MAX)?
@@ -75,7 +79,7 @@ impl Sandboxes {
     pub(super) fn flattened(
         &mut self,
         id: &SandboxId,
-        about: About,
+        record: DiskRecord,
         layer: &Layer,
         result: io::Result<Vec<u8>>,
     ) -> io::Result<()> {
@@ -84,10 +88,10 @@ impl Sandboxes {
                 .ok_or_else(|| io::Error::other("a process of the spawner told nonsense"))?;
             let owner = fs::metadata(self.store.disk(id).upper())?.uid();
             let first_id = (self.isolation == Isolation::RootRange).then_some(owner);
-            let noted = LayerAbout { first_id, fingerprint: Some(fingerprint) };
+            let noted = LayerRecord { first_id, fingerprint: Some(fingerprint) };
             self.store.note_layer(layer, &noted)?;
-            let about = About { layers: vec![layer.clone()], ..about };
-            self.note(id, about, Outlasts::Power)
+            let record = DiskRecord { layers: vec![layer.clone()], ..record };
+            self.note(id, record, Durability::Power)
         });
         self.making.remove(layer);
         done

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use super::layer::{Owners, Tree};
-use crate::image::stream::{Bounded, Decoded};
+use crate::image::stream::{BoundedReader, Decoder};
 use crate::image::tar;
 use crate::limits;
 
@@ -28,9 +28,9 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
 fn unpack(bytes: &[u8], to: &Path) {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(to, flags, Mode::empty()).expect("it was just made");
-    let Ok(decoded) = Decoded::new(bytes) else { return };
+    let Ok(decoded) = Decoder::new(bytes) else { return };
     let mut archive =
-        tar::Reader::new(Bounded::new(decoded, bytes.len() as u64, limits::FUZZED_BYTES_MAX));
+        tar::Reader::new(BoundedReader::new(decoded, bytes.len() as u64, limits::FUZZED_BYTES_MAX));
     let _ = Tree::new(root, Owners::Caller).unpack(&mut archive);
 }
 

@@ -21,7 +21,7 @@ const LOCKS: &str = "/run/outrigger/ids";
 
 /// How ids inside a sandbox are ids outside of it.
 #[derive(Debug)]
-pub(crate) enum Lease {
+pub(crate) enum IdRange {
     /// A range of its own: 0 and up inside.
     Range { first: u32, _lock: Lock },
     /// The subordinate ids of an ordinary user, which its sandboxes share: 0 and up inside.
@@ -53,7 +53,7 @@ impl Drop for Lock {
     }
 }
 
-impl Lease {
+impl IdRange {
     /// The id outside of the guest's user.
     pub(crate) fn guest(&self) -> u32 {
         match self {
@@ -137,11 +137,11 @@ impl Lease {
             if others.contains(&number) {
                 continue;
             }
-            if let Some(lease) = Self::lock(number)? {
+            if let Some(ids) = Self::lock(number)? {
                 // A link is there whole or not at all, without a wait for the disk: half
                 // a note would keep this one from ever being used again.
                 std::os::unix::fs::symlink(number.to_string(), note)?;
-                return Ok(lease);
+                return Ok(ids);
             }
         }
         Err(io::Error::other("every id range of this host is in use"))

@@ -10,11 +10,11 @@ use std::os::unix::net::UnixStream;
 use outrigger_sandbox::{Error, Isolation};
 
 use super::layer::Owners;
+use super::poll::{Key, Source};
 use super::serve::Spawner;
 use super::sys::{self, Fork};
-use super::waits::{Key, Source};
 use super::{backend, template, unpack};
-use crate::image::ask::{ImageAnswer, ImageRequest, Unpack};
+use crate::image::request::{ImageAnswer, ImageRequest, UnpackRequest};
 use crate::limits;
 use crate::protocol::{self, Answer};
 
@@ -80,7 +80,7 @@ impl Spawner {
             ImageRequest::Save(template) => template::save(store, &template).map(|missing| {
                 if missing.is_empty() { ImageAnswer::Done } else { ImageAnswer::Missing(missing) }
             }),
-            ImageRequest::Unpack(Unpack { diff, .. })
+            ImageRequest::Unpack(UnpackRequest { diff, .. })
                 if template::missing(store, &[diff]).is_empty() =>
             {
                 Ok(ImageAnswer::Unpacked { left_out: 0 })
@@ -105,7 +105,7 @@ impl Spawner {
         }
     }
 
-    fn unpack(&mut self, request: &Unpack, blob: &OwnedFd, peer: UnixStream) {
+    fn unpack(&mut self, request: &UnpackRequest, blob: &OwnedFd, peer: UnixStream) {
         let (store, owners) = (self.sandboxes.store.clone(), self.owners());
         let number = self.jobs.next;
         let started = if self.jobs.running.len() >= limits::LAYER_JOBS_MAX {
@@ -113,7 +113,7 @@ impl Spawner {
         } else {
             let work = || unpack::unpack(&store, owners, request, blob);
             let started = Job::start(&peer, blob, work).and_then(|(pid, pidfd)| {
-                let key = self.sandboxes.waits.add(&pidfd, Source::Image(number))?;
+                let key = self.sandboxes.poller.add(&pidfd, Source::Image(number))?;
                 Ok((pid, pidfd, key))
             });
             started.map_err(|error| backend("cannot start a process", &error))
@@ -130,7 +130,7 @@ impl Spawner {
     /// Sees to a job that ended.
     pub(super) fn finish_job(&mut self, number: u64) {
         let Some((job, key)) = self.jobs.running.remove(&number) else { return };
-        self.sandboxes.waits.remove(key, &job.pidfd);
+        self.sandboxes.poller.remove(key, &job.pidfd);
         if !sys::wait(job.pid) {
             let reason = "the process that unpacks a layer ended early".to_owned();
             self.answer(&job.peer, &Answer::Failed(Error::Backend(reason)), None);

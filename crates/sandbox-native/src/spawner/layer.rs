@@ -416,7 +416,7 @@ fn times(seconds: i64) -> Timestamps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::tar::tests::{Raw, build, raw};
+    use crate::image::tar::tests::{RawHeader, build, raw};
     use expect_test::expect;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::Path;
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn entries_go_where_the_layer_means_them() {
         let dir = tempfile::tempdir().unwrap();
-        let modes = |mode, entry: Raw<'static>| Raw { mode, ..entry };
+        let modes = |mode, entry: RawHeader<'static>| RawHeader { mode, ..entry };
         let archive = build(&[
             modes(0o755, raw(b'5', "./", "")),
             modes(0o755, raw(b'5', "usr/bin/", "")),
@@ -546,13 +546,13 @@ mod tests {
             ),
             ("hard link to directory", build(&[raw(b'5', "d", ""), raw(b'1', "a", "d")])),
             ("hard link absent", build(&[raw(b'1', "a", "b")])),
-            ("owner", build(&[Raw { uid: 70_000, ..raw(b'0', "a", "") }])),
+            ("owner", build(&[RawHeader { uid: 70_000, ..raw(b'0', "a", "") }])),
             ("no name", build(&[raw(b'0', "./", "")])),
             ("file as root", build(&[raw(b'2', ".", "x")])),
             ("hides nothing", build(&[raw(b'0', ".wh...", "")])),
             ("empty link", build(&[raw(b'2', "a", "")])),
-            ("sparse claim", build(&[Raw { size: Some(20 << 30), ..raw(b'0', "a", "") }])),
-            ("cut", build(&[Raw { size: Some(4096), ..raw(b'0', "a", "x") }])),
+            ("sparse claim", build(&[RawHeader { size: Some(20 << 30), ..raw(b'0', "a", "") }])),
+            ("cut", build(&[RawHeader { size: Some(4096), ..raw(b'0', "a", "x") }])),
             ("fine", build(&[raw(b'0', &long, ""), raw(b'0', &deep, "")])),
         ]
     }
@@ -607,7 +607,7 @@ mod tests {
     #[test]
     fn a_directory_that_forbids_itself_is_still_filled() {
         let dir = tempfile::tempdir().unwrap();
-        let locked = Raw { mode: 0, ..raw(b'5', "locked", "") };
+        let locked = RawHeader { mode: 0, ..raw(b'5', "locked", "") };
         unpack(&build(&[locked, raw(b'0', "locked/file", "x")]), dir.path()).unwrap();
         let mode = std::fs::metadata(dir.path().join("locked")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0);
@@ -626,7 +626,7 @@ mod tests {
             for name in ["a", "b", "c"] {
                 std::fs::write(dir.path().join(name), name).unwrap();
             }
-            let entries: Vec<Raw<'_>> = entries
+            let entries: Vec<RawHeader<'_>> = entries
                 .iter()
                 .map(|(kind, path, rest)| raw(b"0125356"[*kind], path, if b"012"[(*kind).min(2)] == b'0' || *kind == 1 || *kind == 2 { rest } else { "" }))
                 .collect();

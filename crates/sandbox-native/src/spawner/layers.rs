@@ -11,8 +11,8 @@ use outrigger_sandbox::{Error, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
-use super::record::{self, Outlasts};
-use super::root::Lower;
+use super::record::{self, Durability};
+use super::root::LowerDir;
 use super::store::{Store, private};
 use super::verify::Check;
 use super::{backend, random_name};
@@ -44,7 +44,7 @@ impl Layer {
 
 /// What is recorded about a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LayerAbout {
+pub(super) struct LayerRecord {
     /// The id that owns in it what belongs to id 0 inside. `None`: all is the
     /// spawner's own.
     pub(super) first_id: Option<u32>,
@@ -55,21 +55,21 @@ pub(super) struct LayerAbout {
 
 impl Store {
     /// Makes a layer's directory and notes what is about to be in it.
-    pub(super) fn note_layer(&self, layer: &Layer, about: &LayerAbout) -> io::Result<()> {
+    pub(super) fn note_layer(&self, layer: &Layer, record: &LayerRecord) -> io::Result<()> {
         let dir = self.layer(layer);
         private(&dir)?;
-        record::write(&dir.join("about"), about, Outlasts::Power)
+        record::write(&dir.join("about"), record, Durability::Power)
     }
 
-    fn layer_about(&self, layer: &Layer) -> Result<LayerAbout, Error> {
+    fn layer_record(&self, layer: &Layer) -> Result<LayerRecord, Error> {
         let altered = |detail: &str| Error::Altered {
             name: layer.as_str().to_owned(),
             detail: format!(
                 "{detail}; what stands on this layer can't be started, only destroyed or removed"
             ),
         };
-        match record::read::<LayerAbout>(&self.layer(layer).join("about")) {
-            Ok(Some(about)) => Ok(about),
+        match record::read::<LayerRecord>(&self.layer(layer).join("about")) {
+            Ok(Some(record)) => Ok(record),
             Ok(None) => Err(altered("its record is gone")),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Err(altered("its record is damaged"))
@@ -79,15 +79,15 @@ impl Store {
     }
 
     /// What a tree stands on, for its mount, and what is to be verified of it before.
-    pub(super) fn stack(&self, layers: &[Layer]) -> Result<(Vec<Lower>, Vec<Check>), Error> {
+    pub(super) fn stack(&self, layers: &[Layer]) -> Result<(Vec<LowerDir>, Vec<Check>), Error> {
         let (mut lowers, mut checks) = (Vec::new(), Vec::new());
         for layer in layers {
-            let about = self.layer_about(layer)?;
+            let record = self.layer_record(layer)?;
             let tree = self.tree(layer);
-            if let Some(expected) = about.fingerprint {
+            if let Some(expected) = record.fingerprint {
                 checks.push(Check::Tree { tree: tree.clone(), expected });
             }
-            lowers.push(Lower { tree, first_id: about.first_id });
+            lowers.push(LowerDir { tree, first_id: record.first_id });
         }
         Ok((lowers, checks))
     }

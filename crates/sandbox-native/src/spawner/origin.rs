@@ -8,11 +8,11 @@ use super::layers::Layer;
 use super::root::Base;
 use super::sandboxes::Sandboxes;
 use super::{backend, template};
-pub(super) use crate::image::ask::HOST_TOOLS;
+pub(super) use crate::image::request::HOST_TOOLS;
 
 /// What a disk stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stack {
+pub(super) struct LayerStack {
     /// The template at the bottom.
     pub(super) template: String,
     /// Newest first, those of the template included.
@@ -26,12 +26,12 @@ pub(super) fn base_of(template: &str) -> Base {
 
 impl Sandboxes {
     /// What a disk that begins here stands on.
-    pub(super) fn stack_of(&self, origin: &Origin) -> Result<Stack, Error> {
+    pub(super) fn stack_of(&self, origin: &Origin) -> Result<LayerStack, Error> {
         let absent =
             |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
         match origin {
             Origin::Template(name) if name == HOST_TOOLS => {
-                Ok(Stack { template: name.clone(), layers: Vec::new() })
+                Ok(LayerStack { template: name.clone(), layers: Vec::new() })
             }
             Origin::Template(name) => {
                 let found = template::load(&self.store, name)?;
@@ -41,12 +41,12 @@ impl Sandboxes {
                 let layers = layers
                     .collect::<std::io::Result<_>>()
                     .map_err(|error| backend("cannot name the layers", &error))?;
-                Ok(Stack { template: name.clone(), layers })
+                Ok(LayerStack { template: name.clone(), layers })
             }
             Origin::Snapshot(name) => {
                 let kept =
                     self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
-                Ok(Stack { template: kept.template.clone(), layers: kept.layers.clone() })
+                Ok(LayerStack { template: kept.template.clone(), layers: kept.layers.clone() })
             }
         }
     }

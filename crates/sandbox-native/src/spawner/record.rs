@@ -17,7 +17,7 @@ const DIGEST_BYTES: usize = 16;
 
 /// What a record must outlast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outlasts {
+pub(super) enum Durability {
     /// The end of the spawner.
     Process,
     /// A loss of power too, as it is or as it was before: never damaged.
@@ -39,7 +39,11 @@ fn bytes<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a record in the place of an older one.
-pub(super) fn write<T: Serialize>(path: &Path, value: &T, outlasts: Outlasts) -> io::Result<()> {
+pub(super) fn write<T: Serialize>(
+    path: &Path,
+    value: &T,
+    durability: Durability,
+) -> io::Result<()> {
     let bytes = bytes(value)?;
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
     else {
@@ -49,11 +53,11 @@ pub(super) fn write<T: Serialize>(path: &Path, value: &T, outlasts: Outlasts) ->
     let temporary = dir.join(format!(".{name}.new"));
     let mut file = fs::File::create(&temporary)?;
     file.write_all(&bytes)?;
-    if outlasts != Outlasts::Process {
+    if durability != Durability::Process {
         file.sync_all()?;
     }
     fs::rename(&temporary, path)?;
-    if outlasts == Outlasts::Answer {
+    if durability == Durability::Answer {
         fs::File::open(dir)?.sync_all()?;
     }
     Ok(())
@@ -93,11 +97,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("record");
         assert_eq!(read::<String>(&path).unwrap(), None);
-        write(&path, &"first", Outlasts::Process).unwrap();
-        write(&path, &"second", Outlasts::Answer).unwrap();
+        write(&path, &"first", Durability::Process).unwrap();
+        write(&path, &"second", Durability::Answer).unwrap();
         assert_eq!(read::<String>(&path).unwrap().unwrap(), "second");
-        write(&path, &"a longer one", Outlasts::Process).unwrap();
-        write(&path, &"third", Outlasts::Process).unwrap();
+        write(&path, &"a longer one", Durability::Process).unwrap();
+        write(&path, &"third", Durability::Process).unwrap();
         assert_eq!(read::<String>(&path).unwrap().unwrap(), "third");
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {

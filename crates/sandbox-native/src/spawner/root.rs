@@ -9,15 +9,15 @@
 //! here can be trusted; names in a tree that a sandbox or an image wrote can't, and
 //! are only walked one by one, through no link.
 
+mod devices;
 mod disk;
+mod fuse;
 mod host;
+mod host_trees;
 mod idmap;
-mod kernel;
 mod mounts;
 mod overlay;
 mod prepared;
-mod served;
-mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -31,12 +31,12 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use self::disk::{DISK, OUTPUT, Tree, make_disk};
 use self::mounts::{NODEV, NOEXEC, NOSUID, RDONLY, doing};
-use super::store::Place;
+use super::store::DiskDir;
 use super::sys;
 use crate::limits;
 
-pub(super) use self::prepared::{Prepared, folders};
-pub(super) use self::served::Device;
+pub(super) use self::fuse::FuseDevice;
+pub(super) use self::prepared::{PreparedRoot, folders};
 
 /// What a sandbox stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum Base {
 
 /// A sealed tree below a disk. Anything that was once a disk can be one.
 #[derive(Debug, Clone)]
-pub(super) struct Lower {
+pub(super) struct LowerDir {
     /// Where it is.
     pub(super) tree: PathBuf,
     /// The id that owns on disk what belongs to id 0 inside. `None`: as on this
@@ -59,7 +59,7 @@ pub(super) struct Lower {
 
 /// What a root is made from.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct RootPlan {
     /// An empty directory to mount on.
     pub(super) staging: PathBuf,
     /// What is below the disk.
@@ -67,9 +67,9 @@ pub(super) struct Plan {
     /// The directory of its disk, which is there. The sandbox's own tree is in it, made if
     /// it is missing, and beside that the overlay's own directory where the tree stands on
     /// something.
-    pub(super) place: Place,
+    pub(super) disk_dir: DiskDir,
     /// What the tree stands on, newest first. Empty: the tree is bound as it is.
-    pub(super) lowers: Vec<Lower>,
+    pub(super) lowers: Vec<LowerDir>,
     /// The id outside of the guest's user, which is id 0 inside where there is a range.
     pub(super) owner: u32,
     /// The id outside of the user of commands.
@@ -87,22 +87,22 @@ pub(super) type LowerMaps = Vec<Option<Rc<OwnedFd>>>;
 
 /// The trees of a root, not attached to anything yet.
 #[derive(Debug)]
-pub(super) struct Ready {
-    plan: Plan,
-    trees: Trees,
+pub(super) struct DetachedRoot {
+    plan: RootPlan,
+    trees: DetachedMounts,
 }
 
 #[derive(Debug)]
-struct Trees {
+struct DetachedMounts {
     /// Whole outputs, for the guest to write.
     output: OwnedFd,
     /// The same as they are seen inside.
     seen: OwnedFd,
-    rest: Rest,
+    rest: RootMounts,
 }
 
 #[derive(Debug)]
-enum Rest {
+enum RootMounts {
     /// Each of [`DISK`].
     Parts(Vec<OwnedFd>),
     /// The root itself.
@@ -114,15 +114,15 @@ const OWN_MOUNTS: &str = "/proc/self/ns/mnt";
 
 /// Where the spawner is at home, to come back from other mount namespaces.
 #[derive(Debug)]
-pub(super) struct Home {
+pub(super) struct HostMounts {
     namespace: OwnedFd,
     root: OwnedFd,
     /// Namespaces in which trees were mounted and which nobody is in any more. To end one
-    /// takes longer than all the rest of a birth, so that is for when there is time.
+    /// takes longer than all the rest of a start, so that is for when there is time.
     left: RefCell<Vec<OwnedFd>>,
 }
 
-impl Home {
+impl HostMounts {
     /// Here.
     pub(super) fn here() -> io::Result<Self> {
         let open = |path, flags: OFlags| {
@@ -176,14 +176,14 @@ impl Home {
     }
 }
 
-impl Plan {
+impl RootPlan {
     fn is_plain(&self) -> bool {
         self.base == Base::HostTools && self.lowers.is_empty()
     }
 
     /// The maps of its lowers, which the spawner alone can make.
-    pub(super) fn maps(&self, prepared: &Prepared) -> io::Result<LowerMaps> {
-        let map = |lower: &Lower| {
+    pub(super) fn maps(&self, prepared: &PreparedRoot) -> io::Result<LowerMaps> {
+        let map = |lower: &LowerDir| {
             let from = lower.first_id.filter(|from| *from != self.owner);
             from.map(|from| prepared.maps.get(from, self.owner)).transpose()
         };
@@ -192,42 +192,46 @@ impl Plan {
 
     /// Makes what is missing of the sandbox's own tree, and all trees of its root. To be
     /// called by a process with one thread, while nothing of the sandbox runs.
-    pub(super) fn ready(&self, prepared: &Prepared, home: &Home) -> io::Result<Ready> {
+    pub(super) fn ready(
+        &self,
+        prepared: &PreparedRoot,
+        host: &HostMounts,
+    ) -> io::Result<DetachedRoot> {
         let maps = self.maps(prepared)?;
         self.make_disk()?;
         let trees = if self.is_plain() {
-            Tree::open(&self.place.upper(), self.owner, self.agent)
+            Tree::open(&self.disk_dir.upper(), self.owner, self.agent)
                 .and_then(|tree| self.trees(&tree))
         } else {
-            home.aside(|| self.trees(&self.own_tree(&maps)?.1))
+            host.aside(|| self.trees(&self.own_tree(&maps)?.1))
         };
-        Ok(Ready { trees: trees?, plan: self.clone() })
+        Ok(DetachedRoot { trees: trees?, plan: self.clone() })
     }
 
     /// Makes what is missing of the sandbox's own tree.
     fn make_disk(&self) -> io::Result<()> {
         let owners = (self.owner, self.agent);
-        make_disk(&self.place, owners, self.is_plain())
+        make_disk(&self.disk_dir, owners, self.is_plain())
     }
 
     /// Takes the trees out of that of the sandbox.
-    fn trees(&self, tree: &Tree) -> io::Result<Trees> {
+    fn trees(&self, tree: &Tree) -> io::Result<DetachedMounts> {
         let part = |part, attributes| mounts::copy_with(tree.top(), part, attributes);
         let output = part(OUTPUT, NOSUID | NODEV | NOEXEC)?;
         let seen = part(OUTPUT, RDONLY | NOSUID | NODEV | NOEXEC)?;
         let rest = match self.base {
             Base::HostTools => {
                 let parts = DISK.iter().map(|(inside, _)| part(inside, NOSUID | NODEV));
-                Rest::Parts(parts.collect::<io::Result<_>>()?)
+                RootMounts::Parts(parts.collect::<io::Result<_>>()?)
             }
             Base::Image => {
                 for inside in ["dev", "proc", "run"] {
                     tree.directory(inside, 0o755, self.owner)?;
                 }
-                Rest::Whole(mounts::copy(tree.top(), ".")?)
+                RootMounts::Whole(mounts::copy(tree.top(), ".")?)
             }
         };
-        Ok(Trees { output, seen, rest })
+        Ok(DetachedMounts { output, seen, rest })
     }
 
     /// The tree of the sandbox, mounted in a namespace that was just left to itself.
@@ -255,7 +259,7 @@ fn leave_mounts() -> io::Result<()> {
     doing("leave the mounts of", "/", unsafe { sys::unshare(libc::CLONE_NEWNS) })
 }
 
-impl Ready {
+impl DetachedRoot {
     /// Turns a copy of the prepared root to that of the sandbox, from outside of its
     /// namespace. Gives the directory for whole outputs, through which files can be
     /// made, and the devices of the trees that are served, which no process may have that
@@ -264,25 +268,25 @@ impl Ready {
     pub(super) fn attach(
         self,
         namespace: BorrowedFd<'_>,
-        home: &Home,
-    ) -> io::Result<(OwnedFd, Vec<Device>)> {
-        let Self { plan, trees: Trees { output, seen, rest } } = self;
-        let served = plan.served.iter().map(|path| served::make(path, plan.agent));
-        let (mounts, devices): (Vec<OwnedFd>, Vec<Option<Device>>) = served
+        host: &HostMounts,
+    ) -> io::Result<(OwnedFd, Vec<FuseDevice>)> {
+        let Self { plan, trees: DetachedMounts { output, seen, rest } } = self;
+        let served = plan.served.iter().map(|path| fuse::make(path, plan.agent));
+        let (mounts, devices): (Vec<OwnedFd>, Vec<Option<FuseDevice>>) = served
             .map(|made| made.map(|made| (made.mount, made.device)))
             .collect::<io::Result<_>>()?;
         let go = || doing("enter", "the root", sys::enter_mounts(namespace));
-        home.away(go, || {
+        host.away(go, || {
             match rest {
-                Rest::Parts(parts) => plan.attach_parts(&parts, &seen, &mounts),
-                Rest::Whole(root) => plan.attach_whole(root, &seen, &mounts),
+                RootMounts::Parts(parts) => plan.attach_parts(&parts, &seen, &mounts),
+                RootMounts::Whole(root) => plan.attach_whole(root, &seen, &mounts),
             }?;
             Ok((output, devices.into_iter().flatten().collect()))
         })
     }
 }
 
-impl Plan {
+impl RootPlan {
     fn attach_parts(
         &self,
         parts: &[OwnedFd],
@@ -296,22 +300,22 @@ impl Plan {
         for (path, mount) in self.served.iter().zip(served) {
             mounts::attach(mount, CWD, path)?;
         }
-        kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)
+        devices::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)
     }
 
     /// What the kernel gives a sandbox is taken over from the prepared root.
     fn attach_whole(&self, root: OwnedFd, seen: &OwnedFd, served: &[OwnedFd]) -> io::Result<()> {
         mounts::attach(&root, CWD, STEP)?;
         let tree = Tree::at(root, self.owner, self.agent);
-        let place = |inside| tree.directory(inside, 0o755, self.owner);
-        mounts::attach_on(seen, &place(OUTPUT)?, OUTPUT)?;
+        let directory = |inside| tree.directory(inside, 0o755, self.owner);
+        mounts::attach_on(seen, &directory(OUTPUT)?, OUTPUT)?;
         for (path, mount) in self.served.iter().zip(served) {
-            mounts::attach_on(mount, &place(path.trim_start_matches('/'))?, path)?;
+            mounts::attach_on(mount, &directory(path.trim_start_matches('/'))?, path)?;
         }
-        kernel::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)?;
+        devices::shared(&open_place("/dev")?, self.tty_group, self.shm_bytes)?;
         for inside in ["dev", "proc"] {
             let part = mounts::copy_all(&Path::new("/").join(inside), 0)?;
-            mounts::attach_on(&part, &place(inside)?, inside)?;
+            mounts::attach_on(&part, &directory(inside)?, inside)?;
         }
         mounts::enter(&Path::new("/").join(STEP))
     }

@@ -17,30 +17,30 @@ use outrigger_sandbox::{
 };
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
-use super::about::{About, now_ms};
 use super::backend;
-use super::birth::{Order, Unborn, conceive};
-use super::blank::Mould;
-use super::cold::{self, Cold};
-use super::doom::Doom;
-use super::ids::{self, Lease};
+use super::disk_record::{DiskRecord, now_ms};
+use super::disk_usage::QuotaState;
+use super::ids::{self, IdRange};
+use super::kill_retry::KillRetry;
 use super::layers::Layer;
-use super::live::Living;
 use super::origin::base_of;
-use super::record::{self, Outlasts};
-use super::root::{Base, Lower, Plan, Prepared, folders};
-use super::snapshots::{self, Kept};
-use super::stock::Stock;
-use super::store::{self, Place, Store, private};
-use super::survey::Usage;
-use super::waits::Waits;
+use super::poll::Poller;
+use super::pool::PreforkPool;
+use super::prefork::GuestTemplate;
+use super::record::{self, Durability};
+use super::root::{Base, LowerDir, PreparedRoot, RootPlan, folders};
+use super::running::RunningSandbox;
+use super::snapshots::{self, SnapshotRecord};
+use super::starting::{GuestConfig, StartingGuest, spawn};
+use super::store::{self, DiskDir, Store, private};
+use super::suspend_record::{self, SuspendRecord};
 use crate::limits;
 
 /// What is known of a disk.
 #[derive(Debug)]
 pub(super) struct Disk {
     /// `None`: its record is damaged.
-    pub(super) about: Option<About>,
+    pub(super) record: Option<DiskRecord>,
     /// When it was last asked for, in milliseconds since 1970.
     pub(super) used_at_ms: u64,
     /// The life that is suspended over it.
@@ -50,26 +50,26 @@ pub(super) struct Disk {
 impl Disk {
     /// When it was there for as long as it may be, in milliseconds since 1970.
     pub(super) fn old_at_ms(&self) -> Option<u64> {
-        let about = self.about.as_ref()?;
-        Some(about.made_at_ms.saturating_add(about.lifetime.age_ms_max?))
+        let record = self.record.as_ref()?;
+        Some(record.made_at_ms.saturating_add(record.lifetime.age_ms_max?))
     }
 }
 
-/// See the module.
+/// The sandboxes of a state directory.
 #[derive(Debug)]
 pub(super) struct Sandboxes {
     pub(super) store: Store,
     pub(super) isolation: Isolation,
-    stock: Stock,
+    pool: PreforkPool,
     /// What the last root was made with; a new list of paths takes its place.
-    pub(super) prepared: Option<Prepared>,
+    pub(super) prepared: Option<PreparedRoot>,
     /// Which boot of the host this is.
     pub(super) boot: String,
-    pub(super) living: BTreeMap<SandboxId, Living>,
-    /// Those of them that were told to end.
-    pub(super) doomed: BTreeMap<SandboxId, Doom>,
+    pub(super) running: BTreeMap<SandboxId, RunningSandbox>,
+    /// Running sandboxes that were told to end.
+    pub(super) kill_retries: BTreeMap<SandboxId, KillRetry>,
     pub(super) disks: BTreeMap<SandboxId, Disk>,
-    pub(super) snapshots: BTreeMap<SnapshotId, Kept>,
+    pub(super) snapshots: BTreeMap<SnapshotId, SnapshotRecord>,
     /// The record of one can't be read.
     pub(super) damaged_snapshot: bool,
     /// Disks whose record is behind what is known of them, and whether to write it
@@ -79,19 +79,19 @@ pub(super) struct Sandboxes {
     pub(super) making: BTreeSet<Layer>,
     /// Ranges of ids that disks have, living or not.
     ranges: BTreeSet<u32>,
-    pub(super) waits: Waits,
+    pub(super) poller: Poller,
 }
 
-/// What a guest is made for.
+/// What a sandbox is made of: what was asked for, its disk, what that stands on, its life.
 #[derive(Debug)]
-pub(super) struct Birth<'a> {
-    pub(super) place: &'a Place,
+pub(super) struct SandboxSpec<'a> {
+    pub(super) disk_dir: &'a DiskDir,
     pub(super) spec: &'a Spec,
     /// Paths of the host, seen read-only.
     pub(super) read_only: &'a [PathBuf],
     pub(super) template: &'a str,
     /// What the disk stands on, newest first.
-    pub(super) lowers: Vec<Lower>,
+    pub(super) lowers: Vec<LowerDir>,
     pub(super) generation: Generation,
     /// What an earlier guest of the same life handed over.
     pub(super) kept: Option<OwnedFd>,
@@ -99,55 +99,59 @@ pub(super) struct Birth<'a> {
 
 /// A guest on its way, and what it is to be.
 #[derive(Debug)]
-pub(super) struct Expected {
-    unborn: Unborn,
+pub(super) struct StartingSandbox {
+    guest: StartingGuest,
     generation: Generation,
     spec: Spec,
     read_only: Vec<PathBuf>,
-    lease: Lease,
+    ids: IdRange,
 }
 
 fn not_started(error: io::Error) -> Error {
     Error::Backend(format!("the sandbox could not be started: {error}"))
 }
 
-impl Expected {
+impl StartingSandbox {
     /// Readable when it has something to say.
     pub(super) fn control(&self) -> &OwnedFd {
-        self.unborn.control()
+        self.guest.control()
     }
 
     /// Hears what it has to say. `true`: it serves.
     pub(super) fn hear(&mut self) -> Result<bool, Error> {
-        self.unborn.hear().map_err(not_started)
+        self.guest.hear().map_err(not_started)
     }
 
     /// It serves.
-    pub(super) fn born(self) -> Living {
-        let Self { unborn, generation, spec, read_only, lease } = self;
-        let (born, group) = unborn.born();
-        Living {
-            born,
+    pub(super) fn into_running(self) -> RunningSandbox {
+        let Self { guest, generation, spec, read_only, ids } = self;
+        let (guest, group) = guest.into_running();
+        RunningSandbox {
+            guest,
             generation,
             group,
             spec,
             read_only,
             active: Instant::now(),
-            usage: Usage::default(),
-            lease,
-            waits: None,
+            quota: QuotaState::default(),
+            ids,
+            poll_keys: None,
         }
     }
 
     /// Ends it.
     pub(super) fn discard(self) {
-        self.unborn.discard();
+        self.guest.discard();
     }
 }
 
 impl Sandboxes {
     /// Reads what is in a state directory, and brings it in order.
-    pub(super) fn open(state: PathBuf, isolation: Isolation, mould: Mould) -> io::Result<Self> {
+    pub(super) fn open(
+        state: PathBuf,
+        isolation: Isolation,
+        template: GuestTemplate,
+    ) -> io::Result<Self> {
         let store = Store::new(state);
         private(&store.staging())?;
         // What unpacked layers died with its spawner.
@@ -156,23 +160,23 @@ impl Sandboxes {
             private(&dir)?;
             store::spread(&dir);
         }
-        let snapshots::Loaded { all, damaged } = snapshots::load(&store)?;
-        let stock = Stock::new(mould);
+        let snapshots::SnapshotIndex { all, damaged } = snapshots::load(&store)?;
+        let pool = PreforkPool::new(template);
         let mut sandboxes = Self {
             snapshots: all,
             damaged_snapshot: damaged,
             store,
             isolation,
-            stock,
+            pool,
             prepared: None,
-            boot: cold::boot()?,
-            living: BTreeMap::new(),
-            doomed: BTreeMap::new(),
+            boot: suspend_record::boot()?,
+            running: BTreeMap::new(),
+            kill_retries: BTreeMap::new(),
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
             unsettled: BTreeMap::new(),
             ranges: BTreeSet::new(),
-            waits: Waits::new()?,
+            poller: Poller::new()?,
         };
         for entry in fs::read_dir(sandboxes.store.sandboxes())? {
             let name = entry?.file_name();
@@ -185,31 +189,31 @@ impl Sandboxes {
     }
 
     fn load(&mut self, id: SandboxId) -> io::Result<()> {
-        let place = self.store.disk(&id);
-        let about = match record::read::<About>(&place.about()) {
-            Ok(Some(about)) => Some(about),
+        let disk_dir = self.store.disk(&id);
+        let record = match record::read::<DiskRecord>(&disk_dir.about()) {
+            Ok(Some(record)) => Some(record),
             Ok(None) => {
                 // The record comes before a guest, so nothing was ever written here.
-                self.store.discard(place.dir())?;
+                self.store.discard(disk_dir.path())?;
                 return Ok(());
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
             Err(error) => return Err(error),
         };
-        self.ranges.extend(ids::noted(&place.range()));
-        let cold = Cold::read(&place)?.filter(|cold| cold.is_of(&self.boot));
-        let used = fs::metadata(place.about())?.modified()?.duration_since(UNIX_EPOCH);
+        self.ranges.extend(ids::noted(&disk_dir.range()));
+        let cold = SuspendRecord::read(&disk_dir)?.filter(|cold| cold.is_of(&self.boot));
+        let used = fs::metadata(disk_dir.about())?.modified()?.duration_since(UNIX_EPOCH);
         let used_at_ms = used.map_or(0, |used| u64::try_from(used.as_millis()).unwrap_or(u64::MAX));
         let cold = cold.map(|cold| cold.generation);
-        self.disks.insert(id, Disk { about, used_at_ms, cold });
+        self.disks.insert(id, Disk { record, used_at_ms, cold });
         Ok(())
     }
 
     /// What is recorded of a disk.
-    pub(super) fn about(&self, id: &SandboxId) -> Result<&About, Error> {
+    pub(super) fn record(&self, id: &SandboxId) -> Result<&DiskRecord, Error> {
         let absent = || Error::Absent { what: "sandbox".to_owned(), name: id.to_string() };
         let disk = self.disks.get(id).ok_or_else(absent)?;
-        disk.about.as_ref().ok_or_else(|| Error::Altered {
+        disk.record.as_ref().ok_or_else(|| Error::Altered {
             name: id.to_string(),
             detail: "the record of what it is is damaged; it can only be destroyed".to_owned(),
         })
@@ -219,14 +223,14 @@ impl Sandboxes {
     pub(super) fn note(
         &mut self,
         id: &SandboxId,
-        about: About,
-        outlasts: Outlasts,
+        record: DiskRecord,
+        durability: Durability,
     ) -> io::Result<()> {
-        let place = self.store.disk(id);
-        private(place.dir())?;
-        record::write(&place.about(), &about, outlasts)?;
+        let disk_dir = self.store.disk(id);
+        private(disk_dir.path())?;
+        record::write(&disk_dir.about(), &record, durability)?;
         let cold = self.disks.remove(id).and_then(|disk| disk.cold);
-        let disk = Disk { about: Some(about), used_at_ms: now_ms(), cold };
+        let disk = Disk { record: Some(record), used_at_ms: now_ms(), cold };
         self.disks.insert(id.clone(), disk);
         Ok(())
     }
@@ -256,73 +260,78 @@ impl Sandboxes {
     }
 
     fn listed(&self, id: &SandboxId, disk: &Disk) -> ListedSandbox {
-        let (state, generation) = match self.living.get(id) {
-            Some(living) if living.group.is_frozen() => (State::Frozen, Some(&living.generation)),
-            Some(living) => (State::Running, Some(&living.generation)),
+        let (state, generation) = match self.running.get(id) {
+            Some(running) if running.group.is_frozen() => {
+                (State::Frozen, Some(&running.generation))
+            }
+            Some(running) => (State::Running, Some(&running.generation)),
             None => match &disk.cold {
                 Some(generation) => (State::Cold, Some(generation)),
                 None => (State::Dead, None),
             },
         };
-        let about = disk.about.as_ref();
+        let record = disk.record.as_ref();
         ListedSandbox {
             id: id.clone(),
             state,
             generation: generation.cloned(),
-            origin: about.map_or_else(Origin::default, |about| about.origin.clone()),
-            made_at_ms: about.map_or(0, |about| about.made_at_ms),
+            origin: record.map_or_else(Origin::default, |record| record.origin.clone()),
+            made_at_ms: record.map_or(0, |record| record.made_at_ms),
             used_at_ms: disk.used_at_ms,
         }
     }
 
     /// Has a guest begin over a disk that was verified.
-    pub(super) fn expect(&mut self, birth: Birth<'_>) -> Result<Expected, Error> {
-        let Birth { place, spec, read_only, template, lowers, generation, kept } = birth;
+    pub(super) fn start_guest(
+        &mut self,
+        sandbox: SandboxSpec<'_>,
+    ) -> Result<StartingSandbox, Error> {
+        let SandboxSpec { disk_dir, spec, read_only, template, lowers, generation, kept } = sandbox;
         let base = base_of(template);
-        let (lease, lowers) = self
-            .prepare(place, base, lowers)
+        let (ids, lowers) = self
+            .prepare(disk_dir, base, lowers)
             .map_err(|error| backend("cannot prepare the disk", &error))?;
         let staging = self.store.staging();
         // An image has its own folders.
         let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
         let prepared = match self.prepared.take() {
             Some(last) if last.serves(read_only, served) => last,
-            last => Prepared::new(&staging, read_only, folders(last.as_ref(), served))
+            last => PreparedRoot::new(&staging, read_only, folders(last.as_ref(), served))
                 .map_err(|error| backend("cannot prepare the root", &error))?,
         };
-        let plan = Plan {
+        let plan = RootPlan {
             staging,
             base,
-            place: place.clone(),
+            disk_dir: disk_dir.clone(),
             lowers,
-            owner: lease.guest(),
-            agent: lease.agent(),
-            tty_group: lease.tty_group(),
+            owner: ids.guest(),
+            agent: ids.agent(),
+            tty_group: ids.tty_group(),
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
             served: spec.served.clone(),
         };
-        let order = Order {
+        let config = GuestConfig {
             plan: &plan,
             prepared: self.prepared.insert(prepared),
-            lease: &lease,
+            ids: &ids,
             spec,
             generation: &generation,
             kept: kept.as_ref(),
         };
-        let unborn = conceive(&order, &mut self.stock).map_err(not_started)?;
+        let guest = spawn(&config, &mut self.pool).map_err(not_started)?;
         let (spec, read_only) = (spec.clone(), read_only.to_owned());
-        Ok(Expected { unborn, generation, spec, read_only, lease })
+        Ok(StartingSandbox { guest, generation, spec, read_only, ids })
     }
 
     /// Whether something was put off until there is time.
     pub(super) fn has_put_off(&self) -> bool {
-        self.unsettled.values().any(|failed| !failed) || !self.stock.mould.home.is_tidy()
+        self.unsettled.values().any(|failed| !failed) || !self.pool.template.host.is_tidy()
     }
 
     /// Does a part of what was put off.
     pub(super) fn catch_up(&mut self) {
         let Some((id, _)) = self.unsettled.iter().find(|(_, failed)| !**failed) else {
-            return self.stock.mould.home.tidy();
+            return self.pool.template.host.tidy();
         };
         let id = id.clone();
         if self.settle(&id).is_err() {
@@ -331,53 +340,53 @@ impl Sandboxes {
         }
     }
 
-    /// One more blank is made for the one that was used.
+    /// One more guest is preforked for the one that was used.
     pub(super) fn refill(&mut self) {
         if let Some(prepared) = &self.prepared {
-            self.stock.refill(&prepared.namespace);
+            self.pool.refill(&prepared.namespace);
         }
     }
 
     /// Makes the directories of a disk where they are missing, with their owners.
     fn prepare(
         &mut self,
-        place: &Place,
+        disk_dir: &DiskDir,
         base: Base,
-        mut lowers: Vec<Lower>,
-    ) -> io::Result<(Lease, Vec<Lower>)> {
-        private(place.dir())?;
-        let lease = match self.isolation {
-            Isolation::RootRange => Lease::take(&place.range(), &self.ranges)?,
-            Isolation::RootlessRange => Lease::Shared,
-            _ => Lease::Single,
+        mut lowers: Vec<LowerDir>,
+    ) -> io::Result<(IdRange, Vec<LowerDir>)> {
+        private(disk_dir.path())?;
+        let ids = match self.isolation {
+            Isolation::RootRange => IdRange::take(&disk_dir.range(), &self.ranges)?,
+            Isolation::RootlessRange => IdRange::Shared,
+            _ => IdRange::Single,
         };
-        self.ranges.extend(lease.number());
+        self.ranges.extend(ids.number());
         if lowers.is_empty() && base == Base::HostTools {
-            // Made at its birth, while its process takes time for other things.
-            return Ok((lease, lowers));
+            // Made at its start, while its process takes time for other things.
+            return Ok((ids, lowers));
         }
-        make_upper(place, lease.guest())?;
-        private(&place.work())?;
+        make_upper(disk_dir, ids.guest())?;
+        private(&disk_dir.work())?;
         for lower in &mut lowers {
-            lower.first_id = lower.first_id.filter(|first| *first != lease.guest());
+            lower.first_id = lower.first_id.filter(|first| *first != ids.guest());
         }
-        Ok((lease, lowers))
+        Ok((ids, lowers))
     }
 
-    /// Buries a guest, whether it ended or not.
-    pub(super) fn bury(&mut self, id: &SandboxId) -> Option<Spec> {
-        let living = self.living.remove(id)?;
-        self.doomed.remove(id);
-        let spec = living.spec.clone();
-        living.bury(&mut self.waits);
+    /// Reaps a guest, whether it ended or not.
+    pub(super) fn reap(&mut self, id: &SandboxId) -> Option<Spec> {
+        let running = self.running.remove(id)?;
+        self.kill_retries.remove(id);
+        let spec = running.spec.clone();
+        running.reap(&mut self.poller);
         Some(spec)
     }
 
     /// Takes a disk out of sight, so that its name is free. Gives where it is now.
     pub(super) fn discard(&mut self, id: &SandboxId) -> io::Result<Option<String>> {
-        let place = self.store.disk(id);
-        let number = ids::noted(&place.range());
-        let name = self.store.discard(place.dir())?;
+        let disk_dir = self.store.disk(id);
+        let number = ids::noted(&disk_dir.range());
+        let name = self.store.discard(disk_dir.path())?;
         if let Some(number) = number {
             self.ranges.remove(&number);
         }
@@ -388,7 +397,7 @@ impl Sandboxes {
 
     /// Whether there is room for another life.
     pub(super) fn has_room(&self) -> Result<(), Error> {
-        if self.living.len() >= limits::SANDBOXES_MAX {
+        if self.running.len() >= limits::SANDBOXES_MAX {
             let max = limits::SANDBOXES_MAX;
             return Err(Error::Backend(format!("{max} sandboxes live already")));
         }
@@ -402,12 +411,12 @@ impl Sandboxes {
             let _ = self.settle(&id);
         }
         // All at once, so that none is waited for while others could end.
-        self.living.values().for_each(Living::kill);
-        for living in std::mem::take(&mut self.living).into_values() {
-            living.bury(&mut self.waits);
+        self.running.values().for_each(RunningSandbox::kill);
+        for running in std::mem::take(&mut self.running).into_values() {
+            running.reap(&mut self.poller);
         }
-        self.stock.close();
-        self.stock.mould.groups.close();
+        self.pool.close();
+        self.pool.template.groups.close();
     }
 
     /// Whether the state directory is still there; without it nothing can be found again.
@@ -418,8 +427,8 @@ impl Sandboxes {
 
 /// Makes the tree of a disk that stands on layers, whose top directory is what is seen
 /// as that of all of them.
-pub(super) fn make_upper(place: &Place, owner: u32) -> io::Result<()> {
-    let upper = place.upper();
+pub(super) fn make_upper(disk_dir: &DiskDir, owner: u32) -> io::Result<()> {
+    let upper = disk_dir.upper();
     match fs::create_dir(&upper) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         made => made?,

@@ -9,64 +9,64 @@ use std::os::unix::fs::MetadataExt;
 
 use outrigger_sandbox::{Isolation, SandboxId};
 
-use super::about::About;
-use super::cold::Cold;
+use super::disk_record::DiskRecord;
 use super::fingerprint::{self, Fingerprint};
-use super::layers::{Layer, LayerAbout};
-use super::record::Outlasts;
+use super::layers::{Layer, LayerRecord};
+use super::record::Durability;
 use super::sandboxes::{Sandboxes, make_upper};
 use super::store::private;
+use super::suspend_record::SuspendRecord;
 
 impl Sandboxes {
     /// Seals the tree of a disk that looks like this.
     pub(super) fn seal(
         &mut self,
         id: &SandboxId,
-        about: &About,
+        record: &DiskRecord,
         fingerprint: Fingerprint,
     ) -> io::Result<()> {
-        let place = self.store.disk(id);
+        let disk_dir = self.store.disk(id);
         let layer = Layer::random()?;
-        let owner = std::fs::metadata(place.upper())?.uid();
+        let owner = std::fs::metadata(disk_dir.upper())?.uid();
         let first_id = (self.isolation == Isolation::RootRange).then_some(owner);
-        let noted = LayerAbout { first_id, fingerprint: Some(fingerprint) };
+        let noted = LayerRecord { first_id, fingerprint: Some(fingerprint) };
         self.making.insert(layer.clone());
         let done = self.store.note_layer(&layer, &noted).and_then(|()| {
-            let sealing = About { sealing: Some(layer.clone()), ..about.clone() };
+            let sealing = DiskRecord { sealing: Some(layer.clone()), ..record.clone() };
             // A file system that keeps the rename below keeps this one before it.
-            self.note(id, sealing, Outlasts::Process)
+            self.note(id, sealing, Durability::Process)
         });
         self.making.remove(&layer);
         done?;
-        std::fs::rename(place.upper(), self.store.tree(&layer))?;
+        std::fs::rename(disk_dir.upper(), self.store.tree(&layer))?;
         self.finish_sealing(id)
     }
 
     /// Brings a sealing that was begun to its end, or takes it back if the tree is
     /// still where it was. A disk that is not being sealed is fine.
     pub(super) fn finish_sealing(&mut self, id: &SandboxId) -> io::Result<()> {
-        let Some(about) = self.disks.get(id).and_then(|disk| disk.about.clone()) else {
+        let Some(record) = self.disks.get(id).and_then(|disk| disk.record.clone()) else {
             return Ok(());
         };
-        let Some(layer) = about.sealing.clone() else { return Ok(()) };
-        let place = self.store.disk(id);
+        let Some(layer) = record.sealing.clone() else { return Ok(()) };
+        let disk_dir = self.store.disk(id);
         if !self.store.tree(&layer).exists() {
-            return self.note(id, About { sealing: None, ..about }, Outlasts::Power);
+            return self.note(id, DiskRecord { sealing: None, ..record }, Durability::Power);
         }
         let owner = std::fs::metadata(self.store.tree(&layer))?.uid();
-        make_upper(&place, owner)?;
-        private(&place.work())?;
-        if let Some(cold) = Cold::read(&place)? {
+        make_upper(&disk_dir, owner)?;
+        private(&disk_dir.work())?;
+        if let Some(cold) = SuspendRecord::read(&disk_dir)? {
             // From here on the suspended life goes on over an empty tree.
-            let tree = fingerprint::take(&place.upper(), 1)?
+            let tree = fingerprint::take(&disk_dir.upper(), 1)?
                 .ok_or_else(|| io::Error::other("the new tree of a disk is not empty"))?;
-            Cold { tree, ..cold }.write(&place)?;
+            SuspendRecord { tree, ..cold }.write(&disk_dir)?;
         }
         let mut layers = vec![layer];
-        layers.extend(about.layers.iter().cloned());
-        let about = About { layers, sealing: None, ..about };
+        layers.extend(record.layers.iter().cloned());
+        let record = DiskRecord { layers, sealing: None, ..record };
         if let Some(disk) = self.disks.get_mut(id) {
-            disk.about = Some(about);
+            disk.record = Some(record);
         }
         self.unsettled.insert(id.clone(), false);
         Ok(())
@@ -79,8 +79,8 @@ impl Sandboxes {
         if !self.unsettled.contains_key(id) {
             return Ok(());
         }
-        if let Some(about) = self.disks.get(id).and_then(|disk| disk.about.clone()) {
-            self.note(id, about, Outlasts::Power)?;
+        if let Some(record) = self.disks.get(id).and_then(|disk| disk.record.clone()) {
+            self.note(id, record, Durability::Power)?;
         }
         self.unsettled.remove(id);
         Ok(())

@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{CreateOutcome, Error, ListedSandbox, SandboxId, SnapshotId, Spec, State};
 
-use super::change::{Change, Make, Want, check};
+use super::change::{Change, CreateRequest, DesiredState, check};
+use super::disk_usage::DiskUsage;
 use super::images::Jobs;
-use super::live::unreached;
+use super::poll::{Key, Source};
+use super::running::unreached;
 use super::sandboxes::Sandboxes;
-use super::survey::Survey;
 use super::task::Task;
-use super::waits::{Key, Source};
 use crate::limits;
 use crate::protocol::{self, Answer, Request};
 
-/// See the module.
+/// The process that makes sandboxes.
 #[derive(Debug)]
 pub(super) struct Spawner {
     listener: UnixListener,
     pub(super) sandboxes: Sandboxes,
     pub(super) changes: BTreeMap<SandboxId, Change>,
-    pub(super) survey: Survey,
+    pub(super) disk_usage: DiskUsage,
     /// Work on images.
     pub(super) jobs: Jobs,
     /// Deletes what is in the trash and nobody waits for.
@@ -47,12 +47,12 @@ impl Spawner {
         mut sandboxes: Sandboxes,
         lock: OwnedFd,
     ) -> io::Result<Self> {
-        sandboxes.waits.add(&listener, Source::Listener)?;
+        sandboxes.poller.add(&listener, Source::Listener)?;
         let mut spawner = Self {
             listener,
             sandboxes,
             changes: BTreeMap::new(),
-            survey: Survey::new(),
+            disk_usage: DiskUsage::new(),
             jobs: Jobs::default(),
             cleaner: None,
             clean_again: false,
@@ -68,20 +68,20 @@ impl Spawner {
     pub(super) fn serve(mut self) -> io::Result<()> {
         let mut active = Instant::now();
         loop {
-            let sources = self.sandboxes.waits.wait(self.patience())?;
+            let sources = self.sandboxes.poller.wait(self.patience())?;
             let quiet = sources.is_empty();
             for source in sources {
                 self.hear(source);
             }
             let now = Instant::now();
             self.overdue(now);
-            self.doom(now);
+            self.retry_kills(now);
             self.expire(now);
             self.watch(now);
             if quiet {
                 self.sandboxes.catch_up();
             }
-            let idle = self.sandboxes.living.is_empty()
+            let idle = self.sandboxes.running.is_empty()
                 && self.changes.is_empty()
                 && self.jobs.is_empty()
                 && self.cleaner.is_none();
@@ -108,7 +108,8 @@ impl Spawner {
         let changes = self.changes.values().filter_map(Change::until);
         let put_off = self.sandboxes.has_put_off();
         let put_off = put_off.then(|| now + Duration::from_millis(limits::PUT_OFF_MS));
-        let others = [put_off, self.next_expiry(now), self.next_survey(), self.next_doom()];
+        let others =
+            [put_off, self.next_expiry(now), self.next_disk_check(), self.next_kill_retry()];
         let soonest = changes.chain(others.into_iter().flatten()).min();
         let tick = Duration::from_millis(limits::SPAWNER_TICK_MS);
         soonest.map_or(tick, |soonest| tick.min(soonest.saturating_duration_since(now)))
@@ -118,11 +119,11 @@ impl Spawner {
         match source {
             Source::Listener => self.accept(),
             Source::Ended(id) => self.ended(&id),
-            Source::Said(id) => self.said(&id),
+            Source::Message(id) => self.guest_said(&id),
             Source::Change(id) => self.changed(&id),
             Source::Cleaner => self.cleaned(),
             Source::Image(job) => self.finish_job(job),
-            Source::Survey => self.surveyed(),
+            Source::DiskUsage => self.disks_checked(),
             Source::Look(id) => self.looked(&id),
         }
     }
@@ -162,18 +163,25 @@ impl Spawner {
         }
         let answer = match request {
             Request::Create { id, spec, read_only } => {
-                let make = Make { spec, read_only };
-                match check(&make).and_then(|()| self.isolates(&make.spec)) {
+                let request = CreateRequest { spec, read_only };
+                match check(&request).and_then(|()| self.isolates(&request.spec)) {
                     Ok(()) => {
-                        return self.begin(id, Change::new(Want::Live(Box::new(make)), Some(peer)));
+                        return self.begin(
+                            id,
+                            Change::new(DesiredState::Live(Box::new(request)), Some(peer)),
+                        );
                     }
                     Err(error) => Err(error),
                 }
             }
-            Request::Destroy(id) => return self.begin(id, Change::new(Want::Gone, Some(peer))),
-            Request::Suspend(id) => return self.begin(id, Change::new(Want::Cold, Some(peer))),
+            Request::Destroy(id) => {
+                return self.begin(id, Change::new(DesiredState::Gone, Some(peer)));
+            }
+            Request::Suspend(id) => {
+                return self.begin(id, Change::new(DesiredState::Cold, Some(peer)));
+            }
             Request::Snapshot { id, name } => {
-                return self.begin(id, Change::new(Want::Snapshot(name), Some(peer)));
+                return self.begin(id, Change::new(DesiredState::Snapshot(name), Some(peer)));
             }
             Request::Find(id) => match self.find(&id) {
                 Ok((answer, fd)) => return self.answer(&peer, &answer, fd),
@@ -220,14 +228,14 @@ impl Spawner {
 
     fn find(&mut self, id: &SandboxId) -> Result<(Answer, Option<OwnedFd>), Error> {
         let cold = self.sandboxes.disks.get(id).is_some_and(|disk| disk.cold.is_some());
-        let living = match self.sandboxes.living.get_mut(id) {
-            Some(living) if !living.has_ended() => living,
+        let running = match self.sandboxes.running.get_mut(id) {
+            Some(running) if !running.has_ended() => running,
             Some(_) | None => return Ok((Answer::Absent { cold }, None)),
         };
-        let (generation, fd) = living.connect().map_err(unreached)?;
-        let frozen = living.group.is_frozen();
-        let (isolation, began) = (self.sandboxes.isolation, CreateOutcome::Attached);
-        Ok((Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
+        let (generation, fd) = running.connect().map_err(unreached)?;
+        let frozen = running.group.is_frozen();
+        let (isolation, outcome) = (self.sandboxes.isolation, CreateOutcome::Attached);
+        Ok((Answer::Attached { generation, isolation, outcome, frozen }, Some(fd)))
     }
 
     fn forget(&mut self, name: &SnapshotId) -> Result<Answer, Error> {
@@ -254,14 +262,14 @@ impl Spawner {
         let store = self.sandboxes.store.clone();
         // What it can't delete stays in the trash for the next spawner.
         let Ok(task) = Task::start(|| store.empty_trash().map(|()| Vec::new())) else { return };
-        if let Ok(key) = self.sandboxes.waits.add(task.ended(), Source::Cleaner) {
+        if let Ok(key) = self.sandboxes.poller.add(task.ended(), Source::Cleaner) {
             self.cleaner = Some((task, key));
         }
     }
 
     fn cleaned(&mut self) {
         let Some((task, key)) = self.cleaner.take() else { return };
-        self.sandboxes.waits.remove(key, task.ended());
+        self.sandboxes.poller.remove(key, task.ended());
         let _ = task.finish();
         if std::mem::take(&mut self.clean_again) {
             self.clean();

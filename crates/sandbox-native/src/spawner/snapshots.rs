@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use super::backend;
 use super::layers::Layer;
-use super::record::{self, Outlasts};
+use super::record::{self, Durability};
 use super::sandboxes::Sandboxes;
 use super::store::{Store, private};
 use super::template;
 
 /// What is recorded of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SnapshotRecord {
     /// The sandbox that it was taken of.
     pub(super) sandbox: SandboxId,
     /// The template at the bottom.
@@ -29,7 +29,7 @@ pub(super) struct Kept {
     pub(super) taken_at_ms: u64,
 }
 
-impl Kept {
+impl SnapshotRecord {
     pub(super) fn describe(&self, name: &SnapshotId) -> Snapshot {
         Snapshot {
             name: name.clone(),
@@ -42,15 +42,15 @@ impl Kept {
 
 /// All records that were read.
 #[derive(Debug, Default)]
-pub(super) struct Loaded {
-    pub(super) all: BTreeMap<SnapshotId, Kept>,
+pub(super) struct SnapshotIndex {
+    pub(super) all: BTreeMap<SnapshotId, SnapshotRecord>,
     /// There is one that can't be read. It stays where it is, and so does every layer.
     pub(super) damaged: bool,
 }
 
 /// Reads all records.
-pub(super) fn load(store: &Store) -> io::Result<Loaded> {
-    let mut loaded = Loaded::default();
+pub(super) fn load(store: &Store) -> io::Result<SnapshotIndex> {
+    let mut loaded = SnapshotIndex::default();
     let entries = match fs::read_dir(store.snapshots()) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(loaded),
@@ -61,7 +61,7 @@ pub(super) fn load(store: &Store) -> io::Result<Loaded> {
         let Some(name) = name.to_str().and_then(|name| SnapshotId::new(name).ok()) else {
             continue;
         };
-        match record::read::<Kept>(&store.snapshot(&name)) {
+        match record::read::<SnapshotRecord>(&store.snapshot(&name)) {
             Ok(Some(kept)) => drop(loaded.all.insert(name, kept)),
             Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::InvalidData => loaded.damaged = true,
@@ -73,9 +73,9 @@ pub(super) fn load(store: &Store) -> io::Result<Loaded> {
 
 impl Sandboxes {
     /// Gives a stack a name, for good.
-    pub(super) fn keep(&mut self, name: &SnapshotId, kept: Kept) -> io::Result<()> {
+    pub(super) fn keep(&mut self, name: &SnapshotId, kept: SnapshotRecord) -> io::Result<()> {
         private(&self.store.snapshots())?;
-        record::write(&self.store.snapshot(name), &kept, Outlasts::Answer)?;
+        record::write(&self.store.snapshot(name), &kept, Durability::Answer)?;
         self.snapshots.insert(name.clone(), kept);
         Ok(())
     }
@@ -98,8 +98,8 @@ impl Sandboxes {
         let mut used: BTreeSet<&Layer> = image.iter().collect();
         for disk in self.disks.values() {
             // One whose record is damaged may stand on any.
-            let Some(about) = &disk.about else { return Ok(false) };
-            used.extend(about.layers.iter().chain(&about.sealing));
+            let Some(record) = &disk.record else { return Ok(false) };
+            used.extend(record.layers.iter().chain(&record.sealing));
         }
         used.extend(self.snapshots.values().flat_map(|kept| &kept.layers));
         used.extend(&self.making);

@@ -19,8 +19,8 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CapabilitySet;
 
-use super::blank::Mould;
-use super::root::Home;
+use super::prefork::GuestTemplate;
+use super::root::HostMounts;
 use super::sandboxes::Sandboxes;
 use super::serve::Spawner;
 use super::sys::{self, Fork};
@@ -127,8 +127,9 @@ fn open(state: &Path, program: OwnedFd) -> io::Result<Option<Spawner>> {
         Isolation::RootlessSingle => CapabilitySet::empty(),
         _ => GUEST_CAPABILITIES,
     };
-    let mould = Mould { program, groups, home: Rc::new(Home::here()?), capabilities };
-    let sandboxes = Sandboxes::open(state.to_owned(), isolation, mould)?;
+    let template =
+        GuestTemplate { program, groups, host: Rc::new(HostMounts::here()?), capabilities };
+    let sandboxes = Sandboxes::open(state.to_owned(), isolation, template)?;
     let socket = state.join("spawner.sock");
     let _ = fs::remove_file(&socket);
     // By descriptor, because the path of a socket is at most 107 bytes long (unix(7)).

@@ -15,11 +15,11 @@ use outrigger_sandbox::{SandboxId, SnapshotId};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use super::layers::Layer;
-use super::walk::{self, Tree};
+use super::walk::{self, TreeState};
 use super::{random_name, remove};
 use crate::limits;
 
-/// See the module.
+/// The state directory.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
     state: PathBuf,
@@ -38,8 +38,8 @@ impl Store {
         self.state.join("sandboxes")
     }
 
-    pub(super) fn disk(&self, id: &SandboxId) -> Place {
-        Place(self.sandboxes().join(id.as_str()))
+    pub(super) fn disk(&self, id: &SandboxId) -> DiskDir {
+        DiskDir(self.sandboxes().join(id.as_str()))
     }
 
     pub(super) fn layers(&self) -> PathBuf {
@@ -116,7 +116,7 @@ impl Store {
     pub(super) fn is_small(&self, name: &str) -> bool {
         let Ok(top) = walk::open_top(&self.trash().join(name)) else { return false };
         let mut bytes = 0;
-        let whole = walk::walk(top, Tree::InUse, limits::INLINE_ENTRIES_MAX, |entry| {
+        let whole = walk::walk(top, TreeState::InUse, limits::INLINE_ENTRIES_MAX, |entry| {
             bytes += u64::try_from(entry.stat.st_blocks).unwrap_or(0) * 512;
             Ok(())
         });
@@ -139,7 +139,7 @@ pub(super) fn private(path: &Path) -> io::Result<()> {
 /// of the ext family can be told (`T` of chattr(1)): each tree is then kept near itself
 /// and away from the others. In one place ext4 without a journal looks at every file that
 /// was deleted there in the last minutes before it makes another, which takes longer than
-/// all the rest of a birth. Others don't know it, which is no harm.
+/// all the rest of a start. Others don't know it, which is no harm.
 pub(super) fn spread(dir: &Path) {
     let Ok(dir) = fs::File::open(dir) else { return };
     if let Ok(flags) = ioctl_getflags(&dir) {
@@ -149,14 +149,14 @@ pub(super) fn spread(dir: &Path) {
 
 /// The directory of one disk.
 #[derive(Debug, Clone)]
-pub(super) struct Place(PathBuf);
+pub(super) struct DiskDir(PathBuf);
 
-impl Place {
+impl DiskDir {
     pub(super) fn at(dir: PathBuf) -> Self {
         Self(dir)
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
@@ -176,7 +176,7 @@ impl Place {
     }
 
     /// Its own tree before it was anybody's.
-    pub(super) fn blank(&self) -> PathBuf {
+    pub(super) fn unowned(&self) -> PathBuf {
         self.0.join("blank")
     }
 

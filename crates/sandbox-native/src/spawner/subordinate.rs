@@ -61,7 +61,8 @@ fn ranges() -> Result<Ranges, String> {
 }
 
 fn run(program: &str, pid: u32, own: u32, first: u32) -> Result<(), String> {
-    let path = PLACES.iter().map(|place| Path::new(place).join(program)).find(|path| path.exists());
+    let path =
+        PLACES.iter().map(|disk_dir| Path::new(disk_dir).join(program)).find(|path| path.exists());
     let path = path.ok_or_else(|| {
         format!(
             "`{program}` is missing: install the package uidmap (Debian, Ubuntu) or shadow-utils"

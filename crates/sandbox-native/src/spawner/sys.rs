@@ -48,12 +48,12 @@ pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
 const STACK_WORDS: usize = 1 << 10;
 
 /// A process that does nothing, so that its namespaces can be looked at.
-pub(super) struct Asleep {
+pub(super) struct SleepingProcess {
     pid: i32,
     _stack: Vec<u128>,
 }
 
-impl Asleep {
+impl SleepingProcess {
     /// One in a new user namespace.
     pub(super) fn in_user_namespace() -> io::Result<Self> {
         let mut stack = vec![0_u128; STACK_WORDS];
@@ -73,7 +73,7 @@ impl Asleep {
     }
 }
 
-impl Drop for Asleep {
+impl Drop for SleepingProcess {
     fn drop(&mut self) {
         // SAFETY: no memory is passed; the child was not waited for, so the id is its own.
         unsafe { libc::kill(self.pid, libc::SIGKILL) };

@@ -15,7 +15,7 @@ use crate::limits;
 /// The first number above the standard streams.
 const FIRST: u32 = 3;
 
-/// See the module. Dropping one leaves its process to itself.
+/// A process that does one thing. Dropping one leaves its process to itself.
 #[derive(Debug)]
 pub(super) struct Task {
     pid: i32,

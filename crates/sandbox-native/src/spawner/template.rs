@@ -10,10 +10,10 @@ use outrigger_sandbox::Error;
 
 use super::backend;
 use super::layers::Layer;
-use super::record::{self, Outlasts};
+use super::record::{self, Durability};
 use super::store::{Store, private};
 use crate::image::Digest;
-use crate::image::ask::{Template, is_name};
+use crate::image::request::{Template, is_name};
 use crate::limits;
 
 /// Which of these layers are not there.
@@ -36,7 +36,7 @@ pub(super) fn save(store: &Store, template: &Template) -> Result<Vec<Digest>, Er
     if missing.is_empty() {
         let dir = store.templates();
         private(&dir)
-            .and_then(|()| record::write(&dir.join(&template.name), template, Outlasts::Power))
+            .and_then(|()| record::write(&dir.join(&template.name), template, Durability::Power))
             .map_err(|error| backend("cannot keep the template", &error))?;
     }
     Ok(missing)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::Isolation;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::sys::{self, Asleep, Fork};
+use super::sys::{self, Fork, SleepingProcess};
 use super::{ids, subordinate};
 
 /// What was chosen.
@@ -37,9 +37,9 @@ fn is_filled(state: &Path) -> bool {
 
 /// Tries whether this process could have subordinate ids.
 fn try_subordinate() -> Result<(), String> {
-    let asleep = Asleep::in_user_namespace()
+    let sleeping = SleepingProcess::in_user_namespace()
         .map_err(|error| format!("user namespaces are refused ({error})"))?;
-    subordinate::map(asleep.pid().unsigned_abs())
+    subordinate::map(sleeping.pid().unsigned_abs())
 }
 
 /// Chooses for a state directory, or for a new one.
@@ -79,18 +79,18 @@ pub(crate) fn choose(state: Option<&Path>) -> Result<Tier, String> {
 /// Becomes root of a user namespace with subordinate ids, and notes it.
 pub(super) fn take_subordinate(state: &Path) -> io::Result<()> {
     fs::write(note(state), "")?;
-    let (waits, goes) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (poller, goes) = pipe_with(PipeFlags::CLOEXEC)?;
     let pid = std::process::id();
     // SAFETY: this process has one thread.
     match unsafe { sys::fork(0) }? {
         Fork::Child => {
             drop(goes);
             // Until the parent has gone where it is mapped.
-            let gone = rustix::io::read(&waits, &mut [0_u8; 1]).is_ok_and(|read| read == 1);
+            let gone = rustix::io::read(&poller, &mut [0_u8; 1]).is_ok_and(|read| read == 1);
             sys::leave(i32::from(!gone || subordinate::map(pid).is_err()))
         }
         Fork::Parent { pid: helper, .. } => {
-            drop(waits);
+            drop(poller);
             // SAFETY: as above.
             let left = unsafe { sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
             let told = left.and_then(|()| Ok(rustix::io::write(&goes, b"g").map(drop)?));

@@ -24,14 +24,14 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use super::layer::{self, Owners, Tree};
-use super::layers::{Layer, LayerAbout};
-use super::record::{self, Outlasts};
+use super::layers::{Layer, LayerRecord};
+use super::record::{self, Durability};
 use super::store::{Store, private};
 use super::sys::{self, Fork};
 use super::{random_name, remove};
-use crate::image::ask::{ImageAnswer, Unpack};
-use crate::image::stream::{Bounded, Decoded, Slice};
-use crate::image::{Digest, Hashing, tar};
+use crate::image::request::{ImageAnswer, UnpackRequest};
+use crate::image::stream::{BoundedReader, Decoder, FileSlice};
+use crate::image::{Digest, HashingReader, tar};
 use crate::limits::{self, SHARED_ID_FIRST};
 
 /// What the unpacking process says at its end.
@@ -50,7 +50,7 @@ fn backend(what: &str, error: impl Into<io::Error>) -> Error {
 pub(super) fn unpack(
     store: &Store,
     owners: Owners,
-    request: &Unpack,
+    request: &UnpackRequest,
     blob: &OwnedFd,
 ) -> Result<ImageAnswer, Error> {
     let name = random_name().map_err(|error| backend("name the layer", error))?;
@@ -70,7 +70,7 @@ fn unpack_in(
     store: &Store,
     dir: &Path,
     owners: Owners,
-    request: &Unpack,
+    request: &UnpackRequest,
     blob: &OwnedFd,
 ) -> Result<u64, Error> {
     let tree = dir.join("tree");
@@ -95,7 +95,7 @@ fn apart(
     staging: &Path,
     tree: &Path,
     owners: Owners,
-    request: &Unpack,
+    request: &UnpackRequest,
     blob: &OwnedFd,
 ) -> Result<Report, Error> {
     let (reads, writes) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -157,7 +157,7 @@ fn confined(
     staging: &Path,
     tree: &Path,
     owners: Owners,
-    request: &Unpack,
+    request: &UnpackRequest,
     blob: &OwnedFd,
     writes: &OwnedFd,
 ) -> io::Result<()> {
@@ -214,7 +214,7 @@ fn give_up() -> io::Result<()> {
 }
 
 /// Reads the whole blob and writes what it holds.
-fn read(owners: Owners, request: &Unpack, blob: BorrowedFd<'_>) -> Result<Report, Error> {
+fn read(owners: Owners, request: &UnpackRequest, blob: BorrowedFd<'_>) -> Result<Report, Error> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open("/", flags, Mode::empty());
     let root = root.map_err(|error| backend("open the layer's directory", error))?;
@@ -231,7 +231,7 @@ fn read(owners: Owners, request: &Unpack, blob: BorrowedFd<'_>) -> Result<Report
 fn write_layer(
     root: OwnedFd,
     owners: Owners,
-    request: &Unpack,
+    request: &UnpackRequest,
     blob: BorrowedFd<'_>,
 ) -> Result<Report, layer::Error> {
     let wrong = |reason| layer::Error::Refused { path: ".".to_owned(), reason };
@@ -239,10 +239,10 @@ fn write_layer(
     if request.length > limits::LAYER_BLOB_BYTES_MAX {
         return Err(wrong("the blob is too large"));
     }
-    let source = Hashing::new(Slice::new(blob, request.offset, request.length));
-    let decoded = Decoded::new(source).map_err(failed)?;
-    let bounded = Bounded::new(decoded, request.length, limits::LAYER_BYTES_MAX);
-    let mut archive = tar::Reader::new(Hashing::new(bounded));
+    let source = HashingReader::new(FileSlice::new(blob, request.offset, request.length));
+    let decoded = Decoder::new(source).map_err(failed)?;
+    let bounded = BoundedReader::new(decoded, request.length, limits::LAYER_BYTES_MAX);
+    let mut archive = tar::Reader::new(HashingReader::new(bounded));
     let mut tree = Tree::new(root, owners);
     tree.unpack(&mut archive)?;
     let (bounded, diff) = archive.drain().map_err(failed)?.finish();
@@ -287,8 +287,8 @@ fn publish(store: &Store, dir: &Path, owners: Owners, diff: &Digest) -> io::Resu
         Owners::Layer => Some(0),
         Owners::Shifted | Owners::Caller => None,
     };
-    let about = LayerAbout { first_id, fingerprint: None };
-    record::write(&dir.join("about"), &about, Outlasts::Power)?;
+    let record = LayerRecord { first_id, fingerprint: None };
+    record::write(&dir.join("about"), &record, Durability::Power)?;
     rustix::fs::syncfs(fs::File::open(dir)?)?;
     let named = store.layer(&Layer::of_image(diff)?);
     match fs::rename(dir, &named) {

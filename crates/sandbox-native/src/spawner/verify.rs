@@ -29,7 +29,7 @@ pub(super) type Verdict = Result<(), PathBuf>;
 
 /// The answer, or who is looking for it.
 #[derive(Debug)]
-pub(super) enum Looking<T> {
+pub(super) enum Inspection<T> {
     Done(T),
     Task(Task),
 }
@@ -102,16 +102,16 @@ fn verdict(checks: &[Check], failing: Option<usize>) -> Verdict {
 }
 
 /// Begins to compare.
-pub(super) fn begin(checks: &[Check]) -> io::Result<Looking<Verdict>> {
+pub(super) fn begin(checks: &[Check]) -> io::Result<Inspection<Verdict>> {
     if let Some(failing) = first_failing(checks, INLINE)? {
-        return Ok(Looking::Done(verdict(checks, failing)));
+        return Ok(Inspection::Done(verdict(checks, failing)));
     }
     let work = || {
         let failing = first_failing(checks, WHOLE)?
             .ok_or_else(|| io::Error::other("what a guest handed over has grown"))?;
         Ok(failing.map_or_else(Vec::new, |number| (number as u64).to_le_bytes().to_vec()))
     };
-    Task::start(work).map(Looking::Task)
+    Task::start(work).map(Inspection::Task)
 }
 
 /// What a task that compares told.
@@ -142,9 +142,9 @@ fn measure(tree: &Path, kept: Option<&Path>, budget: Budget) -> io::Result<Optio
 
 impl Measure {
     /// Begins to look.
-    pub(super) fn begin(tree: &Path, kept: Option<&Path>) -> io::Result<Looking<Self>> {
+    pub(super) fn begin(tree: &Path, kept: Option<&Path>) -> io::Result<Inspection<Self>> {
         if let Some(found) = measure(tree, kept, INLINE)? {
-            return Ok(Looking::Done(found));
+            return Ok(Inspection::Done(found));
         }
         let work = || {
             let found = measure(tree, kept, WHOLE)?
@@ -152,7 +152,7 @@ impl Measure {
             let kept = found.kept.map_or_else(Vec::new, |kept| kept.to_vec());
             Ok([found.tree.as_bytes(), &kept].concat())
         };
-        Task::start(work).map(Looking::Task)
+        Task::start(work).map(Inspection::Task)
     }
 
     /// What a task that looks told.

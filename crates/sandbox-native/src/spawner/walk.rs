@@ -16,7 +16,7 @@ use crate::limits;
 
 /// Whether anybody changes the tree meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum TreeState {
     /// Nobody. What is named and not there is an error.
     AtRest,
     /// Its sandbox does. What is gone is passed over.
@@ -38,13 +38,13 @@ pub(super) struct Entry<'a> {
 struct Frame {
     /// Its name in the one above.
     name: CString,
-    held: Held,
+    held: DirHandle,
     /// What is left of it, last first.
     names: Vec<CString>,
 }
 
 /// How a directory on the way is known.
-enum Held {
+enum DirHandle {
     Open(OwnedFd),
     /// Closed while too many below it are open, and recognised by this.
     Closed(Identity),
@@ -59,7 +59,7 @@ fn identity(dir: &OwnedFd) -> rustix::io::Result<Identity> {
 }
 
 struct Walk {
-    tree: Tree,
+    tree: TreeState,
     left: u64,
 }
 
@@ -81,13 +81,13 @@ pub(super) fn open_top(tree: &Path) -> rustix::io::Result<OwnedFd> {
 /// away meanwhile can be missed; nothing beside the tree is ever visited.
 pub(super) fn walk(
     top: OwnedFd,
-    tree: Tree,
+    tree: TreeState,
     entries_max: u64,
     mut visit: impl FnMut(&Entry<'_>) -> io::Result<()>,
 ) -> io::Result<Option<()>> {
     let mut walk = Walk { tree, left: entries_max };
     let Some(names) = walk.names(top.as_fd())? else { return Ok(None) };
-    let mut frames = vec![Frame { name: c".".to_owned(), held: Held::Open(top), names }];
+    let mut frames = vec![Frame { name: c".".to_owned(), held: DirHandle::Open(top), names }];
     while let Some(frame) = frames.last_mut() {
         let Some(name) = frame.names.pop() else {
             if walk.leave(&mut frames)?.is_none() {
@@ -96,7 +96,7 @@ pub(super) fn walk(
             continue;
         };
         let depth = frames.len();
-        let Some(Frame { held: Held::Open(dir), .. }) = frames.last() else {
+        let Some(Frame { held: DirHandle::Open(dir), .. }) = frames.last() else {
             return Err(io::Error::other("a directory was closed while it was walked"));
         };
         let Some(stat) = walk.unless_gone(statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW))? else {
@@ -108,12 +108,12 @@ pub(super) fn walk(
         }
         let Some(child) = walk.unless_gone(open(dir, &name))? else { continue };
         let Some(names) = walk.names(child.as_fd())? else { return Ok(None) };
-        frames.push(Frame { name, held: Held::Open(child), names });
+        frames.push(Frame { name, held: DirHandle::Open(child), names });
         // The first stays open, to begin from again.
         if let Some(far) = frames.len().checked_sub(limits::WALK_DIRS_MAX).filter(|far| *far > 0)
-            && let Held::Open(dir) = &frames[far].held
+            && let DirHandle::Open(dir) = &frames[far].held
         {
-            frames[far].held = Held::Closed(identity(dir)?);
+            frames[far].held = DirHandle::Closed(identity(dir)?);
         }
     }
     Ok(Some(()))
@@ -121,11 +121,11 @@ pub(super) fn walk(
 
 /// The last directory again, by its names from the first one on. `None`: it is not there.
 fn again(frames: &[Frame]) -> io::Result<Option<OwnedFd>> {
-    let [Frame { held: Held::Open(top), .. }, below @ ..] = frames else { return Ok(None) };
+    let [Frame { held: DirHandle::Open(top), .. }, below @ ..] = frames else { return Ok(None) };
     let mut dir = top.try_clone()?;
     for frame in below {
         let Ok(next) = open(&dir, &frame.name) else { return Ok(None) };
-        if let Held::Closed(wanted) = frame.held
+        if let DirHandle::Closed(wanted) = frame.held
             && identity(&next)? != wanted
         {
             return Ok(None);
@@ -141,10 +141,10 @@ impl Walk {
     fn leave(&mut self, frames: &mut Vec<Frame>) -> io::Result<Option<()>> {
         let Some(left) = frames.pop() else { return Ok(Some(())) };
         let mut from = match left.held {
-            Held::Open(dir) => Some(dir),
-            Held::Closed(_) => None,
+            DirHandle::Open(dir) => Some(dir),
+            DirHandle::Closed(_) => None,
         };
-        while let Some(Frame { held: Held::Closed(wanted), .. }) = frames.last() {
+        while let Some(Frame { held: DirHandle::Closed(wanted), .. }) = frames.last() {
             // In a tree in use the way up may lead elsewhere by now, out of it even.
             let above = from.take().and_then(|dir| open(dir, c"..").ok());
             let mut found = above.filter(|above| identity(above).is_ok_and(|id| id == *wanted));
@@ -156,8 +156,8 @@ impl Walk {
                 found = again(frames)?;
             }
             match (found, frames.last_mut()) {
-                (Some(dir), Some(above)) => above.held = Held::Open(dir),
-                (None, _) if self.tree == Tree::AtRest => {
+                (Some(dir), Some(above)) => above.held = DirHandle::Open(dir),
+                (None, _) if self.tree == TreeState::AtRest => {
                     return Err(io::Error::other("a directory was moved while it was walked"));
                 }
                 // What is left of it is somewhere else, or gone.
@@ -186,7 +186,9 @@ impl Walk {
 
     fn unless_gone<T>(&self, result: rustix::io::Result<T>) -> io::Result<Option<T>> {
         match result {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if self.tree == Tree::InUse => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if self.tree == TreeState::InUse => {
+                Ok(None)
+            }
             result => Ok(Some(result?)),
         }
     }
@@ -214,7 +216,7 @@ mod tests {
     fn a_deep_tree_is_walked_whole_and_not_more_than_was_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         deep(dir.path(), 100);
-        for tree in [Tree::AtRest, Tree::InUse] {
+        for tree in [TreeState::AtRest, TreeState::InUse] {
             let mut count = 0;
             let walked = walk(open_top(dir.path()).unwrap(), tree, 200, |_| {
                 count += 1;
@@ -236,7 +238,7 @@ mod tests {
             fs::write(outside.join("e"), "not of the tree").unwrap();
             let dirs = deep(&top, 100);
             let (mut moved, mut seen) = (false, 0);
-            walk(open_top(&top).unwrap(), Tree::InUse, u64::MAX, |entry| {
+            walk(open_top(&top).unwrap(), TreeState::InUse, u64::MAX, |entry| {
                 if entry.depth == 100 && !moved {
                     moved = true;
                     fs::rename(&dirs[level], top.join("moved")).unwrap();

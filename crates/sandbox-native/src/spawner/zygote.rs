@@ -15,7 +15,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::blank::Mould;
+use super::prefork::GuestTemplate;
 use super::sys::{self, Fork};
 use crate::cgroup::Handles;
 use crate::{limits, passing};
@@ -27,7 +27,7 @@ const PROGRAM: i32 = 5;
 /// Numbers that descriptors are moved above before they are put in place.
 const SCRATCH: i32 = 32;
 
-/// See the module.
+/// The process of which guests are cloned.
 #[derive(Debug)]
 pub(super) struct Zygote {
     pid: i32,
@@ -39,7 +39,7 @@ pub(super) struct Zygote {
 impl Zygote {
     /// Starts one for this prepared root, a mount namespace. To be called by the spawner,
     /// whose children its guests are.
-    pub(super) fn start(mould: &Mould, prepared: &OwnedFd) -> io::Result<Self> {
+    pub(super) fn start(template: &GuestTemplate, prepared: &OwnedFd) -> io::Result<Self> {
         let spawner = rustix::process::getpid().as_raw_nonzero().get();
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -55,7 +55,7 @@ impl Zygote {
                 };
                 let ready = sys::die_with(spawner);
                 let Err(error) =
-                    ready.and_then(|()| execute(mould, prepared, &theirs, report.as_raw_fd()));
+                    ready.and_then(|()| execute(template, prepared, &theirs, report.as_raw_fd()));
                 let why = format!("cannot execute the guest program: {error}");
                 let _ = send(&report, why.as_bytes(), SendFlags::NOSIGNAL);
                 sys::leave(1)
@@ -115,7 +115,7 @@ fn end(pid: i32, pidfd: &OwnedFd) {
 
 /// Puts every descriptor at its number, closes all others but `report`, and executes.
 fn execute(
-    mould: &Mould,
+    template: &GuestTemplate,
     prepared: &OwnedFd,
     socket: &OwnedFd,
     report: i32,
@@ -123,10 +123,10 @@ fn execute(
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let mut args = vec!["outrigger-guest".to_owned()];
     args.extend(["--zygote".to_owned(), SOCKET.to_string()]);
-    args.extend(["--capabilities".to_owned(), mould.capabilities.bits().to_string()]);
+    args.extend(["--capabilities".to_owned(), template.capabilities.bits().to_string()]);
     args.extend(["--prepared".to_owned(), PREPARED.to_string()]);
     let above = |fd: BorrowedFd<'_>| sys::move_above(fd, SCRATCH);
-    let (null, program) = (above(null.as_fd())?, above(mould.program.as_fd())?);
+    let (null, program) = (above(null.as_fd())?, above(template.program.as_fd())?);
     let given: Vec<_> = [(socket.as_fd(), SOCKET), (prepared.as_fd(), PREPARED)]
         .into_iter()
         .map(|(fd, number)| Ok((above(fd)?, number)))

@@ -182,7 +182,7 @@ async fn a_secret_of_the_engine_is_nowhere_in_the_sandbox() {
     let said = String::from_utf8_lossy(&child.stdout).into_owned();
     assert!(said.contains("Exited(0)"), "{said}{}", String::from_utf8_lossy(&child.stderr));
     assert!(!said.contains(&canary()), "{said}");
-    // Nor has the spawner it, from which guests are born.
+    // Nor has the spawner it, from which guests are cloned.
     let world = World {
         native: outrigger_sandbox_native::Native::open(config(state.path())).await.unwrap(),
         state,

@@ -131,7 +131,7 @@ async fn whoever_makes_things_ahead_may_end_and_nothing_of_it_is_left() {
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default()
     };
     let children = || children_of(state).into_iter().filter(|pid| *pid != guest);
-    // The maker, and the one of which guests are cloned.
+    // The worker, and the one of which guests are cloned.
     let helpers = || {
         let living = children().filter(|pid| !stat(pid).contains(") Z "));
         let (waiting, helpers): (Vec<_>, Vec<_>) = living.partition(waits);

@@ -12,60 +12,61 @@ use outrigger_sandbox::limits::LIFETIME_MS_MAX;
 use outrigger_sandbox::{CreateOutcome, Error, Generation, Origin, SandboxId, SnapshotId};
 
 use super::{
-    Beginning, Change, Goal, Make, Next, Over, Stage, Start, Step, Then, Want, astray, done,
+    Change, CreateRequest, DesiredState, DiskAge, FollowUp, Goal, PendingStart, Stage, StartPlan,
+    Step, StepResult, astray, done,
 };
 use crate::limits;
 use crate::protocol::Answer;
-use crate::spawner::about::{About, now_ms};
-use crate::spawner::cold::{self, Cold};
-use crate::spawner::live::{Living, unreached};
-use crate::spawner::origin::Stack;
-use crate::spawner::record::Outlasts;
-use crate::spawner::sandboxes::{Birth, Expected};
+use crate::spawner::disk_record::{DiskRecord, now_ms};
+use crate::spawner::origin::LayerStack;
+use crate::spawner::poll::{Key, Source};
+use crate::spawner::record::Durability;
+use crate::spawner::running::{RunningSandbox, unreached};
+use crate::spawner::sandboxes::{SandboxSpec, StartingSandbox};
 use crate::spawner::serve::Spawner;
-use crate::spawner::verify::{self, Check, Looking, Verdict};
-use crate::spawner::waits::{Key, Source};
+use crate::spawner::suspend_record::{self, SuspendRecord};
+use crate::spawner::verify::{self, Check, Inspection, Verdict};
 use crate::spawner::{backend, generation};
 
 impl Spawner {
-    pub(super) fn live(&mut self, id: &SandboxId, make: &Make) -> Step {
-        if let Some(living) = self.sandboxes.living.get(id) {
-            if !living.has_ended() {
-                let frozen = living.group.is_frozen();
+    pub(super) fn create(&mut self, id: &SandboxId, request: &CreateRequest) -> Step {
+        if let Some(running) = self.sandboxes.running.get(id) {
+            if !running.has_ended() {
+                let frozen = running.group.is_frozen();
                 self.sandboxes.touch(id);
                 return self.attached(id, CreateOutcome::Attached, frozen);
             }
-            self.sandboxes.bury(id);
+            self.sandboxes.reap(id);
         }
         self.sandboxes.has_room()?;
-        let place = self.sandboxes.store.disk(id);
+        let disk_dir = self.sandboxes.store.disk(id);
         // Somebody may have deleted it by hand.
-        if !self.sandboxes.disks.contains_key(id) || !place.dir().exists() {
+        if !self.sandboxes.disks.contains_key(id) || !disk_dir.path().exists() {
             self.sandboxes.disks.remove(id);
-            return self.make(id, make);
+            return self.create_disk(id, request);
         }
         let failed = |error: io::Error| backend("cannot read the disk", &error);
         self.sandboxes.finish_sealing(id).map_err(failed)?;
-        let about = self.sandboxes.about(id)?.clone();
-        let (lowers, mut checks) = self.sandboxes.store.stack(&about.layers)?;
-        let cold = Cold::read(&place).map_err(failed)?;
+        let record = self.sandboxes.record(id)?.clone();
+        let (lowers, mut checks) = self.sandboxes.store.stack(&record.layers)?;
+        let cold = SuspendRecord::read(&disk_dir).map_err(failed)?;
         // After a reboot there is nothing to resume: the disk is begun over as it is.
         let same_boot = cold.iter().filter(|cold| cold.is_of(&self.sandboxes.boot));
-        checks.extend(same_boot.flat_map(|cold| cold.checks(&place)));
-        let (began, generation) = match cold {
+        checks.extend(same_boot.flat_map(|cold| cold.checks(&disk_dir)));
+        let (outcome, generation) = match cold {
             Some(cold) if cold.is_of(&self.sandboxes.boot) => {
                 (CreateOutcome::Resumed, cold.generation)
             }
-            _ if !place.upper().exists() => (CreateOutcome::Made, Self::fresh()?),
+            _ if !disk_dir.upper().exists() => (CreateOutcome::Made, Self::fresh()?),
             _ => (CreateOutcome::Restarted, Self::fresh()?),
         };
-        if about.lifetime != make.spec.lifetime {
-            let about = About { lifetime: make.spec.lifetime, ..about.clone() };
-            self.sandboxes.note(id, about, Outlasts::Process).map_err(failed)?;
+        if record.lifetime != request.spec.lifetime {
+            let record = DiskRecord { lifetime: request.spec.lifetime, ..record.clone() };
+            self.sandboxes.note(id, record, Durability::Process).map_err(failed)?;
         }
-        let (template, over) = (about.template, Over::Old);
-        let start = Start { began, generation, lowers, template, over };
-        self.verify(id, checks, Then::Begin(start), make)
+        let (template, disk_age) = (record.template, DiskAge::Old);
+        let start = StartPlan { outcome, generation, lowers, template, disk_age };
+        self.verify(id, checks, FollowUp::Begin(start), request)
     }
 
     pub(in crate::spawner) fn fresh() -> Result<Generation, Error> {
@@ -73,32 +74,38 @@ impl Spawner {
     }
 
     /// From its origin.
-    fn make(&mut self, id: &SandboxId, make: &Make) -> Step {
-        let Stack { template, layers } = self.sandboxes.stack_of(&make.spec.origin)?;
+    fn create_disk(&mut self, id: &SandboxId, request: &CreateRequest) -> Step {
+        let LayerStack { template, layers } = self.sandboxes.stack_of(&request.spec.origin)?;
         let (lowers, checks) = self.sandboxes.store.stack(&layers)?;
-        let about = About {
-            origin: make.spec.origin.clone(),
+        let record = DiskRecord {
+            origin: request.spec.origin.clone(),
             template: template.clone(),
             layers,
             sealing: None,
             made_at_ms: now_ms(),
-            lifetime: make.spec.lifetime,
+            lifetime: request.spec.lifetime,
         };
         // From here on nothing that it stands on is collected.
         self.sandboxes
-            .note(id, about, Outlasts::Process)
+            .note(id, record, Durability::Process)
             .map_err(|error| backend("cannot make the disk", &error))?;
-        let (began, generation) = (CreateOutcome::Made, Self::fresh()?);
-        let start = Start { began, generation, lowers, template, over: Over::New };
-        self.verify(id, checks, Then::Begin(start), make)
+        let (outcome, generation) = (CreateOutcome::Made, Self::fresh()?);
+        let start = StartPlan { outcome, generation, lowers, template, disk_age: DiskAge::New };
+        self.verify(id, checks, FollowUp::Begin(start), request)
     }
 
-    fn verify(&mut self, id: &SandboxId, checks: Vec<Check>, then: Then, make: &Make) -> Step {
+    fn verify(
+        &mut self,
+        id: &SandboxId,
+        checks: Vec<Check>,
+        follow_up: FollowUp,
+        request: &CreateRequest,
+    ) -> Step {
         match verify::begin(&checks).map_err(|error| backend("cannot verify the disk", &error))? {
-            Looking::Done(verdict) => self.proceed(id, Some(make), verdict, then),
-            Looking::Task(task) => {
+            Inspection::Done(verdict) => self.proceed(id, Some(request), verdict, follow_up),
+            Inspection::Task(task) => {
                 let key = self.await_task(id, &task)?;
-                Ok(Next::Wait(Stage::Verifying(task, key, checks, then)))
+                Ok(StepResult::Wait(Stage::Verifying(task, key, checks, follow_up)))
             }
         }
     }
@@ -108,37 +115,39 @@ impl Spawner {
         id: &SandboxId,
         change: &Change,
         verdict: Verdict,
-        then: Then,
+        follow_up: FollowUp,
     ) -> Step {
-        match &change.want {
-            Want::Live(make) => self.proceed(id, Some(make), verdict, then),
-            Want::Snapshot(name) => {
+        match &change.desired {
+            DesiredState::Live(request) => self.proceed(id, Some(request), verdict, follow_up),
+            DesiredState::Snapshot(name) => {
                 self.as_left(id, verdict)?;
-                let Then::Seal(found) = then else { return Err(astray()) };
+                let FollowUp::Seal(found) = follow_up else { return Err(astray()) };
                 self.seal(id, name, found)
             }
-            Want::Cold | Want::Gone => Err(astray()),
+            DesiredState::Cold | DesiredState::Gone => Err(astray()),
         }
     }
 
     fn proceed(
         &mut self,
         id: &SandboxId,
-        make: Option<&Make>,
+        request: Option<&CreateRequest>,
         verdict: Verdict,
-        then: Then,
+        follow_up: FollowUp,
     ) -> Step {
-        let (Then::Begin(start), Some(make)) = (then, make) else { return Err(astray()) };
-        let (began, over) = (start.began, start.over);
-        match self.as_left(id, verdict).and_then(|()| self.expect(id, make, start)) {
-            Ok(expected) => self.await_birth(id, expected, over, Goal::Attach(began)),
-            Err(error) => self.never_began(id, over, error),
+        let (FollowUp::Begin(start), Some(request)) = (follow_up, request) else {
+            return Err(astray());
+        };
+        let (outcome, disk_age) = (start.outcome, start.disk_age);
+        match self.as_left(id, verdict).and_then(|()| self.start_guest(id, request, start)) {
+            Ok(starting) => self.await_start(id, starting, disk_age, Goal::Attach(outcome)),
+            Err(error) => self.undo_start(id, disk_age, error),
         }
     }
 
     /// Nothing ran over the disk: what was made for that goes.
-    fn never_began(&mut self, id: &SandboxId, over: Over, error: Error) -> Step {
-        if over == Over::New
+    fn undo_start(&mut self, id: &SandboxId, disk_age: DiskAge, error: Error) -> Step {
+        if disk_age == DiskAge::New
             && let Ok(Some(_)) = self.sandboxes.discard(id)
         {
             self.clean();
@@ -149,8 +158,8 @@ impl Spawner {
     /// Refuses what is not as it was left.
     pub(super) fn as_left(&self, id: &SandboxId, verdict: Verdict) -> Result<(), Error> {
         let Err(path) = verdict else { return Ok(()) };
-        let place = self.sandboxes.store.disk(id);
-        let detail = if path.starts_with(place.dir()) {
+        let disk_dir = self.sandboxes.store.disk(id);
+        let detail = if path.starts_with(disk_dir.path()) {
             "its tree is not as it was when it was suspended; it was left as it is: destroy the \
              sandbox, or make another one from a snapshot of it"
                 .to_owned()
@@ -166,25 +175,25 @@ impl Spawner {
     }
 
     /// Has its guest begin, over a disk that was verified.
-    pub(super) fn expect(
+    pub(super) fn start_guest(
         &mut self,
         id: &SandboxId,
-        make: &Make,
-        start: Start,
-    ) -> Result<Expected, Error> {
-        let place = self.sandboxes.store.disk(id);
-        let kept = match start.began {
+        request: &CreateRequest,
+        start: StartPlan,
+    ) -> Result<StartingSandbox, Error> {
+        let disk_dir = self.sandboxes.store.disk(id);
+        let kept = match start.outcome {
             CreateOutcome::Resumed => Some(
-                fs::File::open(place.kept())
+                fs::File::open(disk_dir.kept())
                     .map_err(|error| backend("cannot read what is kept", &error))?
                     .into(),
             ),
             CreateOutcome::Made | CreateOutcome::Attached | CreateOutcome::Restarted => None,
         };
-        self.sandboxes.expect(Birth {
-            place: &place,
-            spec: &make.spec,
-            read_only: &make.read_only,
+        self.sandboxes.start_guest(SandboxSpec {
+            disk_dir: &disk_dir,
+            spec: &request.spec,
+            read_only: &request.read_only,
             template: &start.template,
             lowers: start.lowers,
             generation: start.generation,
@@ -192,97 +201,97 @@ impl Spawner {
         })
     }
 
-    pub(super) fn await_birth(
+    pub(super) fn await_start(
         &mut self,
         id: &SandboxId,
-        expected: Expected,
-        over: Over,
+        starting: StartingSandbox,
+        disk_age: DiskAge,
         goal: Goal,
     ) -> Step {
         let until = Instant::now() + Duration::from_millis(limits::GUEST_START_MS_MAX);
-        let added = self.sandboxes.waits.add(expected.control(), Source::Change(id.clone()));
-        let beginning = Beginning { expected, over, until, goal };
+        let added = self.sandboxes.poller.add(starting.control(), Source::Change(id.clone()));
+        let pending = PendingStart { starting, disk_age, until, goal };
         match added {
-            Ok(key) => Ok(Next::Wait(Stage::Beginning(Box::new(beginning), key))),
-            Err(error) => self.unexpected(id, beginning, backend("cannot wait", &error)),
+            Ok(key) => Ok(StepResult::Wait(Stage::Beginning(Box::new(pending), key))),
+            Err(error) => self.abandon_start(id, pending, backend("cannot wait", &error)),
         }
     }
 
     /// Its guest has something to say.
-    pub(super) fn beginning(
+    pub(super) fn starting(
         &mut self,
         id: &SandboxId,
-        mut beginning: Box<Beginning>,
+        mut pending: Box<PendingStart>,
         key: Key,
     ) -> Step {
-        match beginning.expected.hear() {
-            Ok(false) => return Ok(Next::Wait(Stage::Beginning(beginning, key))),
+        match pending.starting.hear() {
+            Ok(false) => return Ok(StepResult::Wait(Stage::Beginning(pending, key))),
             Ok(true) => {}
-            Err(error) => return self.stillborn(id, *beginning, key, error),
+            Err(error) => return self.start_failed(id, *pending, key, error),
         }
-        self.sandboxes.waits.remove(key, beginning.expected.control());
+        self.sandboxes.poller.remove(key, pending.starting.control());
         self.sandboxes.refill();
-        let Beginning { expected, over, goal, until: _ } = *beginning;
-        let awake = self.awake(id, expected.born());
+        let PendingStart { starting, disk_age, goal, until: _ } = *pending;
+        let awake = self.awake(id, starting.into_running());
         match (awake, goal) {
             // From here on it lives, whether this caller reaches it or not.
-            (Ok(()), Goal::Attach(began)) => self.attached(id, began, false),
-            (Err(error), Goal::Attach(_)) => self.never_began(id, over, error),
+            (Ok(()), Goal::Attach(outcome)) => self.attached(id, outcome, false),
+            (Err(error), Goal::Attach(_)) => self.undo_start(id, disk_age, error),
             // If it can't go on it is cold, and whoever asks for it learns why.
             (_, Goal::GoOn) => done(Answer::Done),
         }
     }
 
     /// Its guest will never serve.
-    pub(super) fn stillborn(
+    pub(super) fn start_failed(
         &mut self,
         id: &SandboxId,
-        beginning: Beginning,
+        pending: PendingStart,
         key: Key,
         error: Error,
     ) -> Step {
-        self.sandboxes.waits.remove(key, beginning.expected.control());
-        self.unexpected(id, beginning, error)
+        self.sandboxes.poller.remove(key, pending.starting.control());
+        self.abandon_start(id, pending, error)
     }
 
-    fn unexpected(&mut self, id: &SandboxId, beginning: Beginning, error: Error) -> Step {
-        beginning.expected.discard();
-        match beginning.goal {
-            Goal::Attach(_) => self.never_began(id, beginning.over, error),
+    fn abandon_start(&mut self, id: &SandboxId, pending: PendingStart, error: Error) -> Step {
+        pending.starting.discard();
+        match pending.goal {
+            Goal::Attach(_) => self.undo_start(id, pending.disk_age, error),
             Goal::GoOn => done(Answer::Done),
         }
     }
 
     /// Its guest serves.
-    fn awake(&mut self, id: &SandboxId, mut living: Living) -> Result<(), Error> {
+    fn awake(&mut self, id: &SandboxId, mut running: RunningSandbox) -> Result<(), Error> {
         // It has nothing to do yet: until it has, the suspended life is as it was.
-        let awake = cold::forget(&self.sandboxes.store.disk(id)).and_then(|()| {
-            let waits = &mut self.sandboxes.waits;
-            living.await_by(waits, Source::Ended(id.clone()), Source::Said(id.clone()))
+        let awake = suspend_record::forget(&self.sandboxes.store.disk(id)).and_then(|()| {
+            let poller = &mut self.sandboxes.poller;
+            running.await_by(poller, Source::Ended(id.clone()), Source::Message(id.clone()))
         });
         if let Err(error) = awake {
-            living.bury(&mut self.sandboxes.waits);
+            running.reap(&mut self.sandboxes.poller);
             return Err(backend("cannot begin", &error));
         }
         if let Some(disk) = self.sandboxes.disks.get_mut(id) {
             disk.cold = None;
         }
-        self.sandboxes.living.insert(id.clone(), living);
+        self.sandboxes.running.insert(id.clone(), running);
         self.sandboxes.touch(id);
         Ok(())
     }
 
-    fn attached(&mut self, id: &SandboxId, began: CreateOutcome, frozen: bool) -> Step {
-        let living = self.sandboxes.living.get_mut(id).ok_or_else(astray)?;
-        let (generation, fd) = living.connect().map_err(unreached)?;
+    fn attached(&mut self, id: &SandboxId, outcome: CreateOutcome, frozen: bool) -> Step {
+        let running = self.sandboxes.running.get_mut(id).ok_or_else(astray)?;
+        let (generation, fd) = running.connect().map_err(unreached)?;
         let isolation = self.sandboxes.isolation;
-        Ok(Next::Done(Answer::Attached { generation, isolation, began, frozen }, Some(fd)))
+        Ok(StepResult::Done(Answer::Attached { generation, isolation, outcome, frozen }, Some(fd)))
     }
 }
 
 /// The origin is checked when a disk is made, everything else before anything is.
-pub(in crate::spawner) fn check(make: &Make) -> Result<(), Error> {
-    let Make { spec, read_only, .. } = make;
+pub(in crate::spawner) fn check(request: &CreateRequest) -> Result<(), Error> {
+    let CreateRequest { spec, read_only, .. } = request;
     if spec.memory_bytes_max < (1 << 20) || spec.pids_max == 0 || spec.cpu_millis_max == 0 {
         return Err(Error::Invalid(
             "a limit of the sandbox is too small to run anything".to_owned(),

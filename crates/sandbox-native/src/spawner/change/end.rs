@@ -6,7 +6,7 @@ use std::io;
 
 use outrigger_sandbox::{Error, SandboxId};
 
-use super::{Next, Stage, Step, done};
+use super::{Stage, Step, StepResult, done};
 use crate::protocol::Answer;
 use crate::spawner::backend;
 use crate::spawner::serve::Spawner;
@@ -14,9 +14,9 @@ use crate::spawner::task::Task;
 
 impl Spawner {
     pub(super) fn end(&mut self, id: &SandboxId) -> Step {
-        if self.is_living(id) {
+        if self.is_running(id) {
             self.kill(id);
-            return Ok(Next::Wait(Stage::Ending));
+            return Ok(StepResult::Wait(Stage::Ending));
         }
         self.delete(id)
     }
@@ -24,10 +24,9 @@ impl Spawner {
     /// Takes a disk away and starts its deletion.
     pub(super) fn delete(&mut self, id: &SandboxId) -> Step {
         let failed = |error: io::Error| backend("cannot delete the disk", &error);
-        let stood =
-            self.sandboxes.disks.get(id).is_some_and(|disk| {
-                disk.about.as_ref().is_none_or(|about| !about.layers.is_empty())
-            });
+        let stood = self.sandboxes.disks.get(id).is_some_and(|disk| {
+            disk.record.as_ref().is_none_or(|record| !record.layers.is_empty())
+        });
         let Some(name) = self.sandboxes.discard(id).map_err(failed)? else {
             return done(Answer::Done);
         };
@@ -42,7 +41,7 @@ impl Spawner {
         let task = Task::start(|| store.delete_from_trash(&name).map(|()| Vec::new()));
         let task = task.map_err(failed)?;
         let key = self.await_task(id, &task)?;
-        Ok(Next::Wait(Stage::Deleting(task, key)))
+        Ok(StepResult::Wait(Stage::Deleting(task, key)))
     }
 }
 

@@ -8,76 +8,81 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{CreateOutcome, Error, SandboxId, SnapshotId};
 
-use super::{Change, Goal, Lived, Next, Over, Stage, Start, Step, Then, Want, astray, done};
+use super::{
+    Change, DesiredState, DiskAge, FollowUp, Goal, PreviousGuest, Stage, StartPlan, Step,
+    StepResult, astray, done,
+};
 use crate::limits;
 use crate::protocol::{Answer, Request};
-use crate::spawner::about::{About, now_ms};
 use crate::spawner::backend;
-use crate::spawner::cold::Cold;
+use crate::spawner::disk_record::{DiskRecord, now_ms};
 use crate::spawner::layers::Layer;
 use crate::spawner::serve::Spawner;
-use crate::spawner::snapshots::Kept;
-use crate::spawner::verify::{self, Looking, Measure};
+use crate::spawner::snapshots::SnapshotRecord;
+use crate::spawner::suspend_record::SuspendRecord;
+use crate::spawner::verify::{self, Inspection, Measure};
 
 impl Spawner {
     pub(super) fn snapshot(&mut self, id: &SandboxId, name: &SnapshotId) -> Step {
         if let Some(kept) = self.sandboxes.snapshots.get(name) {
             return done(Answer::Snapshot(kept.describe(name)));
         }
-        if self.is_living(id) {
+        if self.is_running(id) {
             return self.hand_over(id);
         }
         let failed = |error: io::Error| backend("cannot read the disk", &error);
         self.sandboxes.finish_sealing(id).map_err(failed)?;
-        let about = self.sandboxes.about(id)?;
-        let (_, mut checks) = self.sandboxes.store.stack(&about.layers)?;
-        let place = self.sandboxes.store.disk(id);
-        let looked = match Cold::read(&place).map_err(failed)? {
+        let record = self.sandboxes.record(id)?;
+        let (_, mut checks) = self.sandboxes.store.stack(&record.layers)?;
+        let disk_dir = self.sandboxes.store.disk(id);
+        let looked = match SuspendRecord::read(&disk_dir).map_err(failed)? {
             Some(cold) => {
-                checks.extend(cold.checks(&place));
+                checks.extend(cold.checks(&disk_dir));
                 let found = Measure { tree: cold.tree, kept: Some(cold.kept) };
                 let checked = verify::begin(&checks)
                     .map_err(|error| backend("cannot verify the disk", &error))?;
                 match checked {
-                    Looking::Done(verdict) => {
+                    Inspection::Done(verdict) => {
                         self.as_left(id, verdict)?;
-                        Looking::Done(found)
+                        Inspection::Done(found)
                     }
-                    Looking::Task(task) => {
+                    Inspection::Task(task) => {
                         let key = self.await_task(id, &task)?;
-                        let then = Then::Seal(found);
-                        return Ok(Next::Wait(Stage::Verifying(task, key, checks, then)));
+                        let follow_up = FollowUp::Seal(found);
+                        return Ok(StepResult::Wait(Stage::Verifying(
+                            task, key, checks, follow_up,
+                        )));
                     }
                 }
             }
-            None => Measure::begin(&place.upper(), None).map_err(failed)?,
+            None => Measure::begin(&disk_dir.upper(), None).map_err(failed)?,
         };
         match looked {
-            Looking::Done(found) => self.seal(id, name, found),
-            Looking::Task(task) => {
+            Inspection::Done(found) => self.seal(id, name, found),
+            Inspection::Task(task) => {
                 let key = self.await_task(id, &task)?;
-                Ok(Next::Wait(Stage::Measuring(task, key)))
+                Ok(StepResult::Wait(Stage::Measuring(task, key)))
             }
         }
     }
 
     pub(super) fn seal(&mut self, id: &SandboxId, name: &SnapshotId, found: Measure) -> Step {
-        let about = self.sandboxes.about(id)?.clone();
-        if about.layers.len() >= limits::LAYERS_MAX {
+        let record = self.sandboxes.record(id)?.clone();
+        if record.layers.len() >= limits::LAYERS_MAX {
             let max = limits::LAYERS_MAX;
             return Err(Error::Backend(format!("its disk stands on {max} layers already")));
         }
         self.sandboxes
-            .seal(id, &about, found.tree)
+            .seal(id, &record, found.tree)
             .map_err(|error| backend("cannot seal the disk", &error))?;
-        let about = self.sandboxes.about(id)?.clone();
-        if about.layers.len() < limits::LAYERS_FLATTEN {
+        let record = self.sandboxes.record(id)?.clone();
+        if record.layers.len() < limits::LAYERS_FLATTEN {
             return self.kept(id, name);
         }
-        match self.sandboxes.flatten(id, &about) {
+        match self.sandboxes.flatten(id, &record) {
             Ok((task, layer)) => {
                 let key = self.await_task(id, &task)?;
-                Ok(Next::Wait(Stage::Flattening(task, key, layer)))
+                Ok(StepResult::Wait(Stage::Flattening(task, key, layer)))
             }
             // A high stack serves too, up to its limit.
             Err(_) => self.kept(id, name),
@@ -91,10 +96,10 @@ impl Spawner {
         layer: &Layer,
         result: io::Result<Vec<u8>>,
     ) -> Step {
-        let Want::Snapshot(name) = &change.want else { return Err(astray()) };
-        let about = self.sandboxes.about(id)?.clone();
+        let DesiredState::Snapshot(name) = &change.desired else { return Err(astray()) };
+        let record = self.sandboxes.record(id)?.clone();
         // The many layers serve as well as the one that could not be made.
-        let _ = self.sandboxes.flattened(id, about, layer, result);
+        let _ = self.sandboxes.flattened(id, record, layer, result);
         let kept = self.kept(id, name);
         // Either the many or the one that failed.
         self.collect();
@@ -103,10 +108,10 @@ impl Spawner {
 
     /// The stack is as it stays, and gets its name.
     fn kept(&mut self, id: &SandboxId, name: &SnapshotId) -> Step {
-        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+        let DiskRecord { template, layers, .. } = self.sandboxes.record(id)?.clone();
         // Two may have begun at once; the first one's name is its own for good.
         let there = self.sandboxes.snapshots.get(name).cloned();
-        let kept = there.unwrap_or_else(|| Kept {
+        let kept = there.unwrap_or_else(|| SnapshotRecord {
             sandbox: id.clone(),
             template,
             layers,
@@ -115,7 +120,7 @@ impl Spawner {
         let told = Answer::Snapshot(kept.describe(name));
         let named = self.sandboxes.keep(name, kept);
         named.map_err(|error| backend("cannot keep the snapshot", &error))?;
-        Ok(Next::GoOn(told))
+        Ok(StepResult::GoOn(told))
     }
 
     /// What becomes of a life that was ended for this: it goes on for whoever asks for it, not
@@ -123,25 +128,27 @@ impl Spawner {
     /// come first.
     pub(super) fn go_on_living(&mut self, id: &SandboxId, change: &mut Change) -> Step {
         let ends = |request: &Request| matches!(request, Request::Destroy(_) | Request::Suspend(_));
-        if change.lived.is_some() && change.waiting.is_empty() {
+        if change.previous.is_some() && change.waiting.is_empty() {
             let until = Instant::now() + Duration::from_millis(limits::PUT_OFF_MS);
-            return Ok(Next::Wait(Stage::PutOff { until }));
+            return Ok(StepResult::Wait(Stage::PutOff { until }));
         }
         if change.waiting.iter().all(|(request, _)| ends(request)) {
             return done(Answer::Done);
         }
-        self.revive(id, change.lived.take())
+        self.revive(id, change.previous.take())
     }
 
     /// A life that was ended for this goes on. If it can't it is cold, and whoever asks for it
     /// learns why.
-    pub(super) fn revive(&mut self, id: &SandboxId, lived: Option<Lived>) -> Step {
-        let Some(Lived { generation, make }) = lived else { return done(Answer::Done) };
-        let About { template, layers, .. } = self.sandboxes.about(id)?.clone();
+    pub(super) fn revive(&mut self, id: &SandboxId, previous: Option<PreviousGuest>) -> Step {
+        let Some(PreviousGuest { generation, request }) = previous else {
+            return done(Answer::Done);
+        };
+        let DiskRecord { template, layers, .. } = self.sandboxes.record(id)?.clone();
         let (lowers, _) = self.sandboxes.store.stack(&layers)?;
-        let (began, over) = (CreateOutcome::Resumed, Over::Old);
-        let start = Start { began, generation, lowers, template, over };
-        let expected = self.expect(id, &make, start)?;
-        self.await_birth(id, expected, over, Goal::GoOn)
+        let (outcome, disk_age) = (CreateOutcome::Resumed, DiskAge::Old);
+        let start = StartPlan { outcome, generation, lowers, template, disk_age };
+        let starting = self.start_guest(id, &request, start)?;
+        self.await_start(id, starting, disk_age, Goal::GoOn)
     }
 }

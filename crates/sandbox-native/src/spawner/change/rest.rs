@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Error, SandboxId};
 
-use super::{Change, Next, Stage, Step, Want, astray, done};
+use super::{Change, DesiredState, Stage, Step, StepResult, astray, done};
 use crate::limits;
 use crate::protocol::Answer;
 use crate::spawner::backend;
-use crate::spawner::cold::Cold;
 use crate::spawner::serve::Spawner;
-use crate::spawner::verify::{Looking, Measure};
+use crate::spawner::suspend_record::SuspendRecord;
+use crate::spawner::verify::{Inspection, Measure};
 
 impl Spawner {
     pub(super) fn make_cold(&mut self, id: &SandboxId) -> Step {
-        if self.is_living(id) {
+        if self.is_running(id) {
             return self.hand_over(id);
         }
         let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
@@ -30,10 +30,10 @@ impl Spawner {
         }
     }
 
-    pub(super) fn is_living(&mut self, id: &SandboxId) -> bool {
-        match self.sandboxes.living.get(id) {
-            Some(living) if living.has_ended() => {
-                self.sandboxes.bury(id);
+    pub(super) fn is_running(&mut self, id: &SandboxId) -> bool {
+        match self.sandboxes.running.get(id) {
+            Some(running) if running.has_ended() => {
+                self.sandboxes.reap(id);
                 false
             }
             Some(_) => true,
@@ -50,41 +50,42 @@ impl Spawner {
             .mode(0o600)
             .open(self.sandboxes.store.disk(id).kept())
             .map_err(failed)?;
-        let living = self.sandboxes.living.get(id).ok_or_else(astray)?;
-        living.ask_to_hand_over(&kept).map_err(failed)?;
+        let running = self.sandboxes.running.get(id).ok_or_else(astray)?;
+        running.ask_to_hand_over(&kept).map_err(failed)?;
         let until = Instant::now() + Duration::from_millis(limits::HANDOVER_MS_MAX);
-        Ok(Next::Wait(Stage::HandingOver { until }))
+        Ok(StepResult::Wait(Stage::HandingOver { until }))
     }
 
     pub(super) fn measure(&mut self, id: &SandboxId, change: &Change) -> Step {
-        let place = self.sandboxes.store.disk(id);
-        let kept = change.lived.is_some().then(|| place.kept());
-        let looking = Measure::begin(&place.upper(), kept.as_deref());
-        match looking.map_err(|error| backend("cannot look at the disk", &error))? {
-            Looking::Done(found) => self.measured(id, change, found),
-            Looking::Task(task) => {
+        let disk_dir = self.sandboxes.store.disk(id);
+        let kept = change.previous.is_some().then(|| disk_dir.kept());
+        let inspection = Measure::begin(&disk_dir.upper(), kept.as_deref());
+        match inspection.map_err(|error| backend("cannot look at the disk", &error))? {
+            Inspection::Done(found) => self.measured(id, change, found),
+            Inspection::Task(task) => {
                 let key = self.await_task(id, &task)?;
-                Ok(Next::Wait(Stage::Measuring(task, key)))
+                Ok(StepResult::Wait(Stage::Measuring(task, key)))
             }
         }
     }
 
     pub(super) fn measured(&mut self, id: &SandboxId, change: &Change, found: Measure) -> Step {
-        if let (Some(lived), Some(kept)) = (&change.lived, found.kept) {
-            let place = self.sandboxes.store.disk(id);
-            let generation = lived.generation.clone();
+        if let (Some(previous), Some(kept)) = (&change.previous, found.kept) {
+            let disk_dir = self.sandboxes.store.disk(id);
+            let generation = previous.generation.clone();
             let boot = self.sandboxes.boot.clone();
-            let cold = Cold { generation: generation.clone(), boot, tree: found.tree, kept };
-            cold.write(&place).map_err(|error| backend("cannot keep the life", &error))?;
+            let cold =
+                SuspendRecord { generation: generation.clone(), boot, tree: found.tree, kept };
+            cold.write(&disk_dir).map_err(|error| backend("cannot keep the life", &error))?;
             self.sandboxes.touch(id);
             if let Some(disk) = self.sandboxes.disks.get_mut(id) {
                 disk.cold = Some(generation);
             }
         }
-        match &change.want {
-            Want::Cold => done(Answer::Done),
-            Want::Snapshot(name) => self.seal(id, name, found),
-            Want::Live(_) | Want::Gone => Err(astray()),
+        match &change.desired {
+            DesiredState::Cold => done(Answer::Done),
+            DesiredState::Snapshot(name) => self.seal(id, name, found),
+            DesiredState::Live(_) | DesiredState::Gone => Err(astray()),
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, 
 use rustix::io::Errno;
 
 use super::mounts::doing;
-use crate::spawner::store::Place;
+use crate::spawner::store::DiskDir;
 
 /// Parts of the disk, and the mode of their directory.
 pub(super) const DISK: [(&str, u32); 4] =
@@ -99,9 +99,13 @@ impl Tree {
 }
 
 /// Makes a new tree, with the parts or empty: one that is laid over others gets what
-/// they lack at its birth. Of a tree that is there, what is missing is made.
-pub(super) fn make_disk(place: &Place, (owner, agent): (u32, u32), parts: bool) -> io::Result<()> {
-    let (upper, blank) = (&place.upper(), &place.blank());
+/// they lack at its start. Of a tree that is there, what is missing is made.
+pub(super) fn make_disk(
+    disk_dir: &DiskDir,
+    (owner, agent): (u32, u32),
+    parts: bool,
+) -> io::Result<()> {
+    let (upper, unowned) = (&disk_dir.upper(), &disk_dir.unowned());
     if !parts {
         return match without_umask(|| make(CWD, upper, 0o755, owner)) {
             Err(Errno::EXIST) => Ok(()),
@@ -112,9 +116,9 @@ pub(super) fn make_disk(place: &Place, (owner, agent): (u32, u32), parts: bool) 
         // It may have been left half made.
         return without_umask(|| Tree::open(upper, owner, agent)?.complete());
     }
-    lay(blank)?;
-    hand_over(blank, owner, agent)?;
-    doing("name", upper, std::fs::rename(blank, upper))
+    lay(unowned)?;
+    hand_over(unowned, owner, agent)?;
+    doing("name", upper, std::fs::rename(unowned, upper))
 }
 
 /// The directories in a tree with the parts: whether they are of the user of commands, and
@@ -125,7 +129,7 @@ fn laid() -> impl Iterator<Item = (&'static str, bool, u32)> {
 }
 
 /// Makes a tree with the parts, of the spawner's own. What is there of it already is fine.
-fn lay(blank: &Path) -> io::Result<()> {
+fn lay(unowned: &Path) -> io::Result<()> {
     let make = |dir: BorrowedFd<'_>, path: &Path, mode| match mkdirat(
         dir,
         path,
@@ -135,19 +139,19 @@ fn lay(blank: &Path) -> io::Result<()> {
         made => doing("make", path, made),
     };
     without_umask(|| {
-        make(CWD, blank, 0o755)?;
-        let top = doing("open", blank, open(CWD, blank))?;
+        make(CWD, unowned, 0o755)?;
+        let top = doing("open", unowned, open(CWD, unowned))?;
         laid().try_for_each(|(part, _, mode)| make(top.as_fd(), Path::new(part), mode))
     })
 }
 
 /// Gives such a tree, which is ours, to those whose it is to be.
-fn hand_over(blank: &Path, owner: u32, agent: u32) -> io::Result<()> {
-    let top = doing("open", blank, open(CWD, blank))?;
+fn hand_over(unowned: &Path, owner: u32, agent: u32) -> io::Result<()> {
+    let top = doing("open", unowned, open(CWD, unowned))?;
     for (part, agents, _) in laid() {
         doing("give away", part, give(&top, part, if agents { agent } else { owner }))?;
     }
-    doing("give away", blank, give(CWD, blank, owner))
+    doing("give away", unowned, give(CWD, unowned, owner))
 }
 
 fn without_umask<T>(make: impl FnOnce() -> T) -> T {

@@ -17,9 +17,9 @@ use crate::spawner::sys;
 
 /// Maps that were made, by the first id on disk and the one it is seen as.
 #[derive(Debug, Default)]
-pub(super) struct Maps(RefCell<BTreeMap<(u32, u32), Rc<OwnedFd>>>);
+pub(super) struct IdMaps(RefCell<BTreeMap<(u32, u32), Rc<OwnedFd>>>);
 
-impl Maps {
+impl IdMaps {
     /// The map between two ranges.
     pub(super) fn get(&self, from: u32, to: u32) -> io::Result<Rc<OwnedFd>> {
         let mut maps = self.0.borrow_mut();
@@ -41,8 +41,8 @@ pub(super) fn nobody() -> io::Result<OwnedFd> {
 }
 
 fn make(map: &str) -> io::Result<OwnedFd> {
-    let asleep = sys::Asleep::in_user_namespace()?;
-    let pid = asleep.pid();
+    let sleeping = sys::SleepingProcess::in_user_namespace()?;
+    let pid = sleeping.pid();
     for file in ["uid_map", "gid_map"] {
         fs::write(format!("/proc/{pid}/{file}"), map)?;
     }

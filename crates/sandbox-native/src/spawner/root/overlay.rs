@@ -14,8 +14,8 @@ use rustix::fs::{CWD, Mode, mkdirat};
 use rustix::mount::MountFlags;
 
 use super::mounts::{self, doing};
-use super::{Lower, Plan};
-use crate::spawner::store::Place;
+use super::{LowerDir, RootPlan};
+use crate::spawner::store::DiskDir;
 use crate::spawner::{ids, sys};
 
 /// What is not wanted of overlays: links between layers that a layer's author could
@@ -23,29 +23,29 @@ use crate::spawner::{ids, sys};
 const OPTIONS: &str = "redirect_dir=nofollow,metacopy=off,index=off,xino=off";
 
 /// Lays the tree of a plan over its lowers, each with its map. Gives where it is.
-pub(super) fn lay(plan: &Plan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathBuf> {
+pub(super) fn lay(plan: &RootPlan, maps: &[Option<Rc<OwnedFd>>]) -> io::Result<PathBuf> {
     let staging = &plan.staging;
     mounts::make("tmpfs", staging, MountFlags::NOSUID | MountFlags::NODEV, "size=64k,mode=700")?;
     doing("enter", staging, rustix::process::chdir(staging))?;
-    let place = |name: &str| doing("make", name, mkdirat(CWD, name, Mode::RWXU));
-    place("tree")?;
+    let directory = |name: &str| doing("make", name, mkdirat(CWD, name, Mode::RWXU));
+    directory("tree")?;
     if plan.lowers.is_empty() {
-        let tree = mounts::copy_with(CWD, plan.place.upper(), mounts::NOSUID | mounts::NODEV)?;
+        let tree = mounts::copy_with(CWD, plan.disk_dir.upper(), mounts::NOSUID | mounts::NODEV)?;
         mounts::attach(&tree, CWD, "tree")?;
         return Ok(staging.join("tree"));
     }
     for (number, (lower, map)) in plan.lowers.iter().zip(maps).enumerate() {
         let name = number.to_string();
-        place(&name)?;
+        directory(&name)?;
         mounts::attach(&as_ours(lower, map.as_deref())?, CWD, name)?;
     }
     // Its tree and the overlay's directory in one mount, because files are moved between them.
-    place("disk")?;
-    mounts::attach(&mounts::copy(CWD, plan.place.dir())?, CWD, "disk")?;
-    let disk = Place::at(PathBuf::from("disk"));
+    directory("disk")?;
+    mounts::attach(&mounts::copy(CWD, plan.disk_dir.path())?, CWD, "disk")?;
+    let disk = DiskDir::at(PathBuf::from("disk"));
     match mkdirat(CWD, disk.work(), Mode::RWXU) {
         Err(rustix::io::Errno::EXIST) => {}
-        made => doing("make", plan.place.work(), made)?,
+        made => doing("make", plan.disk_dir.work(), made)?,
     }
     let names: Vec<String> = (0..plan.lowers.len()).map(|number| number.to_string()).collect();
     let xattr = if ids::is_of_root(plan.owner) { "" } else { ",userxattr" };
@@ -66,7 +66,7 @@ pub(super) fn quoted(path: &Path) -> io::Result<String> {
 }
 
 /// A lower tree, its files owned as those of this sandbox.
-fn as_ours(lower: &Lower, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
+fn as_ours(lower: &LowerDir, map: Option<&OwnedFd>) -> io::Result<OwnedFd> {
     let tree = mounts::copy(CWD, &lower.tree)?;
     if let Some(map) = map {
         doing("map the owners of", &lower.tree, sys::map_mounts(tree.as_fd(), map.as_fd()))?;

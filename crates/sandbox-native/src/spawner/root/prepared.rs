@@ -18,12 +18,12 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 
+use super::devices;
 use super::disk::{DISK, OUTPUT};
 use super::host::{ETC, SYNTHETIC, TOOLS};
-use super::idmap::Maps;
-use super::kernel;
+use super::host_trees::HostTrees;
+use super::idmap::IdMaps;
 use super::mounts::{self, NODEV, NOSUID, RDONLY, doing};
-use super::shown::Shown;
 use crate::limits;
 use crate::spawner::sys::{self, Fork};
 
@@ -31,23 +31,23 @@ use crate::spawner::sys::{self, Fork};
 const MADE: &[u8] = b"m";
 
 /// What was found at a path of the host: a change of it is seen by this.
-type Found = Option<(u64, u64, Option<SystemTime>)>;
+type FileIdentity = Option<(u64, u64, Option<SystemTime>)>;
 
 /// What is made once, and seen in every root with the same paths of the host.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRoot {
     read_only: Vec<PathBuf>,
     /// Empty folders for what is served, and what was ever asked for of them.
     served: Vec<String>,
     /// The mount namespace whose root is the skeleton.
     pub(crate) namespace: Rc<OwnedFd>,
     /// What the skeleton was made from.
-    found: Vec<(PathBuf, Found)>,
+    found: Vec<(PathBuf, FileIdentity)>,
     looked: std::cell::Cell<Instant>,
-    pub(super) maps: Maps,
+    pub(super) maps: IdMaps,
 }
 
-impl Prepared {
+impl PreparedRoot {
     /// Prepares for these paths beside the built-in ones. `staging` is an empty
     /// directory to mount on, `served` are folders to be empty. To be called by a process
     /// with one thread.
@@ -67,7 +67,7 @@ impl Prepared {
             served,
             found,
             looked: std::cell::Cell::new(Instant::now()),
-            maps: Maps::default(),
+            maps: IdMaps::default(),
         })
     }
 
@@ -87,7 +87,7 @@ impl Prepared {
 
 /// The folders of one that is to take the place of another: those of both, so that
 /// sandboxes that differ in nothing else need not have one made for each in turn.
-pub(crate) fn folders(before: Option<&Prepared>, served: &[String]) -> Vec<String> {
+pub(crate) fn folders(before: Option<&PreparedRoot>, served: &[String]) -> Vec<String> {
     let mut folders = served.to_vec();
     let before = before.map_or(&[][..], |before| &before.served);
     let others = before.iter().filter(|path| !served.contains(path));
@@ -96,7 +96,7 @@ pub(crate) fn folders(before: Option<&Prepared>, served: &[String]) -> Vec<Strin
 }
 
 #[cfg(test)]
-impl Prepared {
+impl PreparedRoot {
     /// The host is looked at again at the next question.
     pub(super) fn forget_look(&self) {
         let long = Duration::from_millis(limits::SKELETON_LOOK_MS);
@@ -104,7 +104,7 @@ impl Prepared {
     }
 }
 
-fn look(path: &Path) -> Found {
+fn look(path: &Path) -> FileIdentity {
     let found = fs::symlink_metadata(path).ok()?;
     // Programs come and go in the directories, which are shown as they are.
     let changed = found.is_file().then(|| found.modified().ok()).flatten();
@@ -153,7 +153,7 @@ fn namespace(staging: &Path, read_only: &[PathBuf], served: &[String]) -> io::Re
 /// those in a file system that was just made.
 struct Skeleton<'a> {
     root: &'a Path,
-    shown: Shown,
+    shown: HostTrees,
 }
 
 impl Skeleton<'_> {
@@ -166,7 +166,7 @@ impl Skeleton<'_> {
             rustix::fs::open("/dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()),
         )?;
         mounts::make("tmpfs", root, MountFlags::NOSUID | MountFlags::NODEV, &options)?;
-        let skeleton = Skeleton { root, shown: Shown::new() };
+        let skeleton = Skeleton { root, shown: HostTrees::new() };
         TOOLS.iter().try_for_each(|path| skeleton.show(Path::new(path)))?;
         for (name, text) in SYNTHETIC {
             skeleton.file(&format!("etc/{name}"), text.as_bytes())?;
@@ -181,7 +181,7 @@ impl Skeleton<'_> {
         let dev = skeleton.dir("dev")?;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let dev = doing("open", &dev, rustix::fs::open(&dev, flags, Mode::empty()))?;
-        kernel::devices(&dev, host)?;
+        devices::devices(&dev, host)?;
         read_only.iter().try_for_each(|path| skeleton.extra(path))?;
         for path in served {
             skeleton.dir(path.trim_start_matches('/'))?;

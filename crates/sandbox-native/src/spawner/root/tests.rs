@@ -17,7 +17,7 @@ const AGENT: u32 = 1000;
 /// One disk on some layers.
 struct World {
     dir: tempfile::TempDir,
-    lowers: Vec<Lower>,
+    lowers: Vec<LowerDir>,
 }
 
 impl World {
@@ -34,14 +34,14 @@ impl World {
     fn lower(&mut self, first_id: Option<u32>) -> PathBuf {
         let tree = self.dir.path().join(format!("layer-{}", self.lowers.len()));
         fs::create_dir(&tree).unwrap();
-        self.lowers.push(Lower { tree: tree.clone(), first_id });
+        self.lowers.push(LowerDir { tree: tree.clone(), first_id });
         tree
     }
 
     /// What a process in the root says when it runs `look`.
     fn see(&self, base: Base, look: impl FnOnce() -> String) -> String {
         let staging = self.dir.path().join("staging");
-        let place = Place::at(self.dir.path().join("one"));
+        let disk_dir = DiskDir::at(self.dir.path().join("one"));
         let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         // A process of one thread, as the spawner is. What it runs was loaded before.
         // SAFETY: the child allocates, which the C library's fork makes safe; it never
@@ -50,11 +50,11 @@ impl World {
         if pid == 0 {
             drop(ours);
             let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let prepared = Prepared::new(&staging, &[], Vec::new())?;
-                let plan = Plan {
+                let prepared = PreparedRoot::new(&staging, &[], Vec::new())?;
+                let plan = RootPlan {
                     staging,
                     base,
-                    place,
+                    disk_dir,
                     lowers: self.lowers.clone(),
                     owner: FIRST,
                     agent: FIRST + AGENT,
@@ -62,16 +62,16 @@ impl World {
                     shm_bytes: 1 << 20,
                     served: Vec::new(),
                 };
-                let home = Home::here()?;
-                let ready = plan.ready(&prepared, &home)?;
+                let host = HostMounts::here()?;
+                let ready = plan.ready(&prepared, &host)?;
                 sys::enter_mounts(prepared.namespace.as_fd())?;
                 leave_mounts()?;
                 // A guest mounts more than that.
                 mounts::make("proc", "/proc", rustix::mount::MountFlags::empty(), "")?;
                 let entered = fs::File::open("/proc/self/ns/mnt")?;
                 // As from outside: what the spawner does there is seen here.
-                home.away(|| Ok(()), || Ok(()))?;
-                ready.attach(entered.as_fd(), &home)?;
+                host.away(|| Ok(()), || Ok(()))?;
+                ready.attach(entered.as_fd(), &host)?;
                 sys::enter_mounts(entered.as_fd())?;
                 io::Result::Ok(look())
             }));
@@ -255,7 +255,7 @@ fn a_lost_layer_is_an_error_that_names_it() {
 fn a_skeleton_serves_until_the_host_changes() {
     let prepared = |paths: &[PathBuf]| {
         let dir = tempfile::tempdir().unwrap();
-        Prepared::new(dir.path(), paths, Vec::new()).unwrap()
+        PreparedRoot::new(dir.path(), paths, Vec::new()).unwrap()
     };
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("tool");

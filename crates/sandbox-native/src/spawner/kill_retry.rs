@@ -13,7 +13,7 @@ use crate::limits;
 
 /// The end of one guest.
 #[derive(Debug)]
-pub(super) struct Doom {
+pub(super) struct KillRetry {
     /// When it is told again.
     again: Instant,
     /// When who waits is told that it does not end.
@@ -23,38 +23,38 @@ pub(super) struct Doom {
 impl Spawner {
     /// Tells a guest to end.
     pub(super) fn kill(&mut self, id: &SandboxId) {
-        let Some(living) = self.sandboxes.living.get(id) else { return };
-        living.kill();
+        let Some(running) = self.sandboxes.running.get(id) else { return };
+        running.kill();
         let now = Instant::now();
-        let doom = Doom {
+        let retry = KillRetry {
             again: now + Duration::from_millis(limits::KILL_AGAIN_MS),
             until: now + Duration::from_millis(limits::KILL_MS_MAX),
         };
-        self.sandboxes.doomed.insert(id.clone(), doom);
+        self.sandboxes.kill_retries.insert(id.clone(), retry);
     }
 
     /// When the next one is to be told again.
-    pub(super) fn next_doom(&self) -> Option<Instant> {
-        self.sandboxes.doomed.values().map(|doom| doom.again).min()
+    pub(super) fn next_kill_retry(&self) -> Option<Instant> {
+        self.sandboxes.kill_retries.values().map(|retry| retry.again).min()
     }
 
     /// Tells those again that did not end.
-    pub(super) fn doom(&mut self, now: Instant) {
-        let mut undying = Vec::new();
-        for (id, doom) in &mut self.sandboxes.doomed {
-            if doom.again > now {
+    pub(super) fn retry_kills(&mut self, now: Instant) {
+        let mut unkillable = Vec::new();
+        for (id, retry) in &mut self.sandboxes.kill_retries {
+            if retry.again > now {
                 continue;
             }
-            doom.again = now + Duration::from_millis(limits::KILL_AGAIN_MS);
-            if let Some(living) = self.sandboxes.living.get(id) {
-                living.kill_again();
+            retry.again = now + Duration::from_millis(limits::KILL_AGAIN_MS);
+            if let Some(running) = self.sandboxes.running.get(id) {
+                running.kill_again();
             }
-            if doom.until <= now {
-                undying.push(id.clone());
+            if retry.until <= now {
+                unkillable.push(id.clone());
             }
         }
-        for id in undying {
-            self.sandboxes.doomed.remove(&id);
+        for id in unkillable {
+            self.sandboxes.kill_retries.remove(&id);
             self.does_not_end(&id);
         }
     }

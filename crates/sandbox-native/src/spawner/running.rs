@@ -14,11 +14,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::birth::{self, Born};
-use super::ids::Lease;
-use super::survey::Usage;
+use super::disk_usage::QuotaState;
+use super::ids::IdRange;
+use super::poll::{Key, Poller, Source};
+use super::starting::{self, RunningGuest};
 use super::sys;
-use super::waits::{Key, Source, Waits};
 use crate::cgroup::Group;
 use crate::{limits, passing};
 
@@ -34,11 +34,11 @@ pub(super) fn unreached(error: io::Error) -> Error {
 }
 
 /// An open way to a guest.
-pub(super) type Attached = (Generation, OwnedFd);
+pub(super) type GuestConnection = (Generation, OwnedFd);
 
 /// What a guest says by itself or in answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum GuestMessage {
     /// A request was handled since it last said so.
     Active,
     /// It can't hand over: a command runs.
@@ -51,10 +51,10 @@ pub(super) enum Said {
     Nonsense,
 }
 
-/// See the module.
+/// A sandbox whose guest serves.
 #[derive(Debug)]
-pub(super) struct Living {
-    pub(super) born: Born,
+pub(super) struct RunningSandbox {
+    pub(super) guest: RunningGuest,
     pub(super) generation: Generation,
     pub(super) group: Group,
     pub(super) spec: Spec,
@@ -62,36 +62,36 @@ pub(super) struct Living {
     /// When a request was last handled, or tried to be handed over.
     pub(super) active: Instant,
     /// What is known of its disk.
-    pub(super) usage: Usage,
+    pub(super) quota: QuotaState,
     /// Held for as long as the guest lives.
-    pub(super) lease: Lease,
-    pub(super) waits: Option<(Key, Key)>,
+    pub(super) ids: IdRange,
+    pub(super) poll_keys: Option<(Key, Key)>,
 }
 
-impl Living {
+impl RunningSandbox {
     /// Has its end and its words waited for.
     pub(super) fn await_by(
         &mut self,
-        waits: &mut Waits,
+        poller: &mut Poller,
         ended: Source,
-        said: Source,
+        message: Source,
     ) -> io::Result<()> {
-        if let Some((end, words)) = self.waits {
-            waits.rename(end, ended);
-            waits.rename(words, said);
+        if let Some((end, words)) = self.poll_keys {
+            poller.rename(end, ended);
+            poller.rename(words, message);
             return Ok(());
         }
-        let end = waits.add(&self.born.pidfd, ended)?;
-        let words = waits.add(&self.born.control, said)?;
-        self.waits = Some((end, words));
+        let end = poller.add(&self.guest.pidfd, ended)?;
+        let words = poller.add(&self.guest.control, message)?;
+        self.poll_keys = Some((end, words));
         Ok(())
     }
 
-    /// A way to the guest: the one that was made at its birth, or another one.
-    pub(super) fn connect(&mut self) -> io::Result<Attached> {
-        let first = self.born.way.take().map(Ok);
-        let way = first.unwrap_or_else(|| birth::connect(&self.born.control))?;
-        Ok((self.generation.clone(), way))
+    /// A way to the guest: the one that was made at its start, or another one.
+    pub(super) fn connect(&mut self) -> io::Result<GuestConnection> {
+        let first = self.guest.connection.take().map(Ok);
+        let connection = first.unwrap_or_else(|| starting::connect(&self.guest.control))?;
+        Ok((self.generation.clone(), connection))
     }
 
     /// Asks it to write what it keeps to a file and to do nothing more.
@@ -107,21 +107,21 @@ impl Living {
     fn say(&self, word: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
         // A guest that listens no more must not hold the spawner.
-        passing::send(&self.born.control, word, &fds, SendFlags::DONTWAIT).map(drop)
+        passing::send(&self.guest.control, word, &fds, SendFlags::DONTWAIT).map(drop)
     }
 
     /// What it said since the last time, as far as one turn goes.
-    pub(super) fn hear(&self) -> Vec<Said> {
+    pub(super) fn hear(&self) -> Vec<GuestMessage> {
         let mut all = Vec::new();
-        while all.len() < limits::SAID_MAX && !all.ends_with(&[Said::Nonsense]) {
+        while all.len() < limits::GUEST_MESSAGES_MAX && !all.ends_with(&[GuestMessage::Nonsense]) {
             let mut word = [0; 8];
-            match recv(&self.born.control, &mut word, RecvFlags::DONTWAIT) {
+            match recv(&self.guest.control, &mut word, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => all.push(match &word[..length] {
-                    b"a" => Said::Active,
-                    b"b" => Said::Busy,
-                    b"k" => Said::HandedOver,
-                    b"f" => Said::Failed,
-                    _ => Said::Nonsense,
+                    b"a" => GuestMessage::Active,
+                    b"b" => GuestMessage::Busy,
+                    b"k" => GuestMessage::HandedOver,
+                    b"f" => GuestMessage::Failed,
+                    _ => GuestMessage::Nonsense,
                 }),
                 Err(Errno::INTR) => {}
                 Err(_) => break,
@@ -131,9 +131,9 @@ impl Living {
     }
 
     /// Has its words waited for no more: there are none, and the end of them is told for ever.
-    pub(super) fn stop_hearing(&self, waits: &mut Waits) {
-        if let Some((_, words)) = self.waits {
-            waits.remove(words, &self.born.control);
+    pub(super) fn stop_hearing(&self, poller: &mut Poller) {
+        if let Some((_, words)) = self.poll_keys {
+            poller.remove(words, &self.guest.control);
         }
     }
 
@@ -145,48 +145,48 @@ impl Living {
 
     /// Whether it ended already.
     pub(super) fn has_ended(&self) -> bool {
-        sys::is_readable(&self.born.pidfd)
+        sys::is_readable(&self.guest.pidfd)
     }
 
-    /// Tells it to end. It is to be buried when it has.
+    /// Tells it to end. It is to be reaped when it has.
     pub(super) fn kill(&self) {
         // In version 1 what is frozen does not die.
         self.group.thaw();
-        let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
+        let _ = pidfd_send_signal(&self.guest.pidfd, Signal::KILL);
     }
 
     /// Tells it to end although it may have been stopped since it was told before.
     pub(super) fn kill_again(&self) {
-        self.group.release(self.born.pid);
-        let _ = pidfd_send_signal(&self.born.pidfd, Signal::KILL);
+        self.group.release(self.guest.pid);
+        let _ = pidfd_send_signal(&self.guest.pidfd, Signal::KILL);
     }
 
     /// Waits for its end, but not for ever.
     fn await_end(&self) -> bool {
-        let until = Instant::now() + Duration::from_millis(limits::BURY_MS_MAX);
-        let mut fds = [sys::pollfd(&self.born.pidfd)];
+        let until = Instant::now() + Duration::from_millis(limits::REAP_MS_MAX);
+        let mut fds = [sys::pollfd(&self.guest.pidfd)];
         while sys::poll(&mut fds, limits::KILL_AGAIN_MS as i32).is_err() || fds[0].revents == 0 {
             if Instant::now() >= until {
                 return false;
             }
             self.kill_again();
         }
-        sys::wait(self.born.pid);
+        sys::wait(self.guest.pid);
         true
     }
 
     /// Ends it, if it has not ended, and clears what the host had of it. Of one that the
     /// kernel can't end, the ids stay taken for as long as this spawner lives.
-    pub(super) fn bury(self, waits: &mut Waits) {
+    pub(super) fn reap(self, poller: &mut Poller) {
         self.kill();
         let ended = self.await_end();
-        if let Some((end, words)) = self.waits {
-            waits.remove(end, &self.born.pidfd);
-            waits.remove(words, &self.born.control);
+        if let Some((end, words)) = self.poll_keys {
+            poller.remove(end, &self.guest.pidfd);
+            poller.remove(words, &self.guest.control);
         }
         self.group.remove();
         if !ended {
-            std::mem::forget(self.lease);
+            std::mem::forget(self.ids);
         }
     }
 }

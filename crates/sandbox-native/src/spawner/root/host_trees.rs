@@ -19,12 +19,12 @@ use crate::spawner::sys;
 
 /// How trees of the host are taken.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct HostTrees {
     /// The map in which no file belongs to anybody, where it can be made.
     nobody: Option<OwnedFd>,
 }
 
-impl Shown {
+impl HostTrees {
     /// As it can be done here.
     pub(super) fn new() -> Self {
         Self { nobody: idmap::nobody().ok() }

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Amount;
-use super::held::{self, Holder};
+use super::deleted_files::{self, FileHolder};
 use crate::limits;
-use crate::spawner::walk::{self, Tree};
+use crate::spawner::walk::{self, TreeState};
 
 /// A disk to look at.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct MeasuredDisk {
     pub(super) tree: PathBuf,
     pub(super) most: Amount,
-    pub(super) holder: Holder,
+    pub(super) holder: FileHolder,
 }
 
 /// What a look may take.
@@ -33,7 +33,7 @@ pub(super) struct Budget {
 
 /// What came of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Found {
+pub(super) enum QuotaVerdict {
     /// It is within its limit, or just went away.
     Within,
     /// It is not.
@@ -45,15 +45,15 @@ pub(super) enum Found {
 impl Budget {
     /// Of one disk among all: what is small is looked at quickly.
     pub(super) fn turn() -> Self {
-        let turn = Duration::from_millis(limits::SURVEY_TURN_MS);
-        Self { entries: limits::SURVEY_TURN_ENTRIES, until: Instant::now() + turn }
+        let turn = Duration::from_millis(limits::DISK_USAGE_TURN_MS);
+        Self { entries: limits::DISK_USAGE_TURN_ENTRIES, until: Instant::now() + turn }
     }
 
     /// Of a disk that has a process of its own to look at it.
-    pub(super) fn alone(disk: &Disk) -> Self {
-        let names = disk.most.inodes.saturating_mul(limits::SURVEY_NAMES_PER_INODE);
-        let long = Duration::from_millis(limits::SURVEY_LOOK_MS_MAX);
-        let entries = names.saturating_add(limits::SURVEY_TURN_ENTRIES);
+    pub(super) fn alone(disk: &MeasuredDisk) -> Self {
+        let names = disk.most.inodes.saturating_mul(limits::DISK_USAGE_NAMES_PER_INODE);
+        let long = Duration::from_millis(limits::DISK_USAGE_LOOK_MS_MAX);
+        let entries = names.saturating_add(limits::DISK_USAGE_TURN_ENTRIES);
         Self { entries, until: Instant::now() + long }
     }
 
@@ -79,7 +79,7 @@ fn named(tree: &Path, budget: &mut Budget) -> io::Result<Option<Amount>> {
         top => top?,
     };
     let entries = budget.entries;
-    let walked = walk::walk(top, Tree::InUse, entries, |entry| {
+    let walked = walk::walk(top, TreeState::InUse, entries, |entry| {
         if !budget.take() {
             return Err(over());
         }
@@ -97,20 +97,22 @@ fn named(tree: &Path, budget: &mut Budget) -> io::Result<Option<Amount>> {
 }
 
 /// Looks at one disk.
-pub(super) fn look(disk: &Disk, mut budget: Budget) -> io::Result<Found> {
-    let Some(named) = named(&disk.tree, &mut budget)? else { return Ok(Found::Unfinished) };
-    let Some(held) = held::held(&disk.holder, &mut budget)? else { return Ok(Found::Unfinished) };
+pub(super) fn look(disk: &MeasuredDisk, mut budget: Budget) -> io::Result<QuotaVerdict> {
+    let Some(named) = named(&disk.tree, &mut budget)? else { return Ok(QuotaVerdict::Unfinished) };
+    let Some(held) = deleted_files::held(&disk.holder, &mut budget)? else {
+        return Ok(QuotaVerdict::Unfinished);
+    };
     let amount = named.plus(held.bytes, held.inodes);
-    Ok(if amount.exceeds(disk.most) { Found::Above(amount) } else { Found::Within })
+    Ok(if amount.exceeds(disk.most) { QuotaVerdict::Above(amount) } else { QuotaVerdict::Within })
 }
 
 /// Looks at many, each for a moment. Those to tell of, by number.
-pub(super) fn round(disks: &[Disk]) -> io::Result<Vec<u8>> {
-    let mut told: Vec<(u32, Found)> = Vec::new();
+pub(super) fn round(disks: &[MeasuredDisk]) -> io::Result<Vec<u8>> {
+    let mut told: Vec<(u32, QuotaVerdict)> = Vec::new();
     for (number, disk) in (0..).zip(disks) {
         // What can't be looked at in passing may be at leisure.
-        let found = look(disk, Budget::turn()).unwrap_or(Found::Unfinished);
-        if found != Found::Within && told.len() < limits::SURVEY_FOUND_MAX {
+        let found = look(disk, Budget::turn()).unwrap_or(QuotaVerdict::Unfinished);
+        if found != QuotaVerdict::Within && told.len() < limits::DISK_USAGE_FOUND_MAX {
             told.push((number, found));
         }
     }
@@ -118,7 +120,7 @@ pub(super) fn round(disks: &[Disk]) -> io::Result<Vec<u8>> {
 }
 
 /// Looks at one until it is done or its long budget is over.
-pub(super) fn alone(disk: &Disk) -> io::Result<Vec<u8>> {
+pub(super) fn alone(disk: &MeasuredDisk) -> io::Result<Vec<u8>> {
     let found = look(disk, Budget::alone(disk))?;
     postcard::to_allocvec(&found).map_err(io::Error::other)
 }
@@ -128,14 +130,14 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
-    fn disk(tree: &Path, guest: u32) -> Disk {
+    fn disk(tree: &Path, guest: u32) -> MeasuredDisk {
         let owner = std::fs::metadata(tree).unwrap().uid();
-        let holder = Holder {
+        let holder = FileHolder {
             guest: i32::try_from(guest).unwrap(),
             owners: owner..owner + 1,
             served: Vec::new(),
         };
-        Disk { tree: tree.to_owned(), most: Amount { bytes: 1 << 30, inodes: 100 }, holder }
+        MeasuredDisk { tree: tree.to_owned(), most: Amount { bytes: 1 << 30, inodes: 100 }, holder }
     }
 
     #[test]
@@ -172,6 +174,6 @@ mod tests {
             assert_eq!(found.map(|found| found.inodes), expected);
         }
         let found = look(&one, Budget { entries: 19, until: later }).unwrap();
-        assert_eq!(found, Found::Unfinished);
+        assert_eq!(found, QuotaVerdict::Unfinished);
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum Source {
     /// A guest ended.
     Ended(SandboxId),
     /// A guest said something.
-    Said(SandboxId),
+    Message(SandboxId),
     /// The process of a change ended.
     Change(SandboxId),
     /// The process that deletes in the background ended.
@@ -31,7 +31,7 @@ pub(super) enum Source {
     /// A process that works on an image ended.
     Image(u64),
     /// The process that looks at all disks ended.
-    Survey,
+    DiskUsage,
     /// The process that looks at one of them ended.
     Look(SandboxId),
 }
@@ -40,15 +40,15 @@ pub(super) enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(u64);
 
-/// See the module.
+/// All that the spawner waits for.
 #[derive(Debug)]
-pub(super) struct Waits {
+pub(super) struct Poller {
     epoll: OwnedFd,
     sources: BTreeMap<Key, Source>,
     next: u64,
 }
 
-impl Waits {
+impl Poller {
     pub(super) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Self { epoll, sources: BTreeMap::new(), next: 0 })

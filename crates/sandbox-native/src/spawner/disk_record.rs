@@ -1,7 +1,7 @@
 //! What a disk is: what it began as, what it stands on, how long it is kept.
 //!
 //! Owns the record of it. Says nothing of the life in it, which is known to the
-//! spawner while it goes on and to [`super::cold`] while it is suspended.
+//! spawner while it goes on and to [`super::suspend_record`] while it is suspended.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::layers::Layer;
 
-/// See the module.
+/// What is recorded of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct About {
+pub(super) struct DiskRecord {
     /// Where it began.
     pub(super) origin: Origin,
     /// The template at the bottom of it.

@@ -33,7 +33,7 @@ pub struct Launch {
 
 /// A spawner that can be asked.
 #[derive(Debug)]
-pub(super) struct Spawner {
+pub(super) struct SpawnerClient {
     pub(super) state: PathBuf,
     pub(super) launch: Launch,
     pub(super) guest: &'static [u8],
@@ -41,9 +41,9 @@ pub(super) struct Spawner {
 
 /// What came of starting a spawner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum StartResult {
     /// It serves.
-    Began,
+    Started,
     /// Another one holds the state directory.
     Busy,
     /// It did not say in time what it does. It may serve a moment later.
@@ -73,7 +73,7 @@ fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-impl Spawner {
+impl SpawnerClient {
     /// Asks, starting a spawner if there is none.
     pub(super) fn ask(&self, request: &Request) -> Result<(Answer, Option<OwnedFd>), Error> {
         self.ask_with(request, None)
@@ -85,7 +85,7 @@ impl Spawner {
         request: &Request,
         fd: Option<&OwnedFd>,
     ) -> Result<(Answer, Option<OwnedFd>), Error> {
-        let (mut began, mut busy, mut slow) = (0, 0, 0);
+        let (mut started, mut busy, mut slow) = (0, 0, 0);
         loop {
             match self.try_ask(request, fd) {
                 Ok((Answer::Failed(error), _)) => return Err(error),
@@ -94,22 +94,22 @@ impl Spawner {
                 Err(error) => return Err(backend("the spawner does not answer", &error)),
             }
             let reason = match self.start()? {
-                Start::Began if began < limits::SPAWNER_ATTEMPTS_MAX => {
-                    began += 1;
+                StartResult::Started if started < limits::SPAWNER_ATTEMPTS_MAX => {
+                    started += 1;
                     continue;
                 }
-                Start::Busy if busy < limits::SPAWNER_BUSY_ATTEMPTS_MAX => {
+                StartResult::Busy if busy < limits::SPAWNER_BUSY_ATTEMPTS_MAX => {
                     busy += 1;
                     std::thread::sleep(Duration::from_millis(limits::SPAWNER_BUSY_PAUSE_MS));
                     continue;
                 }
-                Start::Slow if slow < limits::SPAWNER_SLOW_ATTEMPTS_MAX => {
+                StartResult::Slow if slow < limits::SPAWNER_SLOW_ATTEMPTS_MAX => {
                     slow += 1;
                     continue;
                 }
-                Start::Began => "the spawner ends as soon as it is started",
-                Start::Slow => "the spawner does not start in time",
-                Start::Busy => "a spawner holds the state directory and does not serve it",
+                StartResult::Started => "the spawner ends as soon as it is started",
+                StartResult::Slow => "the spawner does not start in time",
+                StartResult::Busy => "a spawner holds the state directory and does not serve it",
             };
             return Err(Error::Backend(reason.to_owned()));
         }
@@ -185,7 +185,7 @@ impl Spawner {
     }
 
     /// Starts a spawner and waits until it, or another one, serves.
-    fn start(&self) -> Result<Start, Error> {
+    fn start(&self) -> Result<StartResult, Error> {
         let guest = sealed(self.guest)
             .map_err(|error| backend("cannot keep the guest program in memory", &error))?;
         let (mut status, theirs) =
@@ -208,8 +208,8 @@ impl Spawner {
         // It forks at once and leaves the spawner to itself, so this does not wait for that.
         let _ = child.wait();
         match (heard, said.as_str()) {
-            (Ok(_), READY) => Ok(Start::Began),
-            (Ok(_), BUSY) => Ok(Start::Busy),
+            (Ok(_), READY) => Ok(StartResult::Started),
+            (Ok(_), BUSY) => Ok(StartResult::Busy),
             (Ok(_), "") => {
                 Err(Error::Backend(format!("{program} ended without becoming a spawner")))
             }
@@ -217,7 +217,7 @@ impl Spawner {
                 reason: format!("the spawner could not start: {reason}"),
                 advice: crate::probe::advice(),
             }),
-            (Err(error), _) if is_late(&error) => Ok(Start::Slow),
+            (Err(error), _) if is_late(&error) => Ok(StartResult::Slow),
             (Err(error), _) => Err(backend("the spawner does not start", &error)),
         }
     }

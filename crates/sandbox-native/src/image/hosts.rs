@@ -14,7 +14,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// Places of one registry.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct AllowedHosts {
     registry: Url,
     /// Hosts beside the registry's own.
     named: Arc<BTreeSet<String>>,
@@ -22,7 +22,7 @@ pub(super) struct Places {
 
 /// Why a place is none to go to.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum HostRefusal {
     #[error("it leads to `{0:.200}`, which is not a public host")]
     Private(String),
     #[error("it leads to `{0:.200}`, which is not spoken to over TLS")]
@@ -33,7 +33,7 @@ fn host(url: &Url) -> &str {
     url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
-impl Places {
+impl AllowedHosts {
     /// Those of the registry at this address, and of other hosts that were named.
     pub(super) fn new(registry: Url, named: &[String]) -> Self {
         let named = named.iter().map(|name| name.to_lowercase()).collect();
@@ -56,23 +56,23 @@ impl Places {
 
     /// Whether a request may be made of this address. Names are judged when they are
     /// resolved.
-    pub(super) fn judge(&self, url: &Url) -> Result<(), Refused> {
+    pub(super) fn judge(&self, url: &Url) -> Result<(), HostRefusal> {
         if self.is_registry(url) || (url.scheme() == "http" && self.named.contains(host(url))) {
             return Ok(());
         }
         if url.scheme() != "https" {
-            return Err(Refused::Plain(url.to_string()));
+            return Err(HostRefusal::Plain(url.to_string()));
         }
         match host(url).parse() {
             Ok(address) if !self.is_named(host(url)) && !is_public(address) => {
-                Err(Refused::Private(url.to_string()))
+                Err(HostRefusal::Private(url.to_string()))
             }
             Ok(_) | Err(_) => Ok(()),
         }
     }
 }
 
-impl Resolve for Places {
+impl Resolve for AllowedHosts {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
         let named = self.is_named(&name);
@@ -80,7 +80,7 @@ impl Resolve for Places {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<_> = found.filter(|address| named || is_public(address.ip())).collect();
             if found.is_empty() {
-                return Err(Refused::Private(name).into());
+                return Err(HostRefusal::Private(name).into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -124,14 +124,17 @@ fn is_public_six(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    fn places(registry: &str) -> Places {
-        Places::new(registry.parse().unwrap(), &["Blobs.example".to_owned(), "10.0.0.9".to_owned()])
+    fn hosts(registry: &str) -> AllowedHosts {
+        AllowedHosts::new(
+            registry.parse().unwrap(),
+            &["Blobs.example".to_owned(), "10.0.0.9".to_owned()],
+        )
     }
 
     #[test]
     fn private_places_in_all_spellings_are_refused_and_named_ones_are_not() {
-        let places = places("https://registry.example:5000");
-        let judge = |url: &str| places.judge(&url.parse().unwrap()).is_ok();
+        let hosts = hosts("https://registry.example:5000");
+        let judge = |url: &str| hosts.judge(&url.parse().unwrap()).is_ok();
         for url in [
             "https://registry.example:5000/v2/",
             "https://registry.example/token",
@@ -170,10 +173,10 @@ mod tests {
 
     #[tokio::test]
     async fn names_are_judged_by_what_they_resolve_to() {
-        let places = places("https://registry.example");
-        let error = places.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        let hosts = hosts("https://registry.example");
+        let error = hosts.resolve("localhost".parse().unwrap()).await.err().unwrap();
         assert!(error.to_string().contains("not a public host"), "{error}");
-        let own = self::places("http://localhost:5000");
+        let own = self::hosts("http://localhost:5000");
         assert!(own.resolve("localhost".parse().unwrap()).await.is_ok());
     }
 }

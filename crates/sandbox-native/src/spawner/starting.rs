@@ -1,7 +1,7 @@
-//! A birth: a blank gets its root, its ids and its name, and serves.
+//! A guest on its way: a preforked one gets its root, its ids and its name, and serves.
 //!
 //! Owns the handshake with the guest that waits in it. Until that is told whose it is,
-//! the spawner does everything that takes rights, from outside. A birth that fails
+//! the spawner does everything that takes rights, from outside. A start that fails
 //! leaves no process behind.
 
 use std::io;
@@ -13,10 +13,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
 
-use super::blank::{Blank, Mould};
-use super::ids::Lease;
-use super::root::{Home, Plan, Prepared, Ready};
-use super::stock::Stock;
+use super::ids::IdRange;
+use super::pool::PreforkPool;
+use super::prefork::{GuestTemplate, PreforkedGuest};
+use super::root::{DetachedRoot, HostMounts, PreparedRoot, RootPlan};
 use super::sys;
 use crate::cgroup::Group;
 use crate::passing;
@@ -26,12 +26,12 @@ const WAITING: &[u8] = b"w";
 /// From the guest: it serves.
 const READY: &[u8] = b"r";
 
-/// What is to be born.
+/// What a guest is started with.
 #[derive(Debug)]
-pub(super) struct Order<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) prepared: &'a Prepared,
-    pub(super) lease: &'a Lease,
+pub(super) struct GuestConfig<'a> {
+    pub(super) plan: &'a RootPlan,
+    pub(super) prepared: &'a PreparedRoot,
+    pub(super) ids: &'a IdRange,
     pub(super) spec: &'a Spec,
     pub(super) generation: &'a Generation,
     /// The table of commands of an earlier life, a file open for reading.
@@ -40,12 +40,12 @@ pub(super) struct Order<'a> {
 
 /// A guest that serves.
 #[derive(Debug)]
-pub(super) struct Born {
+pub(super) struct RunningGuest {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
     /// A connection that it takes as soon as it serves, for whoever asks for one first.
-    pub(super) way: Option<OwnedFd>,
+    pub(super) connection: Option<OwnedFd>,
     /// Numbers of the file systems that it serves itself, of which nobody else may ask
     /// anything: the answer would be its own.
     pub(super) serves: Vec<u64>,
@@ -53,18 +53,19 @@ pub(super) struct Born {
 
 /// A guest on its way.
 #[derive(Debug)]
-pub(super) struct Unborn {
-    blank: Blank,
-    home: Rc<Home>,
+pub(super) struct StartingGuest {
+    preforked: PreforkedGuest,
+    host: Rc<HostMounts>,
     /// What it is told when it waits for that.
-    untold: Option<Untold>,
-    way: Option<OwnedFd>,
+    pending: Option<PendingConfig>,
+    connection: Option<OwnedFd>,
     serves: Vec<u64>,
 }
 
+/// What a guest was not told yet.
 #[derive(Debug)]
-struct Untold {
-    root: Ready,
+struct PendingConfig {
+    root: DetachedRoot,
     map: String,
     args: Vec<String>,
     kept: Option<OwnedFd>,
@@ -73,88 +74,97 @@ struct Untold {
 
 /// Has a guest begin. Where one that was made ahead fails, another one does: it may
 /// have been killed while it waited.
-pub(super) fn conceive(order: &Order<'_>, stock: &mut Stock) -> io::Result<Unborn> {
-    let prepared = &order.prepared.namespace;
-    let blank = stock.take(prepared)?;
-    if let Ok(unborn) = begin(order, blank, &stock.mould) {
-        return Ok(unborn);
+pub(super) fn spawn(config: &GuestConfig<'_>, pool: &mut PreforkPool) -> io::Result<StartingGuest> {
+    let prepared = &config.prepared.namespace;
+    let preforked = pool.take(prepared)?;
+    if let Ok(guest) = begin(config, preforked, &pool.template) {
+        return Ok(guest);
     }
-    let blank = stock.take(prepared)?;
-    begin(order, blank, &stock.mould)
+    let preforked = pool.take(prepared)?;
+    begin(config, preforked, &pool.template)
 }
 
-fn begin(order: &Order<'_>, mut blank: Blank, mould: &Mould) -> io::Result<Unborn> {
-    let untold = match prepare(order, &mut blank, mould) {
-        Ok(untold) => Some(untold),
+fn begin(
+    config: &GuestConfig<'_>,
+    mut preforked: PreforkedGuest,
+    template: &GuestTemplate,
+) -> io::Result<StartingGuest> {
+    let pending = match prepare(config, &mut preforked, template) {
+        Ok(pending) => Some(pending),
         Err(error) => {
             // What ended may have said why.
-            let why = blank.has_ended().then(|| expect(&blank.control, WAITING).err());
-            blank.discard();
+            let why = preforked.has_ended().then(|| expect(&preforked.control, WAITING).err());
+            preforked.discard();
             return Err(why.flatten().unwrap_or(error));
         }
     };
-    let home = Rc::clone(&mould.home);
-    let mut unborn = Unborn { blank, home, untold, way: None, serves: Vec::new() };
+    let host = Rc::clone(&template.host);
+    let mut guest =
+        StartingGuest { preforked, host, pending, connection: None, serves: Vec::new() };
     // One that was made ahead waits for its orders already.
-    if unborn.speaks()
-        && let Err(error) = unborn.hear()
+    if guest.speaks()
+        && let Err(error) = guest.hear()
     {
-        unborn.discard();
+        guest.discard();
         return Err(error);
     }
-    Ok(unborn)
+    Ok(guest)
 }
 
-fn prepare(order: &Order<'_>, blank: &mut Blank, mould: &Mould) -> io::Result<Untold> {
-    let Order { plan, prepared, lease, spec, generation, kept } = order;
-    mould.groups.limit(&blank.group, spec, lease.guest())?;
+fn prepare(
+    config: &GuestConfig<'_>,
+    preforked: &mut PreforkedGuest,
+    template: &GuestTemplate,
+) -> io::Result<PendingConfig> {
+    let GuestConfig { plan, prepared, ids, spec, generation, kept } = config;
+    template.groups.limit(&preforked.group, spec, ids.guest())?;
     let args = [
         ("--generation", generation.to_string()),
         ("--pids", spec.pids_max.to_string()),
         ("--file-bytes", spec.disk_bytes_max.to_string()),
-        ("--user", lease.inside().to_string()),
+        ("--user", ids.inside().to_string()),
     ];
     let args = args.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
-    Ok(Untold {
-        root: plan.ready(prepared, &mould.home)?,
-        map: lease.map(),
+    Ok(PendingConfig {
+        root: plan.ready(prepared, &template.host)?,
+        map: ids.map(),
         args: args.collect(),
         kept: kept.map(OwnedFd::try_clone).transpose()?,
-        agent: lease.agent(),
+        agent: ids.agent(),
     })
 }
 
-impl Unborn {
+impl StartingGuest {
     /// Readable when it has something to say.
     pub(super) fn control(&self) -> &OwnedFd {
-        &self.blank.control
+        &self.preforked.control
     }
 
     /// Whether it has something to say.
     fn speaks(&self) -> bool {
-        sys::is_readable(&self.blank.control)
+        sys::is_readable(&self.preforked.control)
     }
 
     /// Hears it, and answers; waits for no more than one word. `true`: it serves.
     pub(super) fn hear(&mut self) -> io::Result<bool> {
-        let control = &self.blank.control;
-        let Some(untold) = self.untold.take() else {
+        let control = &self.preforked.control;
+        let Some(pending) = self.pending.take() else {
             return expect(control, READY).map(|()| true);
         };
         expect(control, WAITING)?;
-        self.serves = self.tell(untold)?;
+        self.serves = self.tell(pending)?;
         // It comes upon this before anybody here hears that it is ready.
-        self.way = Some(connect(&self.blank.control)?);
+        self.connection = Some(connect(&self.preforked.control)?);
         Ok(false)
     }
 
     /// Makes it what it is to be. Gives the file systems that it serves.
-    fn tell(&self, untold: Untold) -> io::Result<Vec<u64>> {
-        let Blank { pid, control, .. } = &self.blank;
-        let Untold { root, map, mut args, kept, agent } = untold;
+    fn tell(&self, pending: PendingConfig) -> io::Result<Vec<u64>> {
+        let PreforkedGuest { pid, control, .. } = &self.preforked;
+        let PendingConfig { root, map, mut args, kept, agent } = pending;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mounts = rustix::fs::open(format!("/proc/{pid}/ns/mnt"), flags, Mode::empty())?;
-        let (output, devices) = root.attach(mounts.as_fd(), &self.home)?;
+        let (output, devices) = root.attach(mounts.as_fd(), &self.host)?;
         write_maps(*pid, &map)?;
         // Descriptors are named by their place.
         let mut fds = vec![output.as_fd()];
@@ -176,14 +186,17 @@ impl Unborn {
     }
 
     /// It serves, and these are its groups.
-    pub(super) fn born(self) -> (Born, Group) {
-        let Blank { pid, pidfd, control, group } = self.blank;
-        (Born { pid, pidfd, control, way: self.way, serves: self.serves }, group)
+    pub(super) fn into_running(self) -> (RunningGuest, Group) {
+        let PreforkedGuest { pid, pidfd, control, group } = self.preforked;
+        (
+            RunningGuest { pid, pidfd, control, connection: self.connection, serves: self.serves },
+            group,
+        )
     }
 
     /// Ends it.
     pub(super) fn discard(self) {
-        self.blank.discard();
+        self.preforked.discard();
     }
 }
 

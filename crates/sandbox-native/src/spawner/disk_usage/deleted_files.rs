@@ -25,7 +25,7 @@ const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// Whose processes, and whose files.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct FileHolder {
     /// The guest, as the spawner knows it.
     pub(super) guest: i32,
     /// Owners of what the sandbox makes, as the spawner sees them. A file of the host's
@@ -57,7 +57,7 @@ fn dir(above: impl AsFd, name: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
 }
 
 /// How much they are. `None`: the budget does not reach.
-pub(super) fn held(holder: &Holder, budget: &mut Budget) -> io::Result<Option<Amount>> {
+pub(super) fn held(holder: &FileHolder, budget: &mut Budget) -> io::Result<Option<Amount>> {
     // Its own view of itself has all of its processes and none else.
     let path = format!("/proc/{}/root/proc", holder.guest);
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;

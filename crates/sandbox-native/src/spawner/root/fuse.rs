@@ -20,14 +20,14 @@ const ABSENT: [Errno; 5] = [Errno::NOENT, Errno::NODEV, Errno::NXIO, Errno::ACCE
 
 /// A file system that is not mounted anywhere yet.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct FuseMount {
     pub(super) mount: OwnedFd,
-    pub(super) device: Option<Device>,
+    pub(super) device: Option<FuseDevice>,
 }
 
 /// The server's end of one.
 #[derive(Debug)]
-pub(in crate::spawner) struct Device {
+pub(in crate::spawner) struct FuseDevice {
     pub(in crate::spawner) fd: OwnedFd,
     /// Where it is mounted.
     pub(in crate::spawner) path: String,
@@ -41,7 +41,7 @@ fn open() -> rustix::io::Result<OwnedFd> {
 
 /// Makes the file system of a path, whose files are seen as those of `owner`. Where the
 /// host gives none it is an empty folder that nobody can write to.
-pub(super) fn make(path: &str, owner: u32) -> io::Result<Made> {
+pub(super) fn make(path: &str, owner: u32) -> io::Result<FuseMount> {
     let fd = match open() {
         Err(error) if ABSENT.contains(&error) => return empty(),
         opened => doing("open", DEVICE, opened)?,
@@ -65,14 +65,14 @@ pub(super) fn make(path: &str, owner: u32) -> io::Result<Made> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let found = doing("look at", path, statx(&mount, "", flags, StatxFlags::BASIC_STATS))?;
     let number = makedev(found.stx_dev_major, found.stx_dev_minor);
-    let device = Device { fd, path: path.to_owned(), number };
-    Ok(Made { mount, device: Some(device) })
+    let device = FuseDevice { fd, path: path.to_owned(), number };
+    Ok(FuseMount { mount, device: Some(device) })
 }
 
-fn empty() -> io::Result<Made> {
+fn empty() -> io::Result<FuseMount> {
     let options = [("size", "4k"), ("nr_inodes", "1"), ("mode", "555")];
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
         | MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV;
-    Ok(Made { mount: mounts::create("tmpfs", &options, attributes)?, device: None })
+    Ok(FuseMount { mount: mounts::create("tmpfs", &options, attributes)?, device: None })
 }

@@ -28,7 +28,7 @@ pub struct Template {
 
 /// One layer to unpack. The blob comes as a descriptor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Unpack {
+pub(crate) struct UnpackRequest {
     /// Where in the file the blob begins.
     pub(crate) offset: u64,
     /// Its length in bytes.
@@ -45,7 +45,7 @@ pub(crate) enum ImageRequest {
     /// Which of these layers are not there.
     Missing(Vec<Digest>),
     /// Unpack a layer, unless it is there.
-    Unpack(Unpack),
+    Unpack(UnpackRequest),
     /// Keep a template whose layers are there, in place of one of that name.
     Save(Template),
     /// All templates, sorted by name.
@@ -59,7 +59,7 @@ pub(crate) enum ImageRequest {
 pub(crate) enum ImageAnswer {
     /// To `Missing`, and to `Save` if layers are gone in the meantime.
     Missing(Vec<Digest>),
-    /// To `Unpack`, with the number of device nodes and FIFOs that were left out.
+    /// To `UnpackRequest`, with the number of device nodes and FIFOs that were left out.
     Unpacked { left_out: u64 },
     /// To `Save` and `Remove`.
     Done,

@@ -17,12 +17,12 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::sys::{self, Fork};
 use crate::limits;
 
-/// From spawner to maker: one is wanted.
+/// From spawner to worker: one is wanted.
 const WANTED: &[u8] = b"w";
 
-/// See the module.
+/// A process that makes things ahead.
 #[derive(Debug)]
-pub(super) struct Maker {
+pub(super) struct Worker {
     pid: i32,
     pidfd: OwnedFd,
     /// For what it says of those that it made.
@@ -31,7 +31,7 @@ pub(super) struct Maker {
     missing: usize,
 }
 
-impl Maker {
+impl Worker {
     /// Starts one that keeps these descriptors. To be called by the spawner.
     pub(super) fn start(
         kept: &[BorrowedFd<'_>],
@@ -45,7 +45,7 @@ impl Maker {
         // SAFETY: the spawner has one thread.
         match unsafe { sys::fork(0) }? {
             Fork::Parent { pid, pidfd } => {
-                Ok(Self { pid, pidfd, socket, missing: limits::STOCK_MAX })
+                Ok(Self { pid, pidfd, socket, missing: limits::PREFORK_POOL_MAX })
             }
             Fork::Child => {
                 let kept = [&[theirs.as_fd()], kept].concat();
@@ -86,7 +86,7 @@ fn serve(socket: &OwnedFd, mut make: impl FnMut(&OwnedFd) -> io::Result<()>) -> 
     loop {
         let patience_ms = match wanted {
             0 => -1,
-            few if few <= limits::STOCK_MAX / 2 => limits::STOCK_REST_MS,
+            few if few <= limits::PREFORK_POOL_MAX / 2 => limits::PREFORK_POOL_REST_MS,
             _ => 0,
         };
         let mut fds = [sys::pollfd(socket)];

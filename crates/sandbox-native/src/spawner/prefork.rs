@@ -2,7 +2,7 @@
 //!
 //! Owns how one is made: its groups, and the socket over which it is told what to become.
 //! It is a clone of the zygote that holds nothing of any sandbox and has all that
-//! sandboxes have in common, which is most of what a birth takes.
+//! sandboxes have in common, which is most of what a start takes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,26 +14,26 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 use rustix::thread::CapabilitySet;
 
-use super::root::Home;
+use super::root::HostMounts;
 use super::sys;
 use super::zygote::Zygote;
 use crate::cgroup::{Group, Groups, Handles};
 use crate::limits;
 
-/// What all blanks are made from.
+/// What all guests are made from.
 #[derive(Debug)]
-pub(super) struct Mould {
+pub(super) struct GuestTemplate {
     /// The guest program, a sealed memory file.
     pub(super) program: OwnedFd,
     pub(super) groups: Groups,
-    pub(super) home: Rc<Home>,
+    pub(super) host: Rc<HostMounts>,
     /// What guests are left of their rights in their own user namespace.
     pub(super) capabilities: CapabilitySet,
 }
 
-/// See the module.
+/// A guest in namespaces of its own that waits to be told whose it is.
 #[derive(Debug)]
-pub(super) struct Blank {
+pub(super) struct PreforkedGuest {
     pub(super) pid: i32,
     pub(super) pidfd: OwnedFd,
     /// Over which it is told, and over which its guest is spoken to later.
@@ -41,10 +41,14 @@ pub(super) struct Blank {
     pub(super) group: Group,
 }
 
-impl Mould {
-    /// Makes a blank in groups of this name, or says why there is none. After an error the
+impl GuestTemplate {
+    /// Makes a guest in groups of this name, or says why there is none. After an error the
     /// zygote is of no more use.
-    pub(super) fn cast(&self, zygote: &Zygote, name: &str) -> io::Result<Result<Blank, String>> {
+    pub(super) fn prefork(
+        &self,
+        zygote: &Zygote,
+        name: &str,
+    ) -> io::Result<Result<PreforkedGuest, String>> {
         let group = self.groups.at(name);
         let handles = self.groups.make(&group).and_then(|()| group.handles());
         let made = match handles {
@@ -52,7 +56,7 @@ impl Mould {
             Err(error) => Ok(Err(format!("cannot make its groups: {error}"))),
         };
         match made {
-            Ok(Ok((pid, pidfd, control))) => Ok(Ok(Blank { pid, pidfd, control, group })),
+            Ok(Ok((pid, pidfd, control))) => Ok(Ok(PreforkedGuest { pid, pidfd, control, group })),
             Ok(Err(why)) => {
                 group.remove();
                 Ok(Err(why))
@@ -65,9 +69,9 @@ impl Mould {
     }
 }
 
-type Cloned = (i32, OwnedFd, OwnedFd);
+type ClonedProcess = (i32, OwnedFd, OwnedFd);
 
-fn clone(zygote: &Zygote, handles: &Handles) -> io::Result<Result<Cloned, String>> {
+fn clone(zygote: &Zygote, handles: &Handles) -> io::Result<Result<ClonedProcess, String>> {
     let (control, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     let limit = Duration::from_millis(limits::GUEST_START_MS_MAX);
@@ -76,7 +80,7 @@ fn clone(zygote: &Zygote, handles: &Handles) -> io::Result<Result<Cloned, String
     Ok(answer.map(|(pid, pidfd)| (pid, pidfd, control)))
 }
 
-impl Blank {
+impl PreforkedGuest {
     /// Whether it ended, which it does only if something is wrong.
     pub(super) fn has_ended(&self) -> bool {
         sys::is_readable(&self.pidfd)

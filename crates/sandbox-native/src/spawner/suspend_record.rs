@@ -10,13 +10,13 @@ use outrigger_sandbox::Generation;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
-use super::record::{self, Outlasts};
-use super::store::Place;
+use super::record::{self, Durability};
+use super::store::DiskDir;
 use super::verify::Check;
 
-/// See the module.
+/// What is recorded of a suspended life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cold {
+pub(super) struct SuspendRecord {
     pub(super) generation: Generation,
     /// The boot of the host that it lived in; in another one its ids mean nothing.
     pub(super) boot: String,
@@ -32,18 +32,18 @@ pub(super) fn boot() -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-impl Cold {
+impl SuspendRecord {
     /// The record of a disk. `None`: its last life was not suspended, or its record is
     /// damaged, which tells as little.
-    pub(super) fn read(place: &Place) -> io::Result<Option<Self>> {
-        match record::read(&place.cold()) {
+    pub(super) fn read(disk_dir: &DiskDir) -> io::Result<Option<Self>> {
+        match record::read(&disk_dir.cold()) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
             read => read,
         }
     }
 
-    pub(super) fn write(&self, place: &Place) -> io::Result<()> {
-        record::write(&place.cold(), self, Outlasts::Process)
+    pub(super) fn write(&self, disk_dir: &DiskDir) -> io::Result<()> {
+        record::write(&disk_dir.cold(), self, Durability::Process)
     }
 
     /// Whether its life can go on.
@@ -52,16 +52,16 @@ impl Cold {
     }
 
     /// What must hold of its disk.
-    pub(super) fn checks(&self, place: &Place) -> Vec<Check> {
+    pub(super) fn checks(&self, disk_dir: &DiskDir) -> Vec<Check> {
         vec![
-            Check::Tree { tree: place.upper(), expected: self.tree },
-            Check::File { path: place.kept(), expected: self.kept },
+            Check::Tree { tree: disk_dir.upper(), expected: self.tree },
+            Check::File { path: disk_dir.kept(), expected: self.kept },
         ]
     }
 }
 
 /// Forgets a suspended life. One that is not there is fine.
-pub(super) fn forget(place: &Place) -> io::Result<()> {
-    record::remove(&place.cold())?;
-    record::remove(&place.kept())
+pub(super) fn forget(disk_dir: &DiskDir) -> io::Result<()> {
+    record::remove(&disk_dir.cold())?;
+    record::remove(&disk_dir.kept())
 }
