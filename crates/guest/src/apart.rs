@@ -16,7 +16,7 @@ use rustix::mount::{
 };
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use crate::counts::Maker;
+use crate::counts::NamespaceOwner;
 use crate::sys;
 
 /// Namespaces that a clone is born into; it takes the others when it is ready for them.
@@ -51,7 +51,7 @@ pub(crate) fn go(prepared: OwnedFd, capabilities: CapabilitySet) -> io::Result<(
     doing("name the host", rustix::system::sethostname(b"sandbox"))?;
     doing("bring the loopback interface up", sys::loopback_up())?;
     let proc = doing("make a /proc", new_proc())?;
-    let maker = doing("look at what the kernel counts", Maker::new(&proc))?;
+    let owner = doing("look at what the kernel counts", NamespaceOwner::new(&proc))?;
     let mounts = Some(LinkNameSpaceType::Mount);
     doing("enter the prepared root", move_into_link_name_space(prepared.as_fd(), mounts))?;
     drop(prepared);
@@ -60,10 +60,10 @@ pub(crate) fn go(prepared: OwnedFd, capabilities: CapabilitySet) -> io::Result<(
     doing("mount message queues", mount_queues())?;
     // The groups that were entered above become the root of the namespace.
     doing("make a cgroup namespace", sys::unshare(UnshareFlags::NEWCGROUP))?;
-    let alone = doing("stay with the spawner", maker.stand_alone())?;
+    let alone = doing("stay with the spawner", owner.stand_alone())?;
     doing("make a user namespace", sys::unshare(UnshareFlags::NEWUSER))?;
     if !alone {
-        doing("leave the rest to others", maker.leave_the_rest())?;
+        doing("leave the rest to others", owner.leave_the_rest())?;
     }
     // Its ids are mapped later.
     doing("give up capabilities", sys::keep_capabilities(capabilities))

@@ -18,7 +18,7 @@ use crate::limits;
 
 /// What came.
 #[derive(Debug)]
-pub(crate) enum Received {
+pub(crate) enum ControlMessage {
     Connection(OwnedFd),
     HandOver(OwnedFd),
     DiskFull,
@@ -29,7 +29,7 @@ pub(crate) enum Received {
 
 /// What the spawner is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tell {
+pub(crate) enum SpawnerMessage {
     Waiting,
     Ready,
     Activity,
@@ -62,7 +62,7 @@ pub(crate) fn take(
 pub(crate) fn await_the_rest(
     control: BorrowedFd<'_>,
 ) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
-    tell(control, Tell::Waiting)?;
+    tell(control, SpawnerMessage::Waiting)?;
     let mut rest = vec![0; limits::REST_BYTES_MAX];
     let (length, fds) = retry_on_intr(|| take(control, &mut rest, RecvFlags::empty()))?;
     rest.truncate(length);
@@ -70,34 +70,34 @@ pub(crate) fn await_the_rest(
 }
 
 /// Takes one message.
-pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<Received> {
+pub(crate) fn receive(control: BorrowedFd<'_>) -> io::Result<ControlMessage> {
     let mut byte = [0; 1];
     let passed = match take(control, &mut byte, RecvFlags::DONTWAIT) {
-        Ok((0, _)) => return Ok(Received::Closed),
+        Ok((0, _)) => return Ok(ControlMessage::Closed),
         Ok((_, fds)) => fds.into_iter().next(),
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(ControlMessage::Nothing),
         Err(error) => return Err(error.into()),
     };
     Ok(match (byte[0], passed) {
-        (b'c', Some(fd)) => Received::Connection(fd),
-        (b'h', Some(fd)) => Received::HandOver(fd),
-        (b'q', None) => Received::DiskFull,
-        (b'i', None) => Received::Idle,
-        _ => Received::Nothing,
+        (b'c', Some(fd)) => ControlMessage::Connection(fd),
+        (b'h', Some(fd)) => ControlMessage::HandOver(fd),
+        (b'q', None) => ControlMessage::DiskFull,
+        (b'i', None) => ControlMessage::Idle,
+        _ => ControlMessage::Nothing,
     })
 }
 
 /// Sends one message. A spawner that does not take it must not hold the guest, so
 /// one without room for it is not told.
-pub(crate) fn tell(control: impl AsFd, what: Tell) -> io::Result<()> {
+pub(crate) fn tell(control: impl AsFd, what: SpawnerMessage) -> io::Result<()> {
     let byte = match what {
-        Tell::Waiting => b"w",
-        Tell::Ready => b"r",
-        Tell::Activity => b"a",
-        Tell::Busy => b"b",
-        Tell::Idle => b"n",
-        Tell::Kept => b"k",
-        Tell::Failed => b"f",
+        SpawnerMessage::Waiting => b"w",
+        SpawnerMessage::Ready => b"r",
+        SpawnerMessage::Activity => b"a",
+        SpawnerMessage::Busy => b"b",
+        SpawnerMessage::Idle => b"n",
+        SpawnerMessage::Kept => b"k",
+        SpawnerMessage::Failed => b"f",
     };
     send(control, byte, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
     Ok(())

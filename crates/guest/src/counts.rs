@@ -3,7 +3,7 @@
 //!
 //! Owns that one sandbox does not take all of it. What is done in a user namespace is
 //! counted against the user in it, and once more against who made the namespace, root on
-//! the host for one. So the maker is a user that nobody else is, where there are such;
+//! the host for one. So the owner is a user that nobody else is, where there are such;
 //! elsewhere a sandbox may have a part of what its user may, and leaves the rest.
 
 use std::fs::read_link;
@@ -22,7 +22,7 @@ use crate::{limits, sys};
 
 /// Whoever makes a user namespace next, as the kernel counts.
 #[derive(Debug)]
-pub(crate) struct Maker {
+pub(crate) struct NamespaceOwner {
     number: u32,
     /// Settings of a user namespace, with what the host allows each user of it.
     settings: Vec<(OwnedFd, &'static str, u64)>,
@@ -39,7 +39,7 @@ const NEEDED: CapabilitySet = CapabilitySet::KILL.union(CapabilitySet::SYS_PTRAC
 /// What rlimits there are; see getrlimit(2).
 const RESOURCES: [Resource; 2] = [Resource::Sigpending, Resource::Msgqueue];
 
-impl Maker {
+impl NamespaceOwner {
     /// To be called where the host's `/proc` is seen, with one that is not mounted yet: what
     /// is mounted over it later does not hold for what is opened now.
     pub(crate) fn new(proc: &OwnedFd) -> io::Result<Self> {
@@ -65,7 +65,7 @@ impl Maker {
         if !capabilities(None)?.effective.contains(NEEDED) {
             return Ok(false);
         }
-        let user = Uid::from_raw(limits::MAKER_ID_FIRST + self.number);
+        let user = Uid::from_raw(limits::OWNER_ID_FIRST + self.number);
         let alone = set_capabilities_secure_bits(CapabilitiesSecureBits::NO_SETUID_FIXUP)
             .and_then(|()| set_thread_res_uid(user, user, user));
         // Which the change has cleared.
@@ -83,7 +83,7 @@ impl Maker {
     }
 }
 
-/// As [`Maker::leave_the_rest`], where there is no user namespace of its own.
+/// As [`NamespaceOwner::leave_the_rest`], where there is no user namespace of its own.
 pub(crate) fn leave_the_rest() -> io::Result<()> {
     for resource in RESOURCES {
         let most = getrlimit(resource).maximum.map(part);

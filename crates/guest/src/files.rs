@@ -3,11 +3,11 @@
 //! Owns the threads that perform them and the promise that a changing one is
 //! performed once per id.
 
-mod place;
 mod pool;
 mod quick;
 mod read;
 mod remove;
+mod resolve;
 mod search;
 mod walk;
 mod write;
@@ -19,7 +19,7 @@ use outrigger_sandbox::wire::Reply;
 use outrigger_sandbox::{Error, ExecId, FileOp, FileReply};
 
 use crate::connection::Connections;
-use crate::exec::table::{Caller, FileEntry, Known, Slot, Table, brief};
+use crate::exec::table::{Caller, ExecLookup, FileEntry, Slot, Table, brief};
 use pool::Pool;
 
 /// Whom a finished operation concerns.
@@ -31,7 +31,7 @@ pub(crate) enum Ticket {
     Id(ExecId),
 }
 
-/// See the module.
+/// All file operations that are not answered yet.
 #[derive(Debug)]
 pub(crate) struct Files {
     /// Readable when an operation finished.
@@ -68,16 +68,16 @@ impl Files {
             return self.pool.submit(op, Ticket::Caller(caller)).err().map(Err);
         };
         match table.look(&id) {
-            Known::Slot(Slot::File(FileEntry::Done(answer))) => Some(answer.clone()),
-            Known::Slot(Slot::File(FileEntry::Pending(callers))) => {
+            ExecLookup::Slot(Slot::File(FileEntry::Done(answer))) => Some(answer.clone()),
+            ExecLookup::Slot(Slot::File(FileEntry::Pending(callers))) => {
                 callers.push(caller);
                 None
             }
-            Known::Slot(Slot::Command(_)) => {
+            ExecLookup::Slot(Slot::Command(_)) => {
                 Some(Err(Error::Invalid(format!("`{id}` names a command"))))
             }
-            Known::Forgotten => Some(Err(Error::Forgotten { id: id.to_string() })),
-            Known::New => match self.pool.submit(op, Ticket::Id(id.clone())) {
+            ExecLookup::Forgotten => Some(Err(Error::Forgotten { id: id.to_string() })),
+            ExecLookup::New => match self.pool.submit(op, Ticket::Id(id.clone())) {
                 Ok(()) => {
                     table.insert(id, Slot::File(FileEntry::Pending(vec![caller])));
                     None
@@ -97,7 +97,7 @@ impl Files {
                 Ticket::Id(id) => {
                     let answer = answer.map_err(brief);
                     let done = Slot::File(FileEntry::Done(answer.clone()));
-                    if let Known::Slot(slot) = table.look(&id)
+                    if let ExecLookup::Slot(slot) = table.look(&id)
                         && let Slot::File(FileEntry::Pending(callers)) =
                             std::mem::replace(slot, done)
                     {
@@ -122,7 +122,7 @@ fn perform(op: FileOp) -> Result<FileReply, Error> {
             read::read_lines(&path, first, lines_max, bytes_max)
         }
         FileOp::Write { id: _, path, contents, mode, executable, precondition } => {
-            write::Write { contents, mode, executable, precondition }.perform(&path)
+            write::FileWrite { contents, mode, executable, precondition }.perform(&path)
         }
         FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
             write::edit(&path, (&old, &new), occurrences, precondition)

@@ -6,16 +6,16 @@ use std::os::fd::OwnedFd;
 
 use outrigger_sandbox::{ExecId, FileReply};
 
-use crate::exec::Spills;
-use crate::exec::kept;
-use crate::exec::output::{Kept, Output};
-use crate::exec::table::{Entry, FileEntry, Slot, State, Table, never_ran};
+use crate::exec::SpillDir;
+use crate::exec::handover;
+use crate::exec::output::{CappedBuffer, Output};
+use crate::exec::table::{CommandEntry, FileEntry, Slot, State, Table, never_ran};
 
-fn written(table: &Table, spills: &Spills) -> Vec<u8> {
+fn written(table: &Table, spills: &SpillDir) -> Vec<u8> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let file = File::from(rustix::fs::memfd_create("kept", flags).expect("memory is there"));
     let to = file.try_clone().expect("a descriptor is there");
-    kept::write(table, spills, OwnedFd::from(to)).expect("what was read can be handed on");
+    handover::write(table, spills, OwnedFd::from(to)).expect("what was read can be handed on");
     let mut file = file;
     let mut bytes = Vec::new();
     file.flush().and_then(|()| file.rewind()).expect("it is in memory");
@@ -28,11 +28,11 @@ fn written(table: &Table, spills: &Spills) -> Vec<u8> {
 /// # Panics
 /// If a table that was taken is another one when it is handed on: a finding.
 pub fn kept(bytes: &[u8]) {
-    let mut spills = Spills::new(None);
-    let Ok(table) = kept::read(bytes, &mut spills) else { return };
+    let mut spills = SpillDir::new(None);
+    let Ok(table) = handover::read(bytes, &mut spills) else { return };
     let once = written(&table, &spills);
-    let mut again = Spills::new(None);
-    let table = kept::read(&once[..], &mut again).expect("what we hand over is taken");
+    let mut again = SpillDir::new(None);
+    let table = handover::read(&once[..], &mut again).expect("what we hand over is taken");
     assert_eq!(once, written(&table, &again));
 }
 
@@ -41,8 +41,9 @@ pub fn kept(bytes: &[u8]) {
 pub fn seed() -> Vec<u8> {
     let id = |name: &str| ExecId::new(name).expect("a valid name");
     let mut table = Table::default();
-    let output = Output::again(Kept::again(vec![7; 100], 3), Kept::again(vec![0, 255], 0));
-    let entry = Entry {
+    let output =
+        Output::again(CappedBuffer::again(vec![7; 100], 3), CappedBuffer::again(vec![0, 255], 0));
+    let entry = CommandEntry {
         output,
         state: State::Ended(Ok(never_ran())),
         watchers: Vec::new(),
@@ -53,7 +54,7 @@ pub fn seed() -> Vec<u8> {
     table.insert(id("file"), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
     table.finish(id("file"), 0);
     table.forget_mark(7);
-    let mut spills = Spills::new(None);
+    let mut spills = SpillDir::new(None);
     spills.keep(id("command"), 9);
     written(&table, &spills)
 }

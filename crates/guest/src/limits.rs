@@ -36,7 +36,7 @@ pub(crate) const PARTS_OF_USER: u64 = 4;
 /// of that number lives. No file belongs to any, and nobody may become one: from here on ids
 /// are negative to who takes them for signed (see "Users, Groups, UIDs and GIDs on systemd
 /// Systems").
-pub(crate) const MAKER_ID_FIRST: u32 = 1 << 31;
+pub(crate) const OWNER_ID_FIRST: u32 = 1 << 31;
 /// Core of the guest and of a command. Not 0: by exactly 1 the kernel also knows not to start
 /// the program that the host may have cores handed to, as root (`do_coredump`, fs/coredump.c).
 pub(crate) const CORE_BYTES_MAX: u64 = 1;

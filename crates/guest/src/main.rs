@@ -42,19 +42,19 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use control::Tell;
-use exec::child::{self, Launcher};
-use exec::kept::{self, KeptError};
+use control::SpawnerMessage;
+use exec::handover::{self, HandoverError};
 use exec::running::MemoryEvents;
+use exec::spawn::{self, Launcher};
 use exec::table::Table;
 use exec::vfork::Stack;
-use exec::{Cgroups, Commands, Given, Spills};
-use options::{Options, Role, Way};
+use exec::{CgroupHierarchy, Cgroups, Commands, SpillDir};
+use options::{Options, Role, Transport};
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
 use seccomp::Filters;
-use serve::{Control, Door, Guest};
-use served::Served;
+use serve::{ConnectionSource, Control, Guest};
+use served::FuseServer;
 
 /// Name of the process.
 const NAME: &CStr = c"outrigger-guest";
@@ -77,7 +77,7 @@ enum Failure {
     #[error(transparent)]
     Kernel(#[from] io::Error),
     #[error(transparent)]
-    Kept(#[from] KeptError),
+    Kept(#[from] HandoverError),
     #[error("the guest can serve no longer")]
     Serve(#[source] io::Error),
     #[error("the bridge leads nowhere")]
@@ -126,14 +126,14 @@ fn run() -> u8 {
 
 /// Does what is the same for all guests.
 fn begin() -> Result<Filters, Failure> {
-    child::set_limits()?;
+    spawn::set_limits()?;
     let filters = Filters::compile().map_err(io::Error::other)?;
     sys::give_back_memory();
     Ok(filters)
 }
 
 fn serve(options: Options, filters: Filters) -> Result<(), Failure> {
-    if !matches!(options.way, Way::Control(_)) {
+    if !matches!(options.transport, Transport::Control(_)) {
         // All containers of an engine have one user.
         counts::leave_the_rest()?;
     }
@@ -166,15 +166,15 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
     }
     sys::hide()?;
     sys::drop_capabilities()?;
-    match options.way {
-        Way::Control(_) => confine(&options)?,
+    match options.transport {
+        Transport::Control(_) => confine(&options)?,
         // Process 1 of a container, which is confined from outside.
-        Way::Listen(_) | Way::Stdio => {}
+        Transport::Listen(_) | Transport::Stdio => {}
     }
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)?;
     let has_bash = rustix::fs::access("/bin/bash", rustix::fs::Access::EXEC_OK).is_ok();
-    let served = Served::new(options.served, options.served_owner);
+    let fuse = FuseServer::new(options.served, options.served_owner);
     let launcher = Launcher {
         filter,
         pids_max: options.pids_max,
@@ -183,41 +183,41 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
         shell: if has_bash { "/bin/bash" } else { "/bin/sh" },
         stack: Stack::new(),
         // What the new process enters and executes may have to be answered for by this one.
-        lends: served.is_empty(),
+        lends: fuse.is_empty(),
     };
-    let given = match (options.cgroup2, options.freezer) {
-        (Some(dir), _) => Given::Unified(dir),
-        (None, Some(dir)) => Given::Freezer(dir),
-        (None, None) => Given::Absent,
+    let hierarchy = match (options.cgroup2, options.freezer) {
+        (Some(dir), _) => CgroupHierarchy::Unified(dir),
+        (None, Some(dir)) => CgroupHierarchy::Freezer(dir),
+        (None, None) => CgroupHierarchy::Absent,
     };
-    let memory = MemoryEvents::new(options.memory_events.or_else(|| match options.way {
-        Way::Listen(_) => MemoryEvents::place(),
-        Way::Control(_) | Way::Stdio => None,
+    let memory = MemoryEvents::new(options.memory_events.or_else(|| match options.transport {
+        Transport::Listen(_) => MemoryEvents::place(),
+        Transport::Control(_) | Transport::Stdio => None,
     }));
-    let mut spills = Spills::new(options.output.or_else(|| match options.way {
-        Way::Listen(_) => Spills::place(),
-        Way::Control(_) | Way::Stdio => None,
+    let mut spills = SpillDir::new(options.output.or_else(|| match options.transport {
+        Transport::Listen(_) => SpillDir::place(),
+        Transport::Control(_) | Transport::Stdio => None,
     }));
     let table = match options.kept {
-        Some(kept) => kept::read(File::from(kept), &mut spills)?,
+        Some(kept) => handover::read(File::from(kept), &mut spills)?,
         None => Table::default(),
     };
-    let commands = Commands::new(launcher, Cgroups::new(given), (table, spills), memory);
+    let commands = Commands::new(launcher, Cgroups::new(hierarchy), (table, spills), memory);
     let generation = options.generation.map_or_else(sys::generation, Ok)?;
     let mut connections = connection::Connections::new(generation);
-    let files = files::Files::new(!served.is_empty())?;
-    let door = match options.way {
-        Way::Control(control) => {
+    let files = files::Files::new(!fuse.is_empty())?;
+    let source = match options.transport {
+        Transport::Control(control) => {
             // The spawner waits for this before it calls the sandbox made.
-            control::tell(control.as_fd(), Tell::Ready)?;
-            Door::Control(Control::new(control))
+            control::tell(control.as_fd(), SpawnerMessage::Ready)?;
+            ConnectionSource::Control(Control::new(control))
         }
-        Way::Listen(path) => Door::Listen(listen::listen(&path)?),
-        Way::Stdio => {
+        Transport::Listen(path) => ConnectionSource::Listen(listen::listen(&path)?),
+        Transport::Stdio => {
             connections.open(sys::inherited(0)?, Some(sys::inherited(1)?))?;
-            Door::Single
+            ConnectionSource::Single
         }
     };
     let sleep = sleep::Sleep::default();
-    Ok(Guest { door, signals, connections, commands, files, served, sleep })
+    Ok(Guest { source, signals, connections, commands, files, fuse, sleep })
 }

@@ -16,7 +16,7 @@ use crate::{limits, sys};
 
 /// How the guest is reached.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     /// By the spawner's socket.
     Control(OwnedFd),
     /// By one connection on the standard streams.
@@ -40,7 +40,7 @@ pub(crate) enum Role {
 pub(crate) struct Options {
     /// Made up where the guest is started again and again with the same options.
     pub(crate) generation: Option<Generation>,
-    pub(crate) way: Way,
+    pub(crate) transport: Transport,
     /// The directory for whole outputs.
     pub(crate) output: Option<OwnedFd>,
     /// The sandbox's cgroup of version 2.
@@ -69,7 +69,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             generation: None,
-            way: Way::Stdio,
+            transport: Transport::Stdio,
             output: None,
             cgroup2: None,
             freezer: None,
@@ -98,8 +98,8 @@ impl Options {
             "--pids" => self.pids_max = Some(value.parse().ok()?),
             "--file-bytes" => self.file_bytes_max = value.parse().ok()?,
             "--user" => self.user = Some(value.parse().ok()?),
-            "--listen" => self.way = Way::Listen(value.into()),
-            "--control" => self.way = Way::Control(descriptor(&value)?),
+            "--listen" => self.transport = Transport::Listen(value.into()),
+            "--control" => self.transport = Transport::Control(descriptor(&value)?),
             "--output" => self.output = Some(descriptor(&value)?),
             "--cgroup2" => self.cgroup2 = Some(descriptor(&value)?),
             "--freezer" => self.freezer = Some(descriptor(&value)?),
@@ -119,13 +119,13 @@ impl Options {
     /// Whether nothing is missing.
     fn is_whole(&self) -> bool {
         let named = self.generation.is_some() && self.pids_max.is_some();
-        named || matches!(self.way, Way::Listen(_))
+        named || matches!(self.transport, Transport::Listen(_))
     }
 
     /// The socket over which the rest is to come, if it is not there yet.
     pub(crate) fn awaits_the_rest(&self) -> Option<&OwnedFd> {
-        match &self.way {
-            Way::Control(control) if !self.is_whole() => Some(control),
+        match &self.transport {
+            Transport::Control(control) if !self.is_whole() => Some(control),
             _ => None,
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     fn the_rest_comes_later_and_whole() {
         let control = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let pieces = |rest: &str| rest.replace(' ', "\0").into_bytes();
-        let waiting = || Options { way: Way::Control(control()), ..Options::default() };
+        let waiting = || Options { transport: Transport::Control(control()), ..Options::default() };
         for (rest, fds) in [
             ("", 0),
             ("--generation g", 0),

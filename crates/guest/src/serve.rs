@@ -1,7 +1,7 @@
 //! The serving loop: one thread that waits for everything at once.
 //!
 //! Owns the order of things: what is ready is moved, the clock is looked at, those
-//! who wait are told. Where connections come from is a [`Door`].
+//! who wait are told. Where connections come from is a [`ConnectionSource`].
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,19 +11,19 @@ use outrigger_sandbox::End;
 use outrigger_sandbox::wire::{Reply, Request, ToGuest};
 
 use crate::connection::Connections;
-use crate::control::Tell;
+use crate::control::SpawnerMessage;
 use crate::exec::Commands;
 use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
 use crate::scratch::Scratch;
-use crate::served::Served;
+use crate::served::FuseServer;
 use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
 #[derive(Debug)]
-pub(crate) enum Door {
+pub(crate) enum ConnectionSource {
     /// A socket on which the spawner passes them in; the guest ends with it.
     Control(Control),
     /// A socket that it listens on; the guest does not end with its connections.
@@ -57,11 +57,11 @@ impl Control {
     fn step(&mut self, now: Instant) {
         if self.wake(now) == Some(Duration::ZERO) {
             (self.untold, self.told) = (false, Some(now));
-            self.tell(Tell::Activity);
+            self.tell(SpawnerMessage::Activity);
         }
     }
 
-    fn tell(&self, what: Tell) {
+    fn tell(&self, what: SpawnerMessage) {
         // One that has no room reads nothing either: it is told again, or has ended.
         let _ = control::tell(&self.socket, what);
     }
@@ -70,12 +70,12 @@ impl Control {
 /// All that the loop moves.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    pub(crate) door: Door,
+    pub(crate) source: ConnectionSource,
     pub(crate) signals: OwnedFd,
     pub(crate) connections: Connections,
     pub(crate) commands: Commands,
     pub(crate) files: Files,
-    pub(crate) served: Served,
+    pub(crate) fuse: FuseServer,
     pub(crate) sleep: Sleep,
 }
 
@@ -91,7 +91,7 @@ enum Token {
 }
 
 impl Guest {
-    /// Serves until the door closes.
+    /// Serves until no connection can come any more.
     ///
     /// # Errors
     /// When the kernel refuses to wait, which leaves nothing to do but end.
@@ -100,12 +100,12 @@ impl Guest {
         let (mut fds, mut tokens) = (Vec::new(), Vec::new());
         loop {
             self.gather(&mut fds, &mut tokens);
-            let told = match &self.door {
-                Door::Control(control) => control.wake(Instant::now()),
-                Door::Listen(_) | Door::Single => None,
+            let told = match &self.source {
+                ConnectionSource::Control(control) => control.wake(Instant::now()),
+                ConnectionSource::Listen(_) | ConnectionSource::Single => None,
             };
-            let wake = self.commands.wake(self.served.is_releasing());
-            let wake = wake.into_iter().chain(told).chain(self.served.wake()).min();
+            let wake = self.commands.wake(self.fuse.is_releasing());
+            let wake = wake.into_iter().chain(told).chain(self.fuse.wake()).min();
             let timeout = wake.map_or(-1, |wait| {
                 // Rounded up, so that the loop does not spin through the last millisecond.
                 i32::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
@@ -119,15 +119,15 @@ impl Guest {
                     return Ok(());
                 }
             }
-            self.commands.step(&mut self.connections, self.served.is_releasing());
+            self.commands.step(&mut self.connections, self.fuse.is_releasing());
             self.commands.pump(&mut self.connections);
             self.connections.flush();
-            self.served.step(&mut self.connections, self.commands.is_killing());
-            self.sleep.asked = self.served.was_asked();
-            if let Door::Control(control) = &mut self.door {
+            self.fuse.step(&mut self.connections, self.commands.is_killing());
+            self.sleep.asked = self.fuse.was_asked();
+            if let ConnectionSource::Control(control) = &mut self.source {
                 control.step(Instant::now());
             }
-            if matches!(self.door, Door::Single) && self.connections.is_empty() {
+            if matches!(self.source, ConnectionSource::Single) && self.connections.is_empty() {
                 return Ok(());
             }
         }
@@ -140,11 +140,12 @@ impl Guest {
             fds.push(fd);
             tokens.push(token);
         };
-        match &self.door {
-            Door::Control(Control { socket, .. }) | Door::Listen(socket) => {
+        match &self.source {
+            ConnectionSource::Control(Control { socket, .. })
+            | ConnectionSource::Listen(socket) => {
                 add(sys::pollfd(socket, libc::POLLIN), Token::Door);
             }
-            Door::Single => {}
+            ConnectionSource::Single => {}
         }
         self.commands.poll(|fd, pipe| match pipe {
             Some((pid, pipe)) => add(fd, Token::Pipe(pid, pipe)),
@@ -153,7 +154,7 @@ impl Guest {
         // After the pipes: the last output of a command is read before its end is noted.
         add(sys::pollfd(&self.signals, libc::POLLIN), Token::Signals);
         add(sys::pollfd(&self.files.wake, libc::POLLIN), Token::Files);
-        self.served.poll(|fd, number| add(fd, Token::Served(number)));
+        self.fuse.poll(|fd, number| add(fd, Token::Served(number)));
         self.connections.poll(|fd, number| add(fd, Token::Connection(number)));
     }
 
@@ -164,11 +165,11 @@ impl Guest {
             Token::Signals => {
                 let _ = scratch.read(&self.signals);
                 // What an ended process closed comes before its end.
-                self.served.drain();
+                self.fuse.drain();
                 self.commands.reap();
             }
             Token::Files => self.files.collect(&mut self.commands.table, &mut self.connections),
-            Token::Served(number) => self.served.ready(number),
+            Token::Served(number) => self.fuse.ready(number),
             Token::Connection(number) => {
                 for request in self.connections.read(number, scratch) {
                     self.perform(number, request);
@@ -181,49 +182,53 @@ impl Guest {
     }
 
     fn admit(&mut self) -> io::Result<bool> {
-        let control = match &self.door {
-            Door::Control(control) => control,
-            Door::Listen(listener) => {
+        let control = match &self.source {
+            ConnectionSource::Control(control) => control,
+            ConnectionSource::Listen(listener) => {
                 if let Some(fd) = listen::accept(listener) {
                     self.connections.open(fd, None)?;
                 }
                 return Ok(true);
             }
-            Door::Single => return Ok(true),
+            ConnectionSource::Single => return Ok(true),
         };
         match control::receive(control.socket.as_fd())? {
-            control::Received::Connection(fd) => self.connections.open(fd, None)?,
-            control::Received::HandOver(to) => return self.hand_over(to),
-            control::Received::DiskFull => self.commands.kill_all(End::DiskFull),
-            control::Received::Idle => {
-                control.tell(if self.is_busy() { Tell::Busy } else { Tell::Idle });
+            control::ControlMessage::Connection(fd) => self.connections.open(fd, None)?,
+            control::ControlMessage::HandOver(to) => return self.hand_over(to),
+            control::ControlMessage::DiskFull => self.commands.kill_all(End::DiskFull),
+            control::ControlMessage::Idle => {
+                control.tell(if self.is_busy() {
+                    SpawnerMessage::Busy
+                } else {
+                    SpawnerMessage::Idle
+                });
             }
-            control::Received::Nothing => {}
-            control::Received::Closed => return Ok(false),
+            control::ControlMessage::Nothing => {}
+            control::ControlMessage::Closed => return Ok(false),
         }
         Ok(true)
     }
 
     fn is_busy(&self) -> bool {
-        self.commands.is_busy() || self.files.is_busy() || self.served.is_releasing()
+        self.commands.is_busy() || self.files.is_busy() || self.fuse.is_releasing()
     }
 
     /// Writes what the next life is to know and then waits for the end of this one.
     /// Says whether this life goes on instead.
     fn hand_over(&mut self, to: OwnedFd) -> io::Result<bool> {
-        let Door::Control(control) = &self.door else { return Ok(true) };
+        let ConnectionSource::Control(control) = &self.source else { return Ok(true) };
         if self.is_busy() {
-            control.tell(Tell::Busy);
+            control.tell(SpawnerMessage::Busy);
             return Ok(true);
         }
         if self.commands.hand_over(to, &mut self.connections).is_err() {
-            control.tell(Tell::Failed);
+            control.tell(SpawnerMessage::Failed);
             return Ok(true);
         }
         // What is asked for from here on would be known to no life: it is not read.
         // Whoever asked is told by the end of its connection and asks the next one.
         self.connections.flush();
-        control.tell(Tell::Kept);
+        control.tell(SpawnerMessage::Kept);
         loop {
             let mut fds = [
                 sys::pollfd(&control.socket, libc::POLLIN),
@@ -238,7 +243,10 @@ impl Guest {
                 self.commands.reap();
             }
             if fds[0].revents != 0
-                && matches!(control::receive(control.socket.as_fd())?, control::Received::Closed)
+                && matches!(
+                    control::receive(control.socket.as_fd())?,
+                    control::ControlMessage::Closed
+                )
             {
                 return Ok(false);
             }
@@ -247,9 +255,9 @@ impl Guest {
 
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
-        self.served.hear();
+        self.fuse.hear();
         let asks_for_it = !matches!(ask, Request::Serve | Request::Tree { .. });
-        if asks_for_it && let Door::Control(control) = &mut self.door {
+        if asks_for_it && let ConnectionSource::Control(control) = &mut self.source {
             control.untold = true;
         }
         match ask {
@@ -263,8 +271,8 @@ impl Guest {
             Request::Freeze => self.commands.freeze(caller, &mut self.connections),
             Request::Thaw => self.commands.thaw(caller, &mut self.connections),
             Request::Forget => self.commands.forget(caller),
-            Request::Serve => self.served.serve(connection),
-            Request::Tree { number, result } => self.served.answer(connection, number, result),
+            Request::Serve => self.fuse.serve(connection),
+            Request::Tree { number, result } => self.fuse.answer(connection, number, result),
             Request::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
                 if let Some(answer) = answer {

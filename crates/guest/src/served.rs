@@ -11,19 +11,19 @@
 //! for itself, and no other that holds the devices, which would outlive the end of this one.
 
 mod answer;
-mod asks;
 mod attr;
 mod change;
-mod commit;
+mod directory;
 mod file;
-mod folder;
 #[cfg(test)]
 mod fuzz;
 mod header;
 mod mount;
 mod nodes;
 mod open;
+mod requests;
 mod tasks;
+mod writeback;
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -37,9 +37,9 @@ use crate::{limits, sys};
 
 /// What all mounts have in common.
 #[derive(Debug)]
-struct Shared {
+struct FuseContext {
     tasks: tasks::Tasks,
-    asks: asks::Asks,
+    requests: requests::HostRequests,
     owner: answer::Owner,
     /// What working copies take.
     copied: file::Total,
@@ -51,25 +51,25 @@ struct Shared {
     releasing: Cell<usize>,
 }
 
-/// See the module.
+/// The server of all mounts.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
+pub(crate) struct FuseServer {
     mounts: Vec<Rc<mount::Mount>>,
-    shared: Option<Rc<Shared>>,
+    shared: Option<Rc<FuseContext>>,
     buffer: Vec<u8>,
     /// Something was asked or answered.
     asked: bool,
 }
 
-impl Served {
+impl FuseServer {
     /// Serves these devices, each mounted at its path. `owner` is whose all files seem to be.
     pub(crate) fn new(mounts: Vec<(OwnedFd, String)>, owner: u32) -> Self {
         if mounts.is_empty() {
             return Self::default();
         }
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(FuseContext {
             tasks: tasks::Tasks::default(),
-            asks: asks::Asks::default(),
+            requests: requests::HostRequests::default(),
             owner: answer::Owner(owner),
             copied: file::Total::default(),
             ticks: Cell::new(0),
@@ -90,7 +90,7 @@ impl Served {
 
     /// Adds every device to wait for.
     pub(crate) fn poll(&self, mut add: impl FnMut(libc::pollfd, usize)) {
-        if self.shared.as_ref().is_some_and(|shared| shared.asks.is_full()) {
+        if self.shared.as_ref().is_some_and(|shared| shared.requests.is_full()) {
             return;
         }
         for (number, mount) in self.mounts.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Served {
     /// Something came from a host.
     pub(crate) fn hear(&self) {
         if let Some(shared) = &self.shared {
-            shared.asks.hear();
+            shared.requests.hear();
             self.mounts.iter().for_each(|mount| mount.take_back());
         }
     }
@@ -129,7 +129,7 @@ impl Served {
     /// A connection answers from now on.
     pub(crate) fn serve(&self, connection: u64) {
         if let Some(shared) = &self.shared {
-            shared.asks.serve(connection);
+            shared.requests.serve(connection);
         }
     }
 
@@ -142,7 +142,7 @@ impl Served {
     ) {
         if let Some(shared) = &self.shared {
             self.asked = true;
-            shared.asks.answer(connection, number, result);
+            shared.requests.answer(connection, number, result);
             shared.tasks.run();
         }
     }
@@ -157,9 +157,9 @@ impl Served {
             mount.let_go(now);
         }
         // What fails here may be asked once more, and is then older than nothing.
-        shared.asks.fail_older(Duration::from_millis(patience), now);
+        shared.requests.fail_older(Duration::from_millis(patience), now);
         shared.tasks.run();
-        while shared.asks.send(out) {
+        while shared.requests.send(out) {
             out.flush();
             shared.tasks.run();
         }
@@ -170,7 +170,7 @@ impl Served {
         let shared = self.shared.as_ref()?;
         let now = Instant::now();
         let limit = Duration::from_millis(door::TREE_MS_MAX);
-        let oldest = shared.asks.oldest();
+        let oldest = shared.requests.oldest();
         let due = oldest.map(|since| (since + limit).saturating_duration_since(now));
         self.mounts.iter().filter_map(|mount| mount.let_go(now)).chain(due).min()
     }

@@ -1,7 +1,7 @@
 //! The system calls that have no safe wrapper elsewhere, each in one small function.
 //!
 //! Owns no state. Whatever is unsafe in this program is here or in
-//! [`crate::exec::child`].
+//! [`crate::exec::spawn`].
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -44,7 +44,7 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
 
 /// A child that ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reaped {
+pub(crate) struct ChildExit {
     pub(crate) pid: i32,
     pub(crate) status: i32,
     pub(crate) cpu_ms: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Reaped {
 }
 
 /// Reaps one child that ended, if there is one.
-pub(crate) fn reap() -> Option<Reaped> {
+pub(crate) fn reap() -> Option<ChildExit> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid value, and both pointers are to live locals.
     let (pid, usage) = unsafe {
@@ -63,7 +63,7 @@ pub(crate) fn reap() -> Option<Reaped> {
         return None;
     }
     let ms = |time: libc::timeval| (time.tv_sec * 1000 + time.tv_usec / 1000).unsigned_abs();
-    Some(Reaped {
+    Some(ChildExit {
         pid,
         status,
         cpu_ms: ms(usage.ru_utime) + ms(usage.ru_stime),
@@ -86,7 +86,7 @@ pub(crate) fn generation() -> io::Result<Generation> {
 }
 
 /// Which side of a clone this is.
-pub(crate) enum Cloned {
+pub(crate) enum CloneResult {
     Parent { pid: i32, pidfd: OwnedFd },
     Child,
 }
@@ -96,11 +96,11 @@ pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Clones this process into new namespaces, as another child of its parent, and into a cgroup
 /// of version 2: to move a process later waits for every fork and exit of the system, which
-/// can take longer than all the rest of a birth. To be called by a process with one thread.
+/// can take longer than all the rest of a start. To be called by a process with one thread.
 pub(crate) fn clone_beside(
     namespaces: libc::c_int,
     cgroup: Option<BorrowedFd<'_>>,
-) -> io::Result<Cloned> {
+) -> io::Result<CloneResult> {
     let flags = namespaces | libc::CLONE_PIDFD | libc::CLONE_PARENT;
     let mut pidfd: libc::c_int = -1;
     let pid = if let Some(cgroup) = cgroup {
@@ -120,11 +120,11 @@ pub(crate) fn clone_beside(
         unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut pidfd, 0_usize, 0_usize) }
     };
     match check(pid)? {
-        0 => Ok(Cloned::Child),
+        0 => Ok(CloneResult::Child),
         pid => {
             // SAFETY: the kernel made the descriptor for this call, and nobody else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent { pid: pid as i32, pidfd })
+            Ok(CloneResult::Parent { pid: pid as i32, pidfd })
         }
     }
 }

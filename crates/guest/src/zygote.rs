@@ -1,7 +1,7 @@
 //! A program that has started and of which guests are cloned, so that none has to start.
 //!
 //! Owns how one is asked for. A static program's start asks the processor what it is, some
-//! seventy times, and a hypervisor answers each: that alone takes as long as half of a birth.
+//! seventy times, and a hypervisor answers each: that alone takes as long as half of a start.
 //! A zygote holds nothing of any sandbox, only what all guests have in common, and the
 //! descriptors of an order are its guest's alone. See [`crate::apart`] for what a clone does
 //! first.
@@ -18,11 +18,11 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::CapabilitySet;
 
-use crate::options::{Options, Way};
-use crate::sys::{self, Cloned};
+use crate::options::{Options, Transport};
+use crate::sys::{self, CloneResult};
 use crate::{apart, control, limits};
 
-/// See the module.
+/// The process of which guests are cloned.
 #[derive(Debug)]
 pub(crate) struct Zygote {
     /// Over which guests are asked for, one at a time. An answer with a descriptor is the
@@ -54,8 +54,8 @@ impl Zygote {
                 None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
             };
             match cloned {
-                Ok(Cloned::Parent { pid, pidfd }) => self.answer(pid, &pidfd)?,
-                Ok(Cloned::Child) => return self.become_guest(options).map(Some),
+                Ok(CloneResult::Parent { pid, pidfd }) => self.answer(pid, &pidfd)?,
+                Ok(CloneResult::Child) => return self.become_guest(options).map(Some),
                 Err(error) => {
                     send(&self.socket, error.to_string().as_bytes(), SendFlags::NOSIGNAL)?;
                 }
@@ -81,7 +81,7 @@ impl Zygote {
             Ok(()) if anew => Err(start_anew(&options)),
             left => left,
         };
-        if let (Err(error), Way::Control(control)) = (&left, &options.way) {
+        if let (Err(error), Transport::Control(control)) = (&left, &options.transport) {
             let _ = send(control, error.to_string().as_bytes(), SendFlags::NOSIGNAL);
         }
         left.map(|()| options)
@@ -109,8 +109,8 @@ impl Zygote {
 }
 
 /// Clones this process into the group of version 2 where the kernel can, else leaves the
-/// clone a door to it.
-fn clone_for(options: &mut Options) -> io::Result<Cloned> {
+/// clone a way to it.
+fn clone_for(options: &mut Options) -> io::Result<CloneResult> {
     if let Some(unified) = &options.cgroup2 {
         match sys::clone_beside(apart::BORN_INTO, Some(unified.as_fd())) {
             // Kernels before 5.7 and containers refuse the call itself.
@@ -129,8 +129,8 @@ fn clone_for(options: &mut Options) -> io::Result<Cloned> {
 /// Where the zygote's root is one with the user of commands, and a guest without capabilities
 /// with both, they would be theirs.
 fn start_anew(options: &Options) -> io::Error {
-    let Options { way, cgroup2, freezer, memory_events, .. } = options;
-    let Way::Control(control) = way else { return io::ErrorKind::InvalidInput.into() };
+    let Options { transport, cgroup2, freezer, memory_events, .. } = options;
+    let Transport::Control(control) = transport else { return io::ErrorKind::InvalidInput.into() };
     let mut program = Command::new("/proc/self/exe");
     program.arg0("outrigger-guest").env_clear();
     let given = [

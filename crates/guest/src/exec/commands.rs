@@ -12,25 +12,27 @@ use outrigger_sandbox::wire::{Reply, Stream};
 use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 
 use crate::connection::Connections;
-use crate::exec::child::Launcher;
 use crate::exec::freezer::Freezer;
-use crate::exec::group::{Cgroups, Group};
-use crate::exec::kept;
-use crate::exec::output::{Output, Spills};
-use crate::exec::running::{MemoryEvents, Pipe, Running};
-use crate::exec::table::{Caller, Entry, Known, Slot, State, Table, Watcher, brief, never_ran};
+use crate::exec::handover;
+use crate::exec::output::{Output, SpillDir};
+use crate::exec::process_group::{Cgroups, Group};
+use crate::exec::running::{MemoryEvents, Pipe, RunningCommand};
+use crate::exec::spawn::Launcher;
+use crate::exec::table::{
+    Caller, CommandEntry, ExecLookup, Slot, State, Table, Watcher, brief, never_ran,
+};
 use crate::exec::vfork::Memory;
 use crate::scratch::Scratch;
 use crate::{limits, sys};
 
-/// See the module.
+/// All commands, running or not.
 #[derive(Debug)]
 pub(crate) struct Commands {
     pub(crate) table: Table,
     launcher: Launcher,
     cgroups: Cgroups,
     freezer: Freezer,
-    spills: Spills,
+    spills: SpillDir,
     memory: MemoryEvents,
     running: BTreeMap<i32, ExecId>,
     watched: BTreeSet<ExecId>,
@@ -43,7 +45,7 @@ impl Commands {
     pub(crate) fn new(
         launcher: Launcher,
         cgroups: Cgroups,
-        (table, spills): (Table, Spills),
+        (table, spills): (Table, SpillDir),
         memory: MemoryEvents,
     ) -> Self {
         Self {
@@ -65,16 +67,16 @@ impl Commands {
     pub(crate) fn execute(&mut self, request: Execute, caller: Caller, out: &mut Connections) {
         let id = request.id.clone();
         let refusal = match self.table.look(&id) {
-            Known::Slot(Slot::Command(entry)) => {
+            ExecLookup::Slot(Slot::Command(entry)) => {
                 entry.watchers.push(Watcher::new(caller));
                 self.watched.insert(id);
                 return;
             }
-            Known::Slot(Slot::File(_)) => {
+            ExecLookup::Slot(Slot::File(_)) => {
                 Some(Error::Invalid(format!("`{id}` names a file operation")))
             }
-            Known::Forgotten => Some(Error::Forgotten { id: id.to_string() }),
-            Known::New => self.start(request, caller, out).err(),
+            ExecLookup::Forgotten => Some(Error::Forgotten { id: id.to_string() }),
+            ExecLookup::New => self.start(request, caller, out).err(),
         };
         if let Some(error) = refusal {
             out.reply(caller, Reply::Executed(Err(error)));
@@ -109,11 +111,15 @@ impl Commands {
         group.begin(started.pid);
         let id = request.id.clone();
         let output = Output::new(&request);
-        let running = Running::new(&mut request, started, group, now);
+        let running = RunningCommand::new(&mut request, started, group, now);
         self.running.insert(running.pid, id.clone());
         let state = State::Running(Box::new(running));
-        let entry =
-            Entry { output, state, watchers: vec![Watcher::new(caller)], killers: Vec::new() };
+        let entry = CommandEntry {
+            output,
+            state,
+            watchers: vec![Watcher::new(caller)],
+            killers: Vec::new(),
+        };
         self.table.insert(id.clone(), Slot::Command(Box::new(entry)));
         self.watched.insert(id);
         Ok(())
@@ -126,20 +132,20 @@ impl Commands {
             return out.reply(caller, Reply::Killed(Err(error)));
         }
         match self.table.look(id) {
-            Known::Slot(Slot::Command(entry)) => {
+            ExecLookup::Slot(Slot::Command(entry)) => {
                 if let State::Running(running) = &mut entry.state {
                     running.kill(End::Killed, Instant::now());
                     entry.killers.push(caller);
                     return;
                 }
             }
-            Known::Slot(Slot::File(_)) | Known::Forgotten => {}
-            Known::New => {
+            ExecLookup::Slot(Slot::File(_)) | ExecLookup::Forgotten => {}
+            ExecLookup::New => {
                 let output = Output::new(&Execute::new(
                     id.clone(),
                     outrigger_sandbox::Command::Argv(Vec::new()),
                 ));
-                let entry = Entry {
+                let entry = CommandEntry {
                     output,
                     state: State::Ended(Ok(never_ran())),
                     watchers: Vec::new(),
@@ -171,7 +177,8 @@ impl Commands {
     pub(crate) fn kill_all(&mut self, why: End) {
         let now = Instant::now();
         for id in self.running.values() {
-            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+            if let Some(CommandEntry { state: State::Running(running), .. }) = self.table.entry(id)
+            {
                 running.kill(why, now);
             }
         }
@@ -179,7 +186,7 @@ impl Commands {
 
     /// Writes what the next life is to know. Nothing may run.
     pub(crate) fn hand_over(&mut self, to: OwnedFd, out: &mut Connections) -> io::Result<()> {
-        kept::write(&self.table, &self.spills, to)?;
+        handover::write(&self.table, &self.spills, to)?;
         // The end of this guest ends all that commands left behind, which version 1
         // of cgroups allows only to what is not stopped.
         self.freezer.thaw(&mut self.cgroups, out).map_err(io::Error::other)
@@ -212,7 +219,8 @@ impl Commands {
     /// Adds every pipe to wait for.
     pub(crate) fn poll(&mut self, mut add: impl FnMut(libc::pollfd, Option<(i32, Pipe)>)) {
         for (pid, id) in &self.running {
-            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+            if let Some(CommandEntry { state: State::Running(running), .. }) = self.table.entry(id)
+            {
                 for (pipe, fd) in running.pipes() {
                     add(fd, Some((*pid, pipe)));
                 }
@@ -236,7 +244,9 @@ impl Commands {
     /// A pipe of a command is ready.
     pub(crate) fn ready(&mut self, pid: i32, pipe: Pipe, out: &mut Connections) {
         let Some(id) = self.running.get(&pid) else { return };
-        if let Some(Entry { state: State::Running(running), output, .. }) = self.table.entry(id) {
+        if let Some(CommandEntry { state: State::Running(running), output, .. }) =
+            self.table.entry(id)
+        {
             running.ready(pipe, id, output, &mut self.spills, &mut self.scratch);
             tell(running.answers(), out);
         }
@@ -251,11 +261,11 @@ impl Commands {
         out: &mut Connections,
     ) {
         let refusal = match self.table.entry(id) {
-            Some(Entry { state: State::Running(running), .. }) => {
+            Some(CommandEntry { state: State::Running(running), .. }) => {
                 running.input(input, caller);
                 return tell(running.answers(), out);
             }
-            Some(Entry { state: State::Ended(_), .. }) => format!("`{id}` ended"),
+            Some(CommandEntry { state: State::Ended(_), .. }) => format!("`{id}` ended"),
             None => format!("`{id}` names no command"),
         };
         out.reply(caller, Reply::Taken(Err(Error::Invalid(refusal))));
@@ -283,7 +293,8 @@ impl Commands {
         let now = Instant::now();
         while let Some(reaped) = sys::reap() {
             let Some(id) = self.running.get(&reaped.pid) else { continue };
-            if let Some(Entry { state: State::Running(running), .. }) = self.table.entry(id) {
+            if let Some(CommandEntry { state: State::Running(running), .. }) = self.table.entry(id)
+            {
                 running.reaped(reaped, now);
             }
         }
@@ -342,7 +353,7 @@ impl Commands {
         let before = watched.len();
         watched.retain(|id| {
             let Some(entry) = table.entry(id) else { return false };
-            let Entry { output, state, watchers, .. } = entry;
+            let CommandEntry { output, state, watchers, .. } = entry;
             watchers.retain_mut(|watcher| advance(watcher, output, state, out));
             !watchers.is_empty() || matches!(state, State::Running(_))
         });

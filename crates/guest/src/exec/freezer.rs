@@ -10,11 +10,11 @@ use outrigger_sandbox::Error;
 use outrigger_sandbox::wire::Reply;
 
 use crate::connection::Connections;
-use crate::exec::group::Cgroups;
+use crate::exec::process_group::Cgroups;
 use crate::exec::table::Caller;
 use crate::limits;
 
-/// See the module.
+/// Who has everything stopped, and since when.
 #[derive(Debug, Default)]
 pub(crate) struct Freezer {
     waiting: Vec<Caller>,

@@ -17,13 +17,13 @@ use crate::paths::OUTPUT;
 
 /// The kept bytes of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct CappedBuffer {
     pub(crate) bytes: Vec<u8>,
     cap: usize,
     pub(crate) dropped: u64,
 }
 
-impl Kept {
+impl CappedBuffer {
     pub(crate) fn with_cap(cap: u64) -> Self {
         let cap = usize::try_from(cap).unwrap_or(usize::MAX);
         Self { bytes: Vec::new(), cap, dropped: 0 }
@@ -51,8 +51,8 @@ impl Kept {
 /// Both streams of a command and the file of the whole.
 #[derive(Debug)]
 pub(crate) struct Output {
-    pub(crate) stdout: Kept,
-    pub(crate) stderr: Kept,
+    pub(crate) stdout: CappedBuffer,
+    pub(crate) stderr: CappedBuffer,
     /// Pieces in order of arrival, while all of them are still in memory.
     order: Vec<(Stream, usize)>,
     seen: u64,
@@ -76,8 +76,8 @@ impl Output {
             (Streams::Merged, _) | (_, Some(_)) => 0,
         };
         Self {
-            stdout: Kept::with_cap(request.stdout_bytes_max),
-            stderr: Kept::with_cap(stderr),
+            stdout: CappedBuffer::with_cap(request.stdout_bytes_max),
+            stderr: CappedBuffer::with_cap(stderr),
             order: Vec::new(),
             seen: 0,
             spill: request.spill_after_bytes.map_or(Spill::Off, Spill::Beyond),
@@ -85,12 +85,18 @@ impl Output {
     }
 
     /// The output of a command that ended in an earlier life.
-    pub(crate) fn again(stdout: Kept, stderr: Kept) -> Self {
+    pub(crate) fn again(stdout: CappedBuffer, stderr: CappedBuffer) -> Self {
         Self { stdout, stderr, order: Vec::new(), seen: 0, spill: Spill::Off }
     }
 
     /// Takes a piece that arrived.
-    pub(crate) fn push(&mut self, stream: Stream, piece: &[u8], id: &ExecId, spills: &mut Spills) {
+    pub(crate) fn push(
+        &mut self,
+        stream: Stream,
+        piece: &[u8],
+        id: &ExecId,
+        spills: &mut SpillDir,
+    ) {
         self.seen += piece.len() as u64;
         if let Spill::Beyond(limit) = self.spill {
             let kept = match stream {
@@ -125,7 +131,7 @@ impl Output {
     }
 
     /// Starts the file with all that came before.
-    fn open(&mut self, wanted_beyond: u64, id: &ExecId, spills: &mut Spills) -> Spill {
+    fn open(&mut self, wanted_beyond: u64, id: &ExecId, spills: &mut SpillDir) -> Spill {
         let Some(mut file) = spills.create(id) else { return Spill::Off };
         let (mut out, mut err) = (self.stdout.bytes.as_slice(), self.stderr.bytes.as_slice());
         let mut bytes = 0;
@@ -146,7 +152,7 @@ impl Output {
     }
 
     /// Closes the file and gives its path, or removes it if there was no need for it.
-    pub(crate) fn finish(&mut self, id: &ExecId, spills: &mut Spills) -> Option<String> {
+    pub(crate) fn finish(&mut self, id: &ExecId, spills: &mut SpillDir) -> Option<String> {
         self.order = Vec::new();
         match std::mem::replace(&mut self.spill, Spill::Off) {
             Spill::Off | Spill::Beyond(_) => None,
@@ -165,13 +171,13 @@ impl Output {
 /// The directory of the files with whole outputs, held open since before the
 /// sandbox's own view of it became read-only.
 #[derive(Debug)]
-pub(crate) struct Spills {
+pub(crate) struct SpillDir {
     dir: Option<OwnedFd>,
     kept: VecDeque<(ExecId, u64)>,
     total: u64,
 }
 
-impl Spills {
+impl SpillDir {
     pub(crate) fn new(dir: Option<OwnedFd>) -> Self {
         Self { dir, kept: VecDeque::new(), total: 0 }
     }
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_exceeds_the_cap_is_counted_to_the_byte() {
-        let mut spills = Spills::new(None);
+        let mut spills = SpillDir::new(None);
         let mut output = Output::new(&request());
         for piece in [&b"abc"[..], b"def", b"ghi"] {
             output.push(Stream::Stdout, piece, &id(), &mut spills);
@@ -244,7 +250,7 @@ mod tests {
     fn the_file_has_the_whole_in_order_of_arrival() {
         let dir = tempfile::tempdir().unwrap();
         let fd = OwnedFd::from(File::open(dir.path()).unwrap());
-        let mut spills = Spills::new(Some(fd));
+        let mut spills = SpillDir::new(Some(fd));
         let mut request = request();
         request.spill_after_bytes = Some(6);
         let mut output = Output::new(&request);
@@ -261,7 +267,7 @@ mod tests {
     fn a_file_begun_for_a_small_cap_goes_away_when_it_was_not_wanted() {
         let dir = tempfile::tempdir().unwrap();
         let fd = OwnedFd::from(File::open(dir.path()).unwrap());
-        let mut spills = Spills::new(Some(fd));
+        let mut spills = SpillDir::new(Some(fd));
         let mut request = request();
         request.spill_after_bytes = Some(100);
         let mut output = Output::new(&request);

@@ -7,19 +7,19 @@ use std::io;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A step, and an errno.
-type Said = (u8, i32);
+/// The step that failed, and its errno.
+type StepError = (u8, i32);
 
-/// See the module.
+/// What a new process says of why its program did not run.
 #[derive(Debug)]
-pub(crate) struct Report(*mut Said);
+pub(crate) struct Report(*mut StepError);
 
 impl Report {
     pub(crate) fn new() -> io::Result<Self> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: no address is asked for, so nothing that is mapped changes.
         let page = unsafe {
-            rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<Said>(), access, flags)
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), size_of::<StepError>(), access, flags)
         }?;
         Ok(Self(page.cast()))
     }
@@ -40,6 +40,6 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         // SAFETY: it was mapped by `new` with this length, and nothing else points there.
-        let _ = unsafe { rustix::mm::munmap(self.0.cast(), size_of::<Said>()) };
+        let _ = unsafe { rustix::mm::munmap(self.0.cast(), size_of::<StepError>()) };
     }
 }

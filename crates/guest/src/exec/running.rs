@@ -11,14 +11,14 @@ use outrigger_sandbox::wire::Stream;
 use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 use rustix::io::Errno;
 
-use crate::exec::child::{self, Ours, Started};
-use crate::exec::group::Group;
-use crate::exec::output::{Output, Spills};
+use crate::exec::output::{Output, SpillDir};
+use crate::exec::process_group::Group;
 use crate::exec::report::Report;
+use crate::exec::spawn::{self, ChildProcess, ParentStreams};
 use crate::exec::table::Caller;
 use crate::exec::terminal::Terminal;
 use crate::scratch::Scratch;
-use crate::sys::Reaped;
+use crate::sys::ChildExit;
 use crate::{limits, sys};
 
 /// Which pipe of a command.
@@ -32,7 +32,7 @@ pub(crate) enum Pipe {
 
 /// A command between its fork and its outcome.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningCommand {
     pub(crate) pid: i32,
     stdin: Option<(OwnedFd, Vec<u8>, usize)>,
     stdout: Option<OwnedFd>,
@@ -43,14 +43,14 @@ pub(crate) struct Running {
     report: Report,
     began: Instant,
     deadline: Instant,
-    exit: Option<(Reaped, Instant)>,
+    exit: Option<(ChildExit, Instant)>,
     killed: Option<(End, Instant)>,
     pub(crate) group: Group,
 }
 
 /// What is left of a command that ended.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedCommand {
     pub(crate) outcome: Result<Executed, Error>,
     pub(crate) group: Group,
     /// Pipes that background children still hold. They are read on, so that those
@@ -60,14 +60,19 @@ pub(crate) struct Finished {
     pub(crate) answers: Vec<(Caller, Result<(), Error>)>,
 }
 
-impl Running {
-    pub(crate) fn new(request: &mut Execute, started: Started, group: Group, now: Instant) -> Self {
+impl RunningCommand {
+    pub(crate) fn new(
+        request: &mut Execute,
+        started: ChildProcess,
+        group: Group,
+        now: Instant,
+    ) -> Self {
         let feed = std::mem::take(&mut request.stdin);
         let (stdin, stdout, stderr, terminal) = match started.streams {
-            Ours::Pipes { stdin, stdout, stderr } => {
+            ParentStreams::Pipes { stdin, stdout, stderr } => {
                 (stdin.map(|fd| (fd, feed, 0)), Some(stdout), stderr, None)
             }
-            Ours::Terminal(fd) => (None, None, None, Some(Terminal::new(fd, feed))),
+            ParentStreams::Terminal(fd) => (None, None, None, Some(Terminal::new(fd, feed))),
         };
         Self {
             pid: started.pid,
@@ -76,7 +81,7 @@ impl Running {
             stderr,
             terminal,
             answers: Vec::new(),
-            program: child::program(&request.command),
+            program: spawn::program(&request.command),
             report: started.report,
             began: now,
             deadline: now + Duration::from_millis(request.deadline_ms),
@@ -111,7 +116,7 @@ impl Running {
         pipe: Pipe,
         id: &ExecId,
         output: &mut Output,
-        spills: &mut Spills,
+        spills: &mut SpillDir,
         scratch: &mut Scratch,
     ) {
         match pipe {
@@ -180,7 +185,7 @@ impl Running {
     }
 
     /// Notes that the command's own process ended.
-    pub(crate) fn reaped(&mut self, reaped: Reaped, now: Instant) {
+    pub(crate) fn reaped(&mut self, reaped: ChildExit, now: Instant) {
         self.exit = Some((reaped, now));
     }
 
@@ -189,7 +194,7 @@ impl Running {
         self.killed.get_or_insert((why, now));
     }
 
-    /// When [`Running::step`] has something to do although no pipe is ready.
+    /// When [`RunningCommand::step`] has something to do although no pipe is ready.
     pub(crate) fn wake(&self, releasing: bool) -> Duration {
         let now = Instant::now();
         if releasing && self.lingers(now) {
@@ -244,10 +249,10 @@ impl Running {
         mut self,
         id: &ExecId,
         output: &mut Output,
-        spills: &mut Spills,
+        spills: &mut SpillDir,
         scratch: &mut Scratch,
         out_of_memory: &mut dyn FnMut() -> bool,
-    ) -> Finished {
+    ) -> FinishedCommand {
         for pipe in [Pipe::Stdout, Pipe::Stderr, Pipe::Terminal] {
             self.ready(pipe, id, output, spills, scratch);
         }
@@ -259,7 +264,7 @@ impl Running {
         };
         let spill = output.finish(id, spills);
         let ended = self.exit.map_or_else(Instant::now, |(_, at)| at);
-        let outcome = match child::refusal(&self.report, &self.program) {
+        let outcome = match spawn::refusal(&self.report, &self.program) {
             Some(error) => Err(error),
             None => Ok(Executed {
                 stdout: Vec::new(),
@@ -274,7 +279,7 @@ impl Running {
             }),
         };
         let pipes = [self.stdout, self.stderr].into_iter().flatten().collect();
-        Finished { outcome, group: self.group, pipes, answers: self.answers }
+        FinishedCommand { outcome, group: self.group, pipes, answers: self.answers }
     }
 }
 
@@ -288,7 +293,7 @@ fn gather(
     stream: Stream,
     id: &ExecId,
     output: &mut Output,
-    spills: &mut Spills,
+    spills: &mut SpillDir,
     scratch: &mut Scratch,
 ) -> bool {
     for _ in 0..limits::PIECES_PER_TURN_MAX {

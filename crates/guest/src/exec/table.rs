@@ -10,7 +10,7 @@ use outrigger_sandbox::{End, Error, ExecId, Executed, FileError, FileReply, limi
 use sha2::{Digest as _, Sha256};
 
 use crate::exec::output::Output;
-use crate::exec::running::Running;
+use crate::exec::running::RunningCommand;
 use crate::limits;
 
 /// Whom to answer: a connection and a number on it.
@@ -36,7 +36,7 @@ impl Watcher {
 
 /// A command, running or not.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CommandEntry {
     pub(crate) output: Output,
     pub(crate) state: State,
     pub(crate) watchers: Vec<Watcher>,
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
 /// Where a command is.
 #[derive(Debug)]
 pub(crate) enum State {
-    Running(Box<Running>),
+    Running(Box<RunningCommand>),
     Ended(Result<Executed, Error>),
 }
 
@@ -60,13 +60,13 @@ pub(crate) enum FileEntry {
 /// What an id names.
 #[derive(Debug)]
 pub(crate) enum Slot {
-    Command(Box<Entry>),
+    Command(Box<CommandEntry>),
     File(FileEntry),
 }
 
 /// The answer to: what is this id?
 #[derive(Debug)]
-pub(crate) enum Known<'a> {
+pub(crate) enum ExecLookup<'a> {
     Slot(&'a mut Slot),
     Forgotten,
     New,
@@ -136,15 +136,15 @@ pub(crate) fn never_ran() -> Executed {
 }
 
 impl Table {
-    pub(crate) fn look(&mut self, id: &ExecId) -> Known<'_> {
+    pub(crate) fn look(&mut self, id: &ExecId) -> ExecLookup<'_> {
         if !self.slots.contains_key(id) {
             let known = !self.forgotten.is_empty() && self.forgotten.contains(&mark(id));
-            return if known { Known::Forgotten } else { Known::New };
+            return if known { ExecLookup::Forgotten } else { ExecLookup::New };
         }
-        self.slots.get_mut(id).map_or(Known::New, Known::Slot)
+        self.slots.get_mut(id).map_or(ExecLookup::New, ExecLookup::Slot)
     }
 
-    pub(crate) fn entry(&mut self, id: &ExecId) -> Option<&mut Entry> {
+    pub(crate) fn entry(&mut self, id: &ExecId) -> Option<&mut CommandEntry> {
         match self.slots.get_mut(id)? {
             Slot::Command(entry) => Some(entry),
             Slot::File(_) => None,
@@ -244,22 +244,23 @@ mod tests {
         let request = Execute::new(id(0), outrigger_sandbox::Command::Shell("true".to_owned()));
         let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
         let state = State::Ended(Ok(never_ran()));
-        let entry = Entry { output: Output::new(&request), state, watchers, killers: Vec::new() };
+        let entry =
+            CommandEntry { output: Output::new(&request), state, watchers, killers: Vec::new() };
         table.insert(id(0), Slot::Command(Box::new(entry)));
         table.finish(id(0), 0);
         for number in 1..=door::FINISHED_EXECS_MAX {
             table.insert(id(number), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
             table.finish(id(number), 0);
         }
-        assert!(matches!(table.look(&id(0)), Known::Slot(_)));
-        assert!(matches!(table.look(&id(1)), Known::Forgotten));
+        assert!(matches!(table.look(&id(0)), ExecLookup::Slot(_)));
+        assert!(matches!(table.look(&id(1)), ExecLookup::Forgotten));
         table.entry(&id(0)).unwrap().watchers.clear();
         for number in 1..=door::FINISHED_EXECS_MAX {
             let id = ExecId::new(format!("g{number}")).unwrap();
             table.insert(id.clone(), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
             table.finish(id, 0);
         }
-        assert!(matches!(table.look(&id(0)), Known::Forgotten));
+        assert!(matches!(table.look(&id(0)), ExecLookup::Forgotten));
     }
 
     #[test]
@@ -269,8 +270,8 @@ mod tests {
             table.insert(id(number), Slot::File(FileEntry::Done(Ok(FileReply::Done))));
             table.finish(id(number), 0);
         }
-        assert!(matches!(table.look(&id(0)), Known::Forgotten));
-        assert!(matches!(table.look(&id(1)), Known::Slot(_)));
-        assert!(matches!(table.look(&ExecId::new("new").unwrap()), Known::New));
+        assert!(matches!(table.look(&id(0)), ExecLookup::Forgotten));
+        assert!(matches!(table.look(&id(1)), ExecLookup::Slot(_)));
+        assert!(matches!(table.look(&ExecId::new("new").unwrap()), ExecLookup::New));
     }
 }

@@ -18,14 +18,14 @@ use crate::{limits, sys};
 
 /// Both ends of a new terminal.
 #[derive(Debug)]
-pub(crate) struct Pair {
-    pub(crate) ours: OwnedFd,
-    pub(crate) theirs: OwnedFd,
+pub(crate) struct TerminalPair {
+    pub(crate) parent: OwnedFd,
+    pub(crate) child: OwnedFd,
 }
 
 /// Input on its way into the terminal, and who is told when it took it.
 #[derive(Debug)]
-struct Waiting {
+struct PendingInput {
     caller: Option<Caller>,
     bytes: Vec<u8>,
     written: usize,
@@ -35,13 +35,13 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) fd: OwnedFd,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingInput>,
     waiting_bytes: usize,
     taken: Vec<Caller>,
 }
 
 /// Makes a terminal that belongs to the sandbox's user.
-pub(crate) fn open(size: TerminalSize) -> io::Result<Pair> {
+pub(crate) fn open(size: TerminalSize) -> io::Result<TerminalPair> {
     // It belongs to whoever opens it, and a thread can be that user for good, where
     // the guest could not change back without losing its tie to its parent (prctl(2)).
     let work = || -> io::Result<OwnedFd> {
@@ -51,14 +51,14 @@ pub(crate) fn open(size: TerminalSize) -> io::Result<Pair> {
     };
     let thread =
         std::thread::Builder::new().stack_size(limits::TERMINAL_STACK_BYTES).spawn(work)?;
-    let ours = thread.join().map_err(|_| io::Error::other("its thread failed"))??;
-    rustix::pty::unlockpt(&ours)?;
+    let parent = thread.join().map_err(|_| io::Error::other("its thread failed"))??;
+    rustix::pty::unlockpt(&parent)?;
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     // Not by its name, which would be one in a directory that commands see.
-    let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
-    sys::set_nonblocking(ours.as_fd())?;
-    resize(&ours, size)?;
-    Ok(Pair { ours, theirs })
+    let child = rustix::pty::ioctl_tiocgptpeer(&parent, flags)?;
+    sys::set_nonblocking(parent.as_fd())?;
+    resize(&parent, size)?;
+    Ok(TerminalPair { parent, child })
 }
 
 fn resize(fd: &OwnedFd, size: TerminalSize) -> io::Result<()> {
@@ -70,7 +70,7 @@ impl Terminal {
     /// With input that comes before all other.
     pub(crate) fn new(fd: OwnedFd, first: Vec<u8>) -> Self {
         let waiting_bytes = first.len();
-        let first = Waiting { caller: None, bytes: first, written: 0 };
+        let first = PendingInput { caller: None, bytes: first, written: 0 };
         let waiting = if first.bytes.is_empty() { VecDeque::new() } else { [first].into() };
         Self { fd, waiting, waiting_bytes, taken: Vec::new() }
     }
@@ -89,7 +89,7 @@ impl Terminal {
             return Err(Error::Backend("too much input waits for the command already".to_owned()));
         }
         self.waiting_bytes += bytes.len();
-        self.waiting.push_back(Waiting { caller: Some(caller), bytes, written: 0 });
+        self.waiting.push_back(PendingInput { caller: Some(caller), bytes, written: 0 });
         self.feed();
         Ok(())
     }

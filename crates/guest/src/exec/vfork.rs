@@ -24,7 +24,7 @@ pub(crate) enum Memory {
 }
 
 /// What the new process does; it must end in an exec or an exit.
-pub(crate) type Act = unsafe extern "C" fn(*const c_void) -> !;
+pub(crate) type ChildMain = unsafe extern "C" fn(*const c_void) -> !;
 
 /// What the new process runs on, never two at once.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) unsafe fn make(
     stack: &mut Stack,
     memory: Memory,
     birthplace: Option<BorrowedFd<'_>>,
-    act: Act,
+    act: ChildMain,
     with: *const c_void,
 ) -> io::Result<i32> {
     let (bottom, bytes) = stack.span();
@@ -94,7 +94,12 @@ pub(crate) unsafe fn make(
 /// # Safety
 /// As [`make`], with the arguments of one of the two calls, the others being zero.
 #[cfg(target_arch = "x86_64")]
-unsafe fn clone(number: libc::c_long, given: [usize; 2], act: Act, with: *const c_void) -> i64 {
+unsafe fn clone(
+    number: libc::c_long,
+    given: [usize; 2],
+    act: ChildMain,
+    with: *const c_void,
+) -> i64 {
     let result;
     // SAFETY: the kernel keeps every register but those named; in the new process the
     // stack pointer is a multiple of 16, as a call demands, and `act` does not return.
@@ -128,7 +133,12 @@ unsafe fn clone(number: libc::c_long, given: [usize; 2], act: Act, with: *const 
 /// # Safety
 /// As above.
 #[cfg(target_arch = "aarch64")]
-unsafe fn clone(number: libc::c_long, given: [usize; 2], act: Act, with: *const c_void) -> i64 {
+unsafe fn clone(
+    number: libc::c_long,
+    given: [usize; 2],
+    act: ChildMain,
+    with: *const c_void,
+) -> i64 {
     let result;
     // SAFETY: as above.
     unsafe {

@@ -26,7 +26,7 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PoolState {
     queue: Mutex<Queue>,
     ready: Condvar,
     wake: OwnedFd,
@@ -35,10 +35,10 @@ struct Shared {
     apart: bool,
 }
 
-/// See the module.
+/// The threads, and what is to be done.
 #[derive(Debug)]
 pub(super) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
     answers: Receiver<Answer>,
     answer: Sender<Answer>,
     due: usize,
@@ -49,7 +49,7 @@ impl Pool {
     pub(super) fn new(apart: bool) -> io::Result<(Self, OwnedFd)> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let tells = wake.try_clone()?;
-        let shared = Shared { queue: Mutex::default(), ready: Condvar::new(), wake, apart };
+        let shared = PoolState { queue: Mutex::default(), ready: Condvar::new(), wake, apart };
         let (answer, answers) = channel();
         Ok((Self { shared: Arc::new(shared), answers, answer, due: 0 }, tells))
     }
@@ -97,7 +97,7 @@ impl Pool {
     }
 }
 
-fn work(shared: &Shared, answer: &Sender<Answer>) {
+fn work(shared: &PoolState, answer: &Sender<Answer>) {
     // Without the switch nothing may be touched: each operation is answered with that.
     let apart = if shared.apart { sys::keep_apart(shared.wake.as_fd()) } else { Ok(()) };
     let rights = apart.and_then(|()| sys::become_user(sys::agent_id()));

@@ -9,7 +9,7 @@ use outrigger_sandbox::{FileReply, limits as door};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::{ReadWriteFlags, preadv2};
 
-use super::place::WRITABLE;
+use super::resolve::WRITABLE;
 use crate::paths::{WORKSPACE, is_within};
 use crate::{limits, sys};
 

@@ -8,7 +8,7 @@ use outrigger_sandbox::{EntryKind, FileError, FileReply, Lines, ListEntry, limit
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use rustix::io::Errno;
 
-use super::place::{Last, Place};
+use super::resolve::{ResolvedPath, Symlinks};
 use crate::limits;
 
 /// What a name is, in the words of the door.
@@ -41,12 +41,12 @@ fn entry(name: &[u8], stat: &Stat) -> ListEntry {
 
 /// `List`.
 pub(super) fn list(path: &str, entries_max: u32) -> Result<FileReply, FileError> {
-    let place = Place::find(path, Last::Followed)?;
-    let dir = place.directory()?;
+    let resolved = ResolvedPath::find(path, Symlinks::Followed)?;
+    let dir = resolved.directory()?;
     let most = usize::try_from(door::WALK_ENTRIES_MAX).unwrap_or(usize::MAX);
     let mut names = Vec::new();
-    for found in Dir::read_from(&dir).map_err(|errno| place.kernel(errno))? {
-        let found = found.map_err(|errno| place.kernel(errno))?;
+    for found in Dir::read_from(&dir).map_err(|errno| resolved.kernel(errno))? {
+        let found = found.map_err(|errno| resolved.kernel(errno))?;
         let name = found.file_name();
         if name != c"." && name != c".." && names.len() < most {
             names.push(name.to_owned());
@@ -61,7 +61,7 @@ pub(super) fn list(path: &str, entries_max: u32) -> Result<FileReply, FileError>
             Ok(stat) => entries.push(entry(name.as_bytes(), &stat)),
             // It went away in between.
             Err(Errno::NOENT) => {}
-            Err(errno) => return Err(place.kernel(errno)),
+            Err(errno) => return Err(resolved.kernel(errno)),
         }
     }
     Ok(FileReply::Entries { entries, truncated })
@@ -69,16 +69,16 @@ pub(super) fn list(path: &str, entries_max: u32) -> Result<FileReply, FileError>
 
 /// `Stat`.
 pub(super) fn stat(path: &str) -> Result<FileReply, FileError> {
-    let place = Place::find(path, Last::AsItIs)?;
-    let stat = place.stat()?.ok_or_else(|| place.kernel(Errno::NOENT))?;
-    let name = place.path.rsplit('/').next().unwrap_or_default();
+    let resolved = ResolvedPath::find(path, Symlinks::AsItIs)?;
+    let stat = resolved.stat()?.ok_or_else(|| resolved.kernel(Errno::NOENT))?;
+    let name = resolved.path.rsplit('/').next().unwrap_or_default();
     Ok(FileReply::Entry(entry(if name.is_empty() { b"/" } else { name.as_bytes() }, &stat)))
 }
 
 /// `Read`.
 pub(super) fn read(path: &str, offset: u64, bytes_max: u64) -> Result<FileReply, FileError> {
-    let place = Place::find_unlocking(path, Last::Followed)?;
-    let (file, stat) = place.open_unlocking()?;
+    let resolved = ResolvedPath::find_unlocking(path, Symlinks::Followed)?;
+    let (file, stat) = resolved.open_unlocking()?;
     let total_bytes = u64::try_from(stat.st_size).unwrap_or(0);
     let wanted = bytes_max.min(door::FILE_CHUNK_BYTES_MAX).min(total_bytes.saturating_sub(offset));
     let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
@@ -88,7 +88,7 @@ pub(super) fn read(path: &str, offset: u64, bytes_max: u64) -> Result<FileReply,
             Ok(0) => break,
             Ok(length) => filled += length,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(place.io(&error)),
+            Err(error) => return Err(resolved.io(&error)),
         }
     }
     bytes.truncate(filled);
@@ -102,8 +102,8 @@ pub(super) fn read_lines(
     lines_max: u64,
     bytes_max: u64,
 ) -> Result<FileReply, FileError> {
-    let place = Place::find(path, Last::Followed)?;
-    let (file, _) = place.open(OFlags::RDONLY)?;
+    let resolved = ResolvedPath::find(path, Symlinks::Followed)?;
+    let (file, _) = resolved.open(OFlags::RDONLY)?;
     let until = Instant::now() + Duration::from_millis(door::WALK_MS_MAX);
     let mut slicer =
         text::LineSlicer::new(first, lines_max, bytes_max.min(door::FILE_CHUNK_BYTES_MAX));
@@ -117,7 +117,7 @@ pub(super) fn read_lines(
                 at += length as u64;
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(place.io(&error)),
+            Err(error) => return Err(resolved.io(&error)),
         }
         if (slicer.is_complete() && at >= limits::SCAN_BYTES_MAX) || Instant::now() >= until {
             let lines = Lines { total: None, digest: None, ..slicer.finish() };

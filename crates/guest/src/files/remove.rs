@@ -9,15 +9,15 @@ use outrigger_sandbox::{FileError, FileReply};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::{Errno, Result};
 
-use super::place::{Last, Place};
+use super::resolve::{ResolvedPath, Symlinks};
 use crate::limits;
 
 /// `Remove`.
 pub(super) fn remove(path: &str) -> std::result::Result<FileReply, FileError> {
-    let place = Place::find_writable(path, Last::AsItIs)?;
-    let (dir, name) = place.parent()?;
-    let name = CString::new(name).map_err(|_| place.kernel(Errno::INVAL))?;
-    tree(dir.as_fd(), &name).map_err(|errno| place.kernel(errno))?;
+    let resolved = ResolvedPath::find_writable(path, Symlinks::AsItIs)?;
+    let (dir, name) = resolved.parent()?;
+    let name = CString::new(name).map_err(|_| resolved.kernel(Errno::INVAL))?;
+    tree(dir.as_fd(), &name).map_err(|errno| resolved.kernel(errno))?;
     Ok(FileReply::Done)
 }
 

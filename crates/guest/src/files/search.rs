@@ -8,40 +8,41 @@ use outrigger_sandbox::{
 };
 use rustix::fs::{OFlags, readlinkat};
 
-use super::place::{Last, Place};
 use super::read::executable;
-use super::walk::{Found, Git, Unreadable, Until, walk};
+use super::resolve::{ResolvedPath, Symlinks};
+use super::walk::{GitPolicy, SearchDeadline, UnreadablePolicy, WalkEntry, walk};
 use super::write::{SLOW, digest_of};
 use crate::limits;
 
-fn git(skips: bool) -> Git {
-    if skips { Git::Skipped } else { Git::Entered }
+fn git(skips: bool) -> GitPolicy {
+    if skips { GitPolicy::Skipped } else { GitPolicy::Entered }
 }
 
-fn absolute(root: &Place, relative: &str) -> String {
+fn absolute(root: &ResolvedPath, relative: &str) -> String {
     if root.path == "/" { format!("/{relative}") } else { format!("{}/{relative}", root.path) }
 }
 
 /// `Glob`.
 pub(super) fn glob(root: &str, pattern: &str, paths_max: u32) -> Result<FileReply, FileError> {
     let glob = text::Glob::new(pattern)?;
-    let place = Place::find(root, Last::Followed)?;
+    let resolved = ResolvedPath::find(root, Symlinks::Followed)?;
     let (found, ended) = walk(
-        &place,
-        git(glob.skips_git(&place.path)),
-        Unreadable::Skipped,
-        Until::started(),
+        &resolved,
+        git(glob.skips_git(&resolved.path)),
+        UnreadablePolicy::Skipped,
+        SearchDeadline::started(),
         |found| {
             matches!(found.kind, EntryKind::File | EntryKind::Link) && glob.matches(&found.relative)
         },
     )?;
     let wanted = paths_max.min(door::ENTRIES_MAX) as usize;
     let is_file = |path: &str| {
-        Place::find(path, Last::Followed).is_ok_and(|place| matches!(place.regular(), Ok(Some(_))))
+        ResolvedPath::find(path, Symlinks::Followed)
+            .is_ok_and(|resolved| matches!(resolved.regular(), Ok(Some(_))))
     };
     let mut paths = found
         .into_iter()
-        .map(|found| (found.kind, absolute(&place, &found.relative)))
+        .map(|found| (found.kind, absolute(&resolved, &found.relative)))
         // A link counts as what it leads to.
         .filter(|(kind, path)| *kind == EntryKind::File || is_file(path))
         .map(|(_, path)| path);
@@ -51,12 +52,12 @@ pub(super) fn glob(root: &str, pattern: &str, paths_max: u32) -> Result<FileRepl
 }
 
 /// The start of a file, and whether there is more of it.
-fn contents(place: &Place) -> Result<(Vec<u8>, bool), FileError> {
-    let (file, _) = place.open(OFlags::RDONLY)?;
+fn contents(resolved: &ResolvedPath) -> Result<(Vec<u8>, bool), FileError> {
+    let (file, _) = resolved.open(OFlags::RDONLY)?;
     let mut bytes = Vec::new();
     file.take(limits::GREP_FILE_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| place.io(&error))?;
+        .map_err(|error| resolved.io(&error))?;
     let more = bytes.len() as u64 > limits::GREP_FILE_BYTES_MAX;
     Ok((bytes, more))
 }
@@ -70,34 +71,34 @@ pub(super) fn grep(
 ) -> Result<FileReply, FileError> {
     let matcher = text::GrepMatcher::new(pattern)?;
     let glob = glob.map(text::Glob::new).transpose()?;
-    let place = Place::find(root, Last::Followed)?;
-    let until = Until::started();
+    let resolved = ResolvedPath::find(root, Symlinks::Followed)?;
+    let until = SearchDeadline::started();
     let wanted = |relative: &str| glob.as_ref().is_none_or(|glob| glob.matches(relative));
-    let single = match place.regular() {
+    let single = match resolved.regular() {
         Ok(Some(_)) => true,
-        Ok(None) => return Err(place.kernel(rustix::io::Errno::NOENT)),
+        Ok(None) => return Err(resolved.kernel(rustix::io::Errno::NOENT)),
         Err(error) if error.kind == FileErrorKind::IsDirectory => false,
         Err(error) => return Err(error),
     };
-    let (places, mut truncated) = if single {
-        let name = place.path.rsplit('/').next().unwrap_or_default();
-        (if wanted(name) { vec![place] } else { Vec::new() }, false)
+    let (paths, mut truncated) = if single {
+        let name = resolved.path.rsplit('/').next().unwrap_or_default();
+        (if wanted(name) { vec![resolved] } else { Vec::new() }, false)
     } else {
         let skips = glob
             .as_ref()
-            .map_or_else(|| text::skips_git(&place.path), |glob| glob.skips_git(&place.path));
-        let keep = |found: &Found| found.kind == EntryKind::File && wanted(&found.relative);
-        let (found, ended) = walk(&place, git(skips), Unreadable::Skipped, until, keep)?;
-        (found.into_iter().map(|found| place.child(&found.relative)).collect(), ended)
+            .map_or_else(|| text::skips_git(&resolved.path), |glob| glob.skips_git(&resolved.path));
+        let keep = |found: &WalkEntry| found.kind == EntryKind::File && wanted(&found.relative);
+        let (found, ended) = walk(&resolved, git(skips), UnreadablePolicy::Skipped, until, keep)?;
+        (found.into_iter().map(|found| resolved.child(&found.relative)).collect(), ended)
     };
     let most = matches_max.min(door::MATCHES_MAX) as usize;
     let mut matches = Vec::new();
-    for place in places {
+    for resolved in paths {
         if until.over() {
             truncated = true;
             break;
         }
-        let (bytes, more) = match contents(&place) {
+        let (bytes, more) = match contents(&resolved) {
             Ok(read) => read,
             Err(error) if single => return Err(error),
             // Unreadable, or gone in between.
@@ -111,7 +112,7 @@ pub(super) fn grep(
             if matches.len() >= most {
                 return Ok(FileReply::Matches { matches, truncated: true });
             }
-            matches.push(GrepMatch { path: place.path.clone(), line, text });
+            matches.push(GrepMatch { path: resolved.path.clone(), line, text });
         }
     }
     Ok(FileReply::Matches { matches, truncated })
@@ -123,16 +124,17 @@ pub(super) fn manifest(
     after: Option<&str>,
     entries_max: u32,
 ) -> Result<FileReply, FileError> {
-    let place = Place::find_unlocking(root, Last::Followed)?;
-    let until = Until::started();
-    let (found, ended) = walk(&place, Git::Entered, Unreadable::Refused, until, |found| {
-        let beyond = after.is_none_or(|after| found.relative.as_str() > after);
-        beyond && (found.kind != EntryKind::Directory || found.empty)
-    })?;
+    let resolved = ResolvedPath::find_unlocking(root, Symlinks::Followed)?;
+    let until = SearchDeadline::started();
+    let (found, ended) =
+        walk(&resolved, GitPolicy::Entered, UnreadablePolicy::Refused, until, |found| {
+            let beyond = after.is_none_or(|after| found.relative.as_str() > after);
+            beyond && (found.kind != EntryKind::Directory || found.empty)
+        })?;
     if ended {
         // A page of half a tree would be taken for the whole.
         let detail = "the tree is too large to list in time; ask for its parts";
-        return Err(place.error(FileErrorKind::TooLarge, detail));
+        return Err(resolved.error(FileErrorKind::TooLarge, detail));
     }
     let wanted = entries_max.min(door::ENTRIES_MAX) as usize;
     let mut entries = Vec::new();
@@ -144,15 +146,15 @@ pub(super) fn manifest(
             more = true;
             break;
         }
-        let child = place.child(&found.relative);
+        let child = resolved.child(&found.relative);
         let until = if first { first_until } else { until };
         match describe(&child, found, until).map_err(|error| child.named(error))? {
-            Described::Entry(entry) => entries.push(entry),
-            Described::Gone => {}
-            Described::Late if first => {
+            EntryResult::Entry(entry) => entries.push(entry),
+            EntryResult::Gone => {}
+            EntryResult::Late if first => {
                 return Err(child.named(child.error(FileErrorKind::TooLarge, SLOW)));
             }
-            Described::Late => {
+            EntryResult::Late => {
                 more = true;
                 break;
             }
@@ -162,7 +164,7 @@ pub(super) fn manifest(
 }
 
 /// What became of a thing that a walk found.
-enum Described {
+enum EntryResult {
     Entry(ManifestEntry),
     /// It went away in between.
     Gone,
@@ -179,7 +181,11 @@ fn unless_gone<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> 
 }
 
 /// What a file, link or empty directory holds, or that it is none of them.
-fn describe(place: &Place, found: Found, until: Until) -> Result<Described, FileError> {
+fn describe(
+    resolved: &ResolvedPath,
+    found: WalkEntry,
+    until: SearchDeadline,
+) -> Result<EntryResult, FileError> {
     let mut entry = ManifestEntry {
         path: found.relative,
         kind: found.kind,
@@ -190,36 +196,36 @@ fn describe(place: &Place, found: Found, until: Until) -> Result<Described, File
     };
     match found.kind {
         EntryKind::File => {
-            let Some((file, stat)) = unless_gone(place.open_unlocking())? else {
-                return Ok(Described::Gone);
+            let Some((file, stat)) = unless_gone(resolved.open_unlocking())? else {
+                return Ok(EntryResult::Gone);
             };
             entry.executable = executable(&stat);
             entry.bytes = u64::try_from(stat.st_size).unwrap_or(0);
-            entry.digest = match digest_of(place, &file, entry.bytes, until) {
+            entry.digest = match digest_of(resolved, &file, entry.bytes, until) {
                 Ok(Some(digest)) => Some(digest),
-                Ok(None) => return Ok(Described::Late),
+                Ok(None) => return Ok(EntryResult::Late),
                 // One huge file must not hide all others.
                 Err(error) if error.kind == FileErrorKind::TooLarge => None,
                 Err(error) => return Err(error),
             };
         }
         EntryKind::Link => {
-            let target = unless_gone(place.unlocking(|| {
-                let (dir, name) = place.parent()?;
-                readlinkat(&dir, name, Vec::new()).map_err(|errno| place.kernel(errno))
+            let target = unless_gone(resolved.unlocking(|| {
+                let (dir, name) = resolved.parent()?;
+                readlinkat(&dir, name, Vec::new()).map_err(|errno| resolved.kernel(errno))
             }))?;
-            let Some(target) = target else { return Ok(Described::Gone) };
+            let Some(target) = target else { return Ok(EntryResult::Gone) };
             let target = target.to_string_lossy().into_owned();
             entry.digest = Some(text::digest(target.as_bytes()));
             entry.target = Some(target);
         }
         EntryKind::Directory => {
-            if place.unlocking(|| place.stat())?.is_none() {
-                return Ok(Described::Gone);
+            if resolved.unlocking(|| resolved.stat())?.is_none() {
+                return Ok(EntryResult::Gone);
             }
         }
         // Never opened, which would do something.
         EntryKind::Other => entry.digest = None,
     }
-    Ok(Described::Entry(entry))
+    Ok(EntryResult::Entry(entry))
 }

@@ -7,12 +7,12 @@ use outrigger_sandbox::{EntryKind, FileError, FileErrorKind};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
-use super::place::{NO_FILES, Place};
 use super::read::entry_kind;
+use super::resolve::{NO_FILES, ResolvedPath};
 
 /// One thing that was found.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct WalkEntry {
     /// Relative to the root of the walk.
     pub(super) relative: String,
     pub(super) kind: EntryKind,
@@ -22,14 +22,14 @@ pub(super) struct Found {
 
 /// Which directories a walk passes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Git {
+pub(super) enum GitPolicy {
     Skipped,
     Entered,
 }
 
 /// What a walk does with a directory that it can't read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum UnreadablePolicy {
     /// Passes over it, for those who look for something.
     Skipped,
     /// Unlocks it where the sandbox's user owns it, and fails otherwise with an
@@ -39,9 +39,9 @@ pub(super) enum Unreadable {
 
 /// A clock for one search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Until(Instant);
+pub(super) struct SearchDeadline(Instant);
 
-impl Until {
+impl SearchDeadline {
     pub(super) fn started() -> Self {
         Self(Instant::now() + Duration::from_millis(door::WALK_MS_MAX))
     }
@@ -60,33 +60,33 @@ impl Until {
 /// Says whether a limit ended it. Directories that can't be read are dealt with as
 /// asked for, but the first is always an error.
 pub(super) fn walk(
-    root: &Place,
-    git: Git,
-    unreadable: Unreadable,
-    until: Until,
-    mut keep: impl FnMut(&Found) -> bool,
-) -> Result<(Vec<Found>, bool), FileError> {
+    root: &ResolvedPath,
+    git: GitPolicy,
+    unreadable: UnreadablePolicy,
+    until: SearchDeadline,
+    mut keep: impl FnMut(&WalkEntry) -> bool,
+) -> Result<(Vec<WalkEntry>, bool), FileError> {
     let mut found = Vec::new();
     let mut seen = 0;
     let mut stack = vec![(root.clone(), String::new())];
     let mut first = true;
-    while let Some((place, prefix)) = stack.pop() {
-        let strict = unreadable == Unreadable::Refused;
-        let opened = if strict { place.directory_unlocking() } else { place.directory() };
+    while let Some((resolved, prefix)) = stack.pop() {
+        let strict = unreadable == UnreadablePolicy::Refused;
+        let opened = if strict { resolved.directory_unlocking() } else { resolved.directory() };
         let dir = match opened {
             Ok(dir) => dir,
             Err(error) if first => return Err(error),
             // It went away in between.
             Err(error) if error.kind == FileErrorKind::FileNotFound => continue,
-            Err(error) if strict => return Err(place.named(error)),
+            Err(error) if strict => return Err(resolved.named(error)),
             Err(_) => continue,
         };
         first = false;
         let mut empty = true;
-        for entry in Dir::read_from(&dir).map_err(|errno| place.kernel(errno))? {
+        for entry in Dir::read_from(&dir).map_err(|errno| resolved.kernel(errno))? {
             let entry = match entry {
                 Ok(entry) => entry,
-                Err(errno) if strict => return Err(place.named(place.kernel(errno))),
+                Err(errno) if strict => return Err(resolved.named(resolved.kernel(errno))),
                 Err(_) => continue,
             };
             let bytes = entry.file_name();
@@ -96,7 +96,7 @@ pub(super) fn walk(
             empty = false;
             seen += 1;
             if seen > door::WALK_ENTRIES_MAX || (seen % 256 == 0 && until.over()) {
-                found.sort_unstable_by(|a: &Found, b: &Found| a.relative.cmp(&b.relative));
+                found.sort_unstable_by(|a: &WalkEntry, b: &WalkEntry| a.relative.cmp(&b.relative));
                 return Ok((found, true));
             }
             // A name that is no UTF-8 can't be asked for through this door.
@@ -105,7 +105,7 @@ pub(super) fn walk(
                 FileType::Unknown => match statat(&dir, bytes, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => entry_kind(stat.st_mode),
                     Err(errno) if strict && errno != Errno::NOENT => {
-                        return Err(place.named(place.kernel(errno)));
+                        return Err(resolved.named(resolved.kernel(errno)));
                     }
                     Err(_) => continue,
                 },
@@ -114,19 +114,19 @@ pub(super) fn walk(
             let relative =
                 if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
             if kind == EntryKind::Directory {
-                let child = place.child(name);
-                let skipped = git == Git::Skipped && name == ".git";
+                let child = resolved.child(name);
+                let skipped = git == GitPolicy::Skipped && name == ".git";
                 if !skipped && !NO_FILES.contains(&child.path.as_str()) {
                     stack.push((child, relative));
                 }
                 continue;
             }
-            let entry = Found { relative, kind, empty: false };
+            let entry = WalkEntry { relative, kind, empty: false };
             if keep(&entry) {
                 found.push(entry);
             }
         }
-        let entry = Found { relative: prefix, kind: EntryKind::Directory, empty };
+        let entry = WalkEntry { relative: prefix, kind: EntryKind::Directory, empty };
         if empty && !entry.relative.is_empty() && keep(&entry) {
             found.push(entry);
         }

@@ -1,4 +1,4 @@
-//! Operations that change one place: `Write`, `Edit`, `Link`, `MakeDir`.
+//! Operations that change one place: `FileWrite`, `Edit`, `Link`, `MakeDir`.
 //!
 //! Owns the way that a file changes: a new one beside it, then a rename, so that a
 //! reader sees the old or the new and a full disk leaves the old.
@@ -18,16 +18,16 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::place::{Last, Place};
-use super::walk::Until;
+use super::resolve::{ResolvedPath, Symlinks};
+use super::walk::SearchDeadline;
 use crate::limits;
 
 /// Why there is no digest of a file.
 pub(super) const SLOW: &str = "the file could not be read to its end in time";
 
-/// What `Write` asks for beside its path.
+/// What `FileWrite` asks for beside its path.
 #[derive(Debug)]
-pub(super) struct Write {
+pub(super) struct FileWrite {
     pub(super) contents: Vec<u8>,
     pub(super) mode: WriteMode,
     pub(super) executable: Option<bool>,
@@ -49,15 +49,15 @@ fn permissions(before: Option<&Stat>, executable: Option<bool>) -> Mode {
 /// The digest of a file, in memory that does not grow with it, and bounded in bytes
 /// and time however the file grows. `None`: the time is over.
 pub(super) fn digest_of(
-    place: &Place,
+    resolved: &ResolvedPath,
     mut file: &File,
     bytes: u64,
-    until: Until,
+    until: SearchDeadline,
 ) -> Result<Option<Digest>, FileError> {
     let most = door::MANIFEST_FILE_BYTES_MAX;
     let too_large = |bytes: u64| {
         let detail = format!("the file has {bytes} bytes; at most {most} are read for a digest");
-        place.error(FileErrorKind::TooLarge, &detail)
+        resolved.error(FileErrorKind::TooLarge, &detail)
     };
     if bytes > most {
         return Err(too_large(bytes));
@@ -79,107 +79,109 @@ pub(super) fn digest_of(
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(place.io(&error)),
+            Err(error) => return Err(resolved.io(&error)),
         }
     }
 }
 
-impl Write {
-    /// `Write`.
+impl FileWrite {
+    /// `FileWrite`.
     pub(super) fn perform(self, path: &str) -> Result<FileReply, FileError> {
-        let place = Place::find_writable(path, Last::Followed)?;
+        let resolved = ResolvedPath::find_writable(path, Symlinks::Followed)?;
         if self.contents.len() as u64 > door::FILE_CHUNK_BYTES_MAX {
             let detail =
                 "the piece is above 4 MiB; write the file in several, the later ones appended";
-            return Err(place.error(FileErrorKind::TooLarge, detail));
+            return Err(resolved.error(FileErrorKind::TooLarge, detail));
         }
-        let before = place.regular()?;
-        self.check(&place, before.as_ref())?;
+        let before = resolved.regular()?;
+        self.check(&resolved, before.as_ref())?;
         let digest = text::digest(&self.contents);
         let mode = permissions(before.as_ref(), self.executable);
         match (self.mode, &before) {
-            (WriteMode::Append, Some(_)) => self.append(&place, mode)?,
-            (WriteMode::Append, None) => return Err(place.kernel(Errno::NOENT)),
+            (WriteMode::Append, Some(_)) => self.append(&resolved, mode)?,
+            (WriteMode::Append, None) => return Err(resolved.kernel(Errno::NOENT)),
             (WriteMode::Create, Some(_)) => {
-                return Err(place.error(FileErrorKind::AlreadyExists, "there is a file already"));
+                return Err(resolved.error(FileErrorKind::AlreadyExists, "there is a file already"));
             }
             (WriteMode::Create, None) => {
-                replace(&place, &self.contents, mode, RenameFlags::NOREPLACE)?
+                replace(&resolved, &self.contents, mode, RenameFlags::NOREPLACE)?
             }
-            (WriteMode::Replace, _) => replace(&place, &self.contents, mode, RenameFlags::empty())?,
+            (WriteMode::Replace, _) => {
+                replace(&resolved, &self.contents, mode, RenameFlags::empty())?
+            }
         }
         Ok(FileReply::Written { digest, replaced: before.is_some() })
     }
 
-    fn check(&self, place: &Place, before: Option<&Stat>) -> Result<(), FileError> {
+    fn check(&self, resolved: &ResolvedPath, before: Option<&Stat>) -> Result<(), FileError> {
         let Precondition::Digest(wanted) = self.precondition else { return Ok(()) };
         let found = match before {
             Some(_) => {
-                let (file, stat) = place.open(OFlags::RDONLY)?;
+                let (file, stat) = resolved.open(OFlags::RDONLY)?;
                 let bytes = u64::try_from(stat.st_size).unwrap_or(0);
-                let digest = digest_of(place, &file, bytes, Until::started())?;
-                Some(digest.ok_or_else(|| place.error(FileErrorKind::TooLarge, SLOW))?)
+                let digest = digest_of(resolved, &file, bytes, SearchDeadline::started())?;
+                Some(digest.ok_or_else(|| resolved.error(FileErrorKind::TooLarge, SLOW))?)
             }
             None => None,
         };
-        if found == Some(wanted) { Ok(()) } else { Err(unexpected(place)) }
+        if found == Some(wanted) { Ok(()) } else { Err(unexpected(resolved)) }
     }
 
-    fn append(&self, place: &Place, mode: Mode) -> Result<(), FileError> {
-        let (mut file, stat) = place.open(OFlags::WRONLY | OFlags::APPEND)?;
+    fn append(&self, resolved: &ResolvedPath, mode: Mode) -> Result<(), FileError> {
+        let (mut file, stat) = resolved.open(OFlags::WRONLY | OFlags::APPEND)?;
         if let Err(error) = file.write_all(&self.contents) {
             // All or nothing: half a piece would be written twice by a repeat.
             let _ = ftruncate(&file, u64::try_from(stat.st_size).unwrap_or(0));
-            return Err(place.io(&error));
+            return Err(resolved.io(&error));
         }
-        fchmod(&file, mode).map_err(|errno| place.kernel(errno))
+        fchmod(&file, mode).map_err(|errno| resolved.kernel(errno))
     }
 }
 
-fn unexpected(place: &Place) -> FileError {
+fn unexpected(resolved: &ResolvedPath) -> FileError {
     let detail = "the file is not the one that was expected; read it again";
-    place.error(FileErrorKind::Conflict, detail)
+    resolved.error(FileErrorKind::Conflict, detail)
 }
 
 /// Calls `make` with names that nobody has until one is free.
 fn temporary<T>(
-    place: &Place,
+    resolved: &ResolvedPath,
     mut make: impl FnMut(&str) -> rustix::io::Result<T>,
 ) -> Result<(T, String), FileError> {
     for _ in 0..limits::TEMPORARY_NAMES_MAX {
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| place.kernel(errno))?;
+            .map_err(|errno| resolved.kernel(errno))?;
         let name = format!(".outrigger-{:016x}", u64::from_ne_bytes(seed));
         match make(&name) {
             Ok(made) => return Ok((made, name)),
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(place.kernel(errno)),
+            Err(errno) => return Err(resolved.kernel(errno)),
         }
     }
-    Err(place.kernel(Errno::EXIST))
+    Err(resolved.kernel(Errno::EXIST))
 }
 
 /// Writes a new file and gives it the name.
 fn replace(
-    place: &Place,
+    resolved: &ResolvedPath,
     contents: &[u8],
     mode: Mode,
     flags: RenameFlags,
 ) -> Result<(), FileError> {
-    place.above().make_dirs()?;
-    let (dir, name) = place.parent()?;
+    resolved.above().make_dirs()?;
+    let (dir, name) = resolved.parent()?;
     let create =
         OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (fd, temporary) =
-        temporary(place, |name| openat(&dir, name, create, Mode::from_raw_mode(0o600)))?;
-    let done = fill(place, fd, contents, mode).and_then(|()| {
+        temporary(resolved, |name| openat(&dir, name, create, Mode::from_raw_mode(0o600)))?;
+    let done = fill(resolved, fd, contents, mode).and_then(|()| {
         // Not every file system knows the flags, so none are given where none are needed.
         let renamed = match flags.is_empty() {
             true => renameat(&dir, &temporary, &dir, name),
             false => renameat_with(&dir, &temporary, &dir, name, flags),
         };
-        renamed.map_err(|errno| place.kernel(errno))
+        renamed.map_err(|errno| resolved.kernel(errno))
     });
     if done.is_err() {
         let _ = unlinkat(&dir, &temporary, AtFlags::empty());
@@ -187,10 +189,15 @@ fn replace(
     done
 }
 
-fn fill(place: &Place, fd: OwnedFd, contents: &[u8], mode: Mode) -> Result<(), FileError> {
+fn fill(
+    resolved: &ResolvedPath,
+    fd: OwnedFd,
+    contents: &[u8],
+    mode: Mode,
+) -> Result<(), FileError> {
     let mut file = File::from(fd);
-    file.write_all(contents).map_err(|error| place.io(&error))?;
-    fchmod(&file, mode).map_err(|errno| place.kernel(errno))
+    file.write_all(contents).map_err(|error| resolved.io(&error))?;
+    fchmod(&file, mode).map_err(|errno| resolved.kernel(errno))
 }
 
 /// `Edit`.
@@ -200,58 +207,60 @@ pub(super) fn edit(
     occurrences: Occurrences,
     precondition: Precondition,
 ) -> Result<FileReply, FileError> {
-    let place = Place::find_writable(path, Last::Followed)?;
-    let (file, stat) = place.open(OFlags::RDONLY)?;
+    let resolved = ResolvedPath::find_writable(path, Symlinks::Followed)?;
+    let (file, stat) = resolved.open(OFlags::RDONLY)?;
     let too_large =
-        || place.error(FileErrorKind::TooLarge, "the file is above 16 MiB, too large to edit");
+        || resolved.error(FileErrorKind::TooLarge, "the file is above 16 MiB, too large to edit");
     if u64::try_from(stat.st_size).unwrap_or(0) > door::EDIT_FILE_BYTES_MAX {
         return Err(too_large());
     }
     let mut contents = Vec::new();
     file.take(door::EDIT_FILE_BYTES_MAX + 1)
         .read_to_end(&mut contents)
-        .map_err(|error| place.io(&error))?;
+        .map_err(|error| resolved.io(&error))?;
     if contents.len() as u64 > door::EDIT_FILE_BYTES_MAX {
         return Err(too_large());
     }
     if let Precondition::Digest(wanted) = precondition
         && text::digest(&contents) != wanted
     {
-        return Err(unexpected(&place));
+        return Err(unexpected(&resolved));
     }
     let (bytes, edited) = text::edit(path, &contents, old, new, occurrences)?;
-    replace(&place, &bytes, permissions(Some(&stat), None), RenameFlags::empty())?;
+    replace(&resolved, &bytes, permissions(Some(&stat), None), RenameFlags::empty())?;
     Ok(FileReply::Edited(edited))
 }
 
 /// `Link`.
 pub(super) fn link(path: &str, target: &str) -> Result<FileReply, FileError> {
     text::check_path(target)?;
-    let place = Place::find(path, Last::AsItIs)?;
+    let resolved = ResolvedPath::find(path, Symlinks::AsItIs)?;
     let is_dir = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    if place.stat()?.is_some_and(is_dir) {
-        return Err(place.error(FileErrorKind::IsDirectory, "there is a directory"));
+    if resolved.stat()?.is_some_and(is_dir) {
+        return Err(resolved.error(FileErrorKind::IsDirectory, "there is a directory"));
     }
-    place.check_writable()?;
-    place.above().make_dirs()?;
-    let (dir, name) = place.parent()?;
-    let ((), temporary) = temporary(&place, |name| symlinkat(target, &dir, name))?;
+    resolved.check_writable()?;
+    resolved.above().make_dirs()?;
+    let (dir, name) = resolved.parent()?;
+    let ((), temporary) = temporary(&resolved, |name| symlinkat(target, &dir, name))?;
     renameat(&dir, &temporary, &dir, name).map_err(|errno| {
         let _ = unlinkat(&dir, &temporary, AtFlags::empty());
-        place.kernel(errno)
+        resolved.kernel(errno)
     })?;
     Ok(FileReply::Done)
 }
 
 /// `MakeDir`.
 pub(super) fn make_dir(path: &str) -> Result<FileReply, FileError> {
-    let place = Place::find(path, Last::Followed)?;
-    match place.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+    let resolved = ResolvedPath::find(path, Symlinks::Followed)?;
+    match resolved.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         Some(FileType::Directory) => return Ok(FileReply::Done),
-        Some(_) => return Err(place.error(FileErrorKind::AlreadyExists, "there is something else")),
+        Some(_) => {
+            return Err(resolved.error(FileErrorKind::AlreadyExists, "there is something else"));
+        }
         None => {}
     }
-    place.check_writable()?;
-    place.make_dirs()?;
+    resolved.check_writable()?;
+    resolved.make_dirs()?;
     Ok(FileReply::Done)
 }

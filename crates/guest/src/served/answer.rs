@@ -57,7 +57,7 @@ pub(super) struct Owner(pub(super) u32);
 
 /// What a node looks like.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct NodeAttr {
     pub(super) id: u64,
     pub(super) node: Node,
     /// Names that it has.
@@ -76,8 +76,8 @@ pub(super) fn mode(node: &Node) -> u32 {
 
 impl Owner {
     /// `struct fuse_attr`.
-    fn attr(self, body: Body, look: Look) -> Body {
-        let Look { id, node, links } = look;
+    fn attr(self, body: Body, look: NodeAttr) -> Body {
+        let NodeAttr { id, node, links } = look;
         let seconds = node.modified_ms / 1_000;
         let nanoseconds = u32::try_from(node.modified_ms % 1_000).unwrap_or(0) * 1_000_000;
         let body = body.u64(id).u64(node.bytes).u64(node.bytes.div_ceil(512));
@@ -88,13 +88,13 @@ impl Owner {
     }
 
     /// `struct fuse_attr_out`: good for this one answer or, if they are `lent`, for a moment.
-    pub(super) fn attributes(self, look: Look, lent: bool) -> Body {
+    pub(super) fn attributes(self, look: NodeAttr, lent: bool) -> Body {
         let nanoseconds = if lent { limits::LENT_NS } else { 0 };
         self.attr(Body::default().u64(0).u32(nanoseconds).u32(0), look)
     }
 
     /// `struct fuse_entry_out`, attributes good for this one answer.
-    pub(super) fn entry(self, body: Body, look: Look) -> Body {
+    pub(super) fn entry(self, body: Body, look: NodeAttr) -> Body {
         let seconds = if look.node.folder { FOLDER_S } else { FILE_S };
         self.attr(body.u64(look.id).u64(0).u64(seconds).zeros(16), look)
     }

@@ -9,16 +9,16 @@ use std::time::Instant;
 use outrigger_sandbox::{ExpectedRevision, Node};
 
 use super::answer::{self, Body};
-use super::asks::{Errno, Found};
-use super::file::Copy;
+use super::file::WorkingCopy;
 use super::header::{SET_GID, SET_SIZE, SET_UID};
 use super::mount::Mount;
 use super::nodes::ROOT;
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
 /// What is to become of attributes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct AttrChange {
     pub(super) valid: u32,
     pub(super) size: u64,
     pub(super) uid: u32,
@@ -45,7 +45,7 @@ impl Mount {
     }
 
     /// Answers with what was just seen at a name.
-    pub(super) fn entered(&self, parent: u64, name: &str, found: Found) -> Result<Body, Errno> {
+    pub(super) fn entered(&self, parent: u64, name: &str, found: NodeReply) -> Result<Body, Errno> {
         let id = self.nodes.borrow_mut().enter(parent, name, found, self.heard())?;
         Ok(self.shared.owner.entry(Body::default(), self.look(id)?))
     }
@@ -119,7 +119,7 @@ impl Mount {
     pub(super) async fn set_attributes(
         self: &Rc<Self>,
         id: u64,
-        change: Change,
+        change: AttrChange,
         pid: u32,
     ) -> Result<Body, Errno> {
         let owner = self.shared.owner.0;
@@ -164,7 +164,7 @@ impl Mount {
             if file.copy.is_none() {
                 let (found, bytes) = fetched.ok_or(libc::ESTALE)?;
                 let base = ExpectedRevision::Revision(found.node.revision);
-                file.copy = Some(Copy::new(base, bytes, &self.shared.copied)?);
+                file.copy = Some(WorkingCopy::new(base, bytes, &self.shared.copied)?);
             }
             let copy = file.copy.as_mut().ok_or(libc::EIO)?;
             let before = copy.edits;

@@ -9,21 +9,21 @@ use std::rc::Rc;
 use outrigger_sandbox::{ExpectedRevision, TreeOp, TreeReply};
 
 use super::answer::Body;
-use super::asks::{Errno, Found};
 use super::file::File;
 use super::mount::Mount;
 use super::nodes::Entry;
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
 /// `RENAME_NOREPLACE` of renameat2(2).
 const NO_REPLACE: u32 = 1;
 
 /// Where something is: a folder, and a name in it.
-type Place<'a> = (u64, &'a str);
+type EntryName<'a> = (u64, &'a str);
 
 /// What a move expects at its target.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct RenameTarget {
     expected: ExpectedRevision,
     /// Whether it is what the moved file was made from, and not just what is there.
     meant: bool,
@@ -50,7 +50,7 @@ impl Mount {
     }
 
     /// Answers with what was just made, where nothing was.
-    fn made(&self, parent: u64, name: &str, found: Found) -> Result<Body, Errno> {
+    fn made(&self, parent: u64, name: &str, found: NodeReply) -> Result<Body, Errno> {
         let mut nodes = self.nodes.borrow_mut();
         if let Some(old) = nodes.child(parent, name) {
             nodes.detach(old);
@@ -81,7 +81,7 @@ impl Mount {
                 },
             };
             let op = TreeOp::Remove { path: path.clone(), expected };
-            done = self.shared.asks.ask(op).await;
+            done = self.shared.requests.ask(op).await;
             if !matches!(done, Err(libc::ESTALE)) {
                 break;
             }
@@ -95,7 +95,7 @@ impl Mount {
         if id.is_some_and(|id| !self.nodes.borrow().new_in(id).is_empty()) {
             return Err(libc::ENOTEMPTY);
         }
-        let done = self.shared.asks.ask(TreeOp::RemoveFolder { path }).await;
+        let done = self.shared.requests.ask(TreeOp::RemoveFolder { path }).await;
         self.gone(done, id)
     }
 
@@ -129,8 +129,8 @@ impl Mount {
 
     pub(super) async fn rename(
         self: &Rc<Self>,
-        from: Place<'_>,
-        to: Place<'_>,
+        from: EntryName<'_>,
+        to: EntryName<'_>,
         flags: u32,
     ) -> Result<Body, Errno> {
         if flags & !NO_REPLACE != 0 {
@@ -173,8 +173,8 @@ impl Mount {
     }
 
     /// What a move expects at its target.
-    async fn wanted(&self, id: u64, to: Place<'_>, flags: u32) -> Result<Wanted, Errno> {
-        let absent = Wanted { expected: ExpectedRevision::Absent, meant: false };
+    async fn wanted(&self, id: u64, to: EntryName<'_>, flags: u32) -> Result<RenameTarget, Errno> {
+        let absent = RenameTarget { expected: ExpectedRevision::Absent, meant: false };
         if flags & NO_REPLACE != 0 {
             return Ok(absent);
         }
@@ -184,7 +184,7 @@ impl Mount {
         if folder {
             return match self.stat(path.clone()).await {
                 Ok(found) if found.node.folder => {
-                    self.shared.asks.ask(TreeOp::RemoveFolder { path }).await?;
+                    self.shared.requests.ask(TreeOp::RemoveFolder { path }).await?;
                     Ok(absent)
                 }
                 Ok(_) => Err(libc::ENOTDIR),
@@ -195,20 +195,20 @@ impl Mount {
         if let Some(target) = target
             && let Some(expected) = self.made_from(id, target)?
         {
-            return Ok(Wanted { expected, meant: true });
+            return Ok(RenameTarget { expected, meant: true });
         }
         self.there(&path).await
     }
 
     /// What is at a path now.
-    async fn there(&self, path: &str) -> Result<Wanted, Errno> {
+    async fn there(&self, path: &str) -> Result<RenameTarget, Errno> {
         let expected = match self.stat(path.to_owned()).await {
             Ok(found) if found.node.folder => return Err(libc::EISDIR),
             Ok(found) => ExpectedRevision::Revision(found.node.revision),
             Err(libc::ENOENT) => ExpectedRevision::Absent,
             Err(errno) => return Err(errno),
         };
-        Ok(Wanted { expected, meant: false })
+        Ok(RenameTarget { expected, meant: false })
     }
 
     /// The state of a target that a file was made from: what whoever wrote the file read of
@@ -228,7 +228,7 @@ impl Mount {
 
     /// Another one wrote the target meanwhile. From now on this sandbox knows of that, so
     /// that who makes the file anew is not refused again.
-    async fn refuse_rename(&self, to: Place<'_>, path: &str) -> Errno {
+    async fn refuse_rename(&self, to: EntryName<'_>, path: &str) -> Errno {
         if let Ok(found) = self.stat(path.to_owned()).await {
             let tick = self.tick();
             let mut nodes = self.nodes.borrow_mut();
@@ -242,7 +242,7 @@ impl Mount {
     }
 
     /// Notes that something is somewhere else.
-    fn moved(&self, id: u64, to: Place<'_>, found: Found) -> Result<Body, Errno> {
+    fn moved(&self, id: u64, to: EntryName<'_>, found: NodeReply) -> Result<Body, Errno> {
         let node = found.node;
         let tick = self.tick();
         let heard = self.heard();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{ExpectedRevision, limits as door};
 
-use super::asks::Errno;
+use super::requests::Errno;
 use crate::limits;
 
 /// A file as it was at a revision.
@@ -64,7 +64,7 @@ impl Drop for Charge {
 
 /// What handles of this sandbox write.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct WorkingCopy {
     /// What it was made from.
     pub(super) base: ExpectedRevision,
     pub(super) bytes: Rc<Vec<u8>>,
@@ -89,14 +89,14 @@ pub(super) struct Commit {
     pub(super) wakers: Vec<Waker>,
 }
 
-/// See the module.
+/// What is held of a file.
 #[derive(Debug)]
 pub(super) struct File {
     /// Open handles, and those of them that write.
     pub(super) handles: u32,
     pub(super) writers: u32,
     pub(super) contents: Option<Contents>,
-    pub(super) copy: Option<Copy>,
+    pub(super) copy: Option<WorkingCopy>,
     pages: Pages,
     /// Since when the kernel is told how long that is.
     told: Option<Instant>,
@@ -130,7 +130,7 @@ impl Default for File {
     }
 }
 
-impl Copy {
+impl WorkingCopy {
     pub(super) fn new(
         base: ExpectedRevision,
         bytes: Rc<Vec<u8>>,
@@ -337,9 +337,9 @@ impl File {
 mod tests {
     use super::*;
 
-    fn copy(text: &str) -> Copy {
+    fn copy(text: &str) -> WorkingCopy {
         let bytes = Rc::new(text.as_bytes().to_vec());
-        Copy::new(ExpectedRevision::Revision(1), bytes, &Total::default()).unwrap()
+        WorkingCopy::new(ExpectedRevision::Revision(1), bytes, &Total::default()).unwrap()
     }
 
     #[test]
@@ -347,10 +347,11 @@ mod tests {
         let total = Total::default();
         let most = door::TREE_FILE_BYTES_MAX;
         let make = || {
-            let mut copy = Copy::new(ExpectedRevision::Absent, Rc::default(), &total).unwrap();
+            let mut copy =
+                WorkingCopy::new(ExpectedRevision::Absent, Rc::default(), &total).unwrap();
             copy.resize(most).map(|()| copy)
         };
-        let mut all: Vec<Copy> = std::iter::from_fn(|| make().ok()).collect();
+        let mut all: Vec<WorkingCopy> = std::iter::from_fn(|| make().ok()).collect();
         assert_eq!(all.len(), limits::COPIES_BYTES_MAX / most);
         assert_eq!(make().err(), Some(libc::ENOSPC));
         all.pop();

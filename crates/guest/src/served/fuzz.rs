@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::header::{Malformed, parse};
+use super::header::{MalformedRequest, parse};
 
 /// A request of this kind with these bytes after its header.
 fn request(opcode: u32, body: &[u8]) -> Vec<u8> {
@@ -32,6 +32,6 @@ proptest! {
     #[test]
     fn what_is_cut_short_is_refused(opcode in 0_u32..60, cut in 0_usize..40) {
         let whole = request(opcode, b"");
-        prop_assert_eq!(parse(&whole[..cut]).unwrap_err(), Malformed);
+        prop_assert_eq!(parse(&whole[..cut]).unwrap_err(), MalformedRequest);
     }
 }

@@ -120,46 +120,46 @@ pub(super) enum Request<'a> {
 
 /// What is no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct MalformedRequest;
 
 /// Numbers and names, one after the other.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn u32(&mut self) -> Result<u32, Malformed> {
-        let (value, rest) = self.0.split_first_chunk::<4>().ok_or(Malformed)?;
+    fn u32(&mut self) -> Result<u32, MalformedRequest> {
+        let (value, rest) = self.0.split_first_chunk::<4>().ok_or(MalformedRequest)?;
         self.0 = rest;
         Ok(u32::from_ne_bytes(*value))
     }
 
-    fn u64(&mut self) -> Result<u64, Malformed> {
-        let (value, rest) = self.0.split_first_chunk::<8>().ok_or(Malformed)?;
+    fn u64(&mut self) -> Result<u64, MalformedRequest> {
+        let (value, rest) = self.0.split_first_chunk::<8>().ok_or(MalformedRequest)?;
         self.0 = rest;
         Ok(u64::from_ne_bytes(*value))
     }
 
-    fn skip(&mut self, bytes: usize) -> Result<(), Malformed> {
-        self.0 = self.0.get(bytes..).ok_or(Malformed)?;
+    fn skip(&mut self, bytes: usize) -> Result<(), MalformedRequest> {
+        self.0 = self.0.get(bytes..).ok_or(MalformedRequest)?;
         Ok(())
     }
 
     /// A name with the NUL at its end.
-    fn name(&mut self) -> Result<&'a [u8], Malformed> {
-        let end = self.0.iter().position(|byte| *byte == 0).ok_or(Malformed)?;
+    fn name(&mut self) -> Result<&'a [u8], MalformedRequest> {
+        let end = self.0.iter().position(|byte| *byte == 0).ok_or(MalformedRequest)?;
         let (name, rest) = self.0.split_at(end);
         self.0 = &rest[1..];
-        if name.is_empty() || name.contains(&b'/') { Err(Malformed) } else { Ok(name) }
+        if name.is_empty() || name.contains(&b'/') { Err(MalformedRequest) } else { Ok(name) }
     }
 
-    fn data(&mut self, bytes: u32) -> Result<&'a [u8], Malformed> {
-        let (data, rest) = self.0.split_at_checked(bytes as usize).ok_or(Malformed)?;
+    fn data(&mut self, bytes: u32) -> Result<&'a [u8], MalformedRequest> {
+        let (data, rest) = self.0.split_at_checked(bytes as usize).ok_or(MalformedRequest)?;
         self.0 = rest;
         Ok(data)
     }
 }
 
 /// Reads one request.
-pub(super) fn parse(bytes: &[u8]) -> Result<(Header, Request<'_>), Malformed> {
+pub(super) fn parse(bytes: &[u8]) -> Result<(Header, Request<'_>), MalformedRequest> {
     let mut head = Bytes(bytes);
     let length = head.u32()? as usize;
     let opcode = head.u32()?;
@@ -168,12 +168,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(Header, Request<'_>), Malformed> {
     let pid = head.u32()?;
     head.skip(4)?;
     if length != bytes.len() {
-        return Err(Malformed);
+        return Err(MalformedRequest);
     }
     Ok((Header { unique, node, pid }, body(opcode, head)?))
 }
 
-fn body(opcode: u32, mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn body(opcode: u32, mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     Ok(match opcode {
         1 => Request::Lookup { name: b.name()? },
         2 => Request::Forget { count: b.u64()? },
@@ -241,7 +241,7 @@ fn refusal(opcode: u32) -> i32 {
     }
 }
 
-fn set_attr(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn set_attr(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let valid = b.u32()?;
     b.skip(12)?;
     let size = b.u64()?;
@@ -250,28 +250,28 @@ fn set_attr(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
     Ok(Request::SetAttr { valid, size, uid: b.u32()?, gid: b.u32()? })
 }
 
-fn read(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn read(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     Ok(Request::Read { handle: b.u64()?, offset: b.u64()?, size: b.u32()? })
 }
 
-fn write(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn write(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let (handle, offset, size, flags) = (b.u64()?, b.u64()?, b.u32()?, b.u32()?);
     b.skip(16)?;
     Ok(Request::Write { handle, offset, flags, data: b.data(size)? })
 }
 
-fn init(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn init(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let (major, minor) = (b.u32()?, b.u32()?);
     Ok(Request::Init { major, minor, readahead: b.u32()?, flags: b.u32()? })
 }
 
-fn batch(mut b: Bytes<'_>) -> Result<Request<'_>, Malformed> {
+fn batch(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let count = b.u32()?;
     b.skip(4)?;
     // Two numbers each, so that the buffer bounds what is made room for.
     if b.0.len() / 16 < count as usize {
-        return Err(Malformed);
+        return Err(MalformedRequest);
     }
     let all = (0..count).map(|_| Ok((b.u64()?, b.u64()?)));
-    Ok(Request::BatchForget { all: all.collect::<Result<_, Malformed>>()? })
+    Ok(Request::BatchForget { all: all.collect::<Result<_, MalformedRequest>>()? })
 }

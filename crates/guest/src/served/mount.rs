@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Node, TreeOp, TreeReply, limits as door};
 
-use super::Shared;
-use super::answer::{self, Body, Look};
-use super::asks::{Errno, Found};
-use super::folder::Folder;
+use super::FuseContext;
+use super::answer::{self, Body, NodeAttr};
+use super::directory::OpenDirectory;
 use super::header::{self, Header, Request};
 use super::nodes::Nodes;
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
 /// What is open.
 #[derive(Debug)]
 pub(super) enum Handle {
-    File(Opened),
-    Folder(Folder),
+    File(OpenFile),
+    Folder(OpenDirectory),
 }
 
 /// An open file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Opened {
+pub(super) struct OpenFile {
     pub(super) node: u64,
     pub(super) writes: bool,
     pub(super) appends: bool,
@@ -43,12 +43,12 @@ pub(super) struct Opened {
 
 /// Which revision of a file a process read last, the oldest note forgotten first.
 #[derive(Debug, Default)]
-pub(super) struct Reads {
+pub(super) struct ReadHistory {
     last: HashMap<(u32, u64), u64>,
     order: VecDeque<(u32, u64)>,
 }
 
-impl Reads {
+impl ReadHistory {
     pub(super) fn note(&mut self, pid: u32, node: u64, revision: u64) {
         if self.last.insert((pid, node), revision).is_none() {
             self.order.push_back((pid, node));
@@ -72,14 +72,14 @@ struct Cache {
     bytes: usize,
 }
 
-/// See the module.
+/// A mounted tree.
 #[derive(Debug)]
 pub(super) struct Mount {
     pub(super) device: OwnedFd,
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<FuseContext>,
     pub(super) nodes: RefCell<Nodes>,
     pub(super) handles: RefCell<HashMap<u64, Handle>>,
-    pub(super) reads: RefCell<Reads>,
+    pub(super) reads: RefCell<ReadHistory>,
     cache: RefCell<Cache>,
     /// Nodes whose attributes the kernel may use without asking.
     pub(super) lent: RefCell<Vec<u64>>,
@@ -91,7 +91,7 @@ pub(super) struct Mount {
 }
 
 impl Mount {
-    pub(super) fn new(device: OwnedFd, path: String, shared: Rc<Shared>) -> Self {
+    pub(super) fn new(device: OwnedFd, path: String, shared: Rc<FuseContext>) -> Self {
         Self {
             device,
             shared,
@@ -114,7 +114,7 @@ impl Mount {
     /// Takes what the kernel asks, as far as there is room for it.
     pub(super) fn read(self: &Rc<Self>, buffer: &mut [u8]) {
         for _ in 0..limits::REQUESTS_PER_TURN_MAX {
-            if self.shared.asks.is_full() {
+            if self.shared.requests.is_full() {
                 return;
             }
             let length = match rustix::io::read(&self.device, &mut *buffer) {
@@ -126,7 +126,7 @@ impl Mount {
             };
             match header::parse(&buffer[..length]) {
                 Ok((header, request)) => self.dispatch(header, request),
-                Err(header::Malformed) => {
+                Err(header::MalformedRequest) => {
                     // Who asked is told, if it can be seen who that is.
                     if let Some(unique) = buffer[..length].get(8..16) {
                         let unique = unique.try_into().map_or(0, u64::from_ne_bytes);
@@ -149,7 +149,7 @@ impl Mount {
             }
             Request::GetAttr => self.begin(unique, async move { mount.attributes(node).await }),
             Request::SetAttr { valid, size, uid, gid } => {
-                let change = super::attr::Change { valid, size, uid, gid };
+                let change = super::attr::AttrChange { valid, size, uid, gid };
                 self.begin(unique, async move { mount.set_attributes(node, change, pid).await });
             }
             Request::MakeNode { mode, name } => {
@@ -288,36 +288,36 @@ impl Mount {
     }
 
     /// What is at a path.
-    pub(super) async fn stat(&self, path: String) -> Result<Found, Errno> {
+    pub(super) async fn stat(&self, path: String) -> Result<NodeReply, Errno> {
         self.found(TreeOp::Stat { path }).await
     }
 
     /// The node that an operation answers with.
-    pub(super) async fn found(&self, op: TreeOp) -> Result<Found, Errno> {
-        let asked = self.shared.asks.moment();
-        let node = node_of(self.shared.asks.ask(op).await?)?;
-        Ok(Found { node, asked })
+    pub(super) async fn found(&self, op: TreeOp) -> Result<NodeReply, Errno> {
+        let asked = self.shared.requests.moment();
+        let node = node_of(self.shared.requests.ask(op).await?)?;
+        Ok(NodeReply { node, asked })
     }
 
     /// Passes if a file may be changed after all that was said not to be writable: it is
     /// the tree that refuses it, and knows then of what was tried.
     pub(super) async fn may_change(&self, path: String) -> Result<(), Errno> {
-        match self.shared.asks.ask(TreeOp::MayChange { path }).await? {
+        match self.shared.requests.ask(TreeOp::MayChange { path }).await? {
             TreeReply::Done => Ok(()),
             _ => Err(libc::EIO),
         }
     }
 
     /// A file, whole.
-    pub(super) async fn fetch(&self, path: String) -> Result<(Found, Rc<Vec<u8>>), Errno> {
-        let asked = self.shared.asks.moment();
-        match self.shared.asks.ask(TreeOp::Read { path }).await? {
+    pub(super) async fn fetch(&self, path: String) -> Result<(NodeReply, Rc<Vec<u8>>), Errno> {
+        let asked = self.shared.requests.moment();
+        match self.shared.requests.ask(TreeOp::Read { path }).await? {
             TreeReply::Contents { node, contents }
                 if !node.folder
                     && contents.len() <= door::TREE_FILE_BYTES_MAX
                     && contents.len() as u64 == node.bytes =>
             {
-                Ok((Found { node, asked }, Rc::new(contents)))
+                Ok((NodeReply { node, asked }, Rc::new(contents)))
             }
             _ => Err(libc::EIO),
         }
@@ -330,7 +330,7 @@ impl Mount {
     }
 
     pub(super) fn heard(&self) -> u64 {
-        self.shared.asks.heard()
+        self.shared.requests.heard()
     }
 
     /// Gives what was opened a number.
@@ -341,7 +341,7 @@ impl Mount {
     }
 
     /// The open file of a number, which is being used.
-    pub(super) fn opened(&self, handle: u64) -> Result<Opened, Errno> {
+    pub(super) fn opened(&self, handle: u64) -> Result<OpenFile, Errno> {
         let mut handles = self.handles.borrow_mut();
         let Some(Handle::File(opened)) = handles.get_mut(&handle) else { return Err(libc::EBADF) };
         if std::mem::take(&mut opened.drops) {
@@ -361,11 +361,11 @@ impl Mount {
     }
 
     /// How a node looks to the kernel.
-    pub(super) fn look(&self, id: u64) -> Result<Look, Errno> {
+    pub(super) fn look(&self, id: u64) -> Result<NodeAttr, Errno> {
         let mut nodes = self.nodes.borrow_mut();
         let entry = nodes.get(id)?;
         let links = if entry.detached { 0 } else { 1 };
-        Ok(Look { id, node: entry.look(), links })
+        Ok(NodeAttr { id, node: entry.look(), links })
     }
 
     /// Keeps contents for as long as there is room.

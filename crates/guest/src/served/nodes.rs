@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use outrigger_sandbox::{Node, limits as door};
 
-use super::asks::{Errno, Found, Moment};
 use super::file::{File, Pages};
+use super::requests::{AskTime, Errno, NodeReply};
 use crate::limits;
 
 /// The number of what is mounted.
@@ -30,7 +30,7 @@ pub(super) struct Entry {
     /// What was last heard of it, when that was asked, and after how many messages of hosts
     /// it was known.
     pub(super) seen: Node,
-    asked: Option<Moment>,
+    asked: Option<AskTime>,
     heard: u64,
     kind: Kind,
 }
@@ -41,7 +41,7 @@ enum Kind {
     File(Option<Box<File>>),
 }
 
-/// See the module.
+/// All nodes of a mount.
 #[derive(Debug)]
 pub(super) struct Nodes {
     root: String,
@@ -86,8 +86,8 @@ impl Entry {
 
     /// Notes what was heard of it. `false`: something newer is known. Answers overtake each
     /// other, and of two that were on their way at once the larger revision is the later.
-    pub(super) fn see(&mut self, found: Found, heard: u64) -> bool {
-        let Found { node, asked } = found;
+    pub(super) fn see(&mut self, found: NodeReply, heard: u64) -> bool {
+        let NodeReply { node, asked } = found;
         if asked.is_before(self.heard) && node.revision < self.seen.revision {
             return false;
         }
@@ -196,7 +196,7 @@ impl Nodes {
         &mut self,
         parent: u64,
         name: &str,
-        found: Found,
+        found: NodeReply,
         heard: u64,
     ) -> Result<u64, Errno> {
         let node = found.node;
@@ -306,41 +306,41 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::served::asks::Asks;
+    use crate::served::requests::HostRequests;
 
     /// Asked late enough to be fresh however slow this machine is.
-    fn found(asks: &Asks, revision: u64) -> Found {
-        let mut asked = asks.moment();
+    fn found(requests: &HostRequests, revision: u64) -> NodeReply {
+        let mut asked = requests.moment();
         asked.at += Duration::from_secs(3_600);
-        Found { node: Node { folder: false, revision, ..FOLDER }, asked }
+        NodeReply { node: Node { folder: false, revision, ..FOLDER }, asked }
     }
 
     #[test]
     fn of_answers_that_overtook_each_other_the_newest_revision_stays() {
-        let (asks, mut nodes) = (Asks::default(), Nodes::new("/memory".to_owned()));
-        let (older, newer) = (found(&asks, 1), found(&asks, 2));
-        asks.hear();
-        let id = nodes.enter(ROOT, "f", newer, asks.heard()).unwrap();
+        let (requests, mut nodes) = (HostRequests::default(), Nodes::new("/memory".to_owned()));
+        let (older, newer) = (found(&requests, 1), found(&requests, 2));
+        requests.hear();
+        let id = nodes.enter(ROOT, "f", newer, requests.heard()).unwrap();
         let entry = nodes.get(id).unwrap();
-        assert!(entry.is_fresh(asks.heard()));
-        asks.hear();
-        assert!(!entry.is_fresh(asks.heard()));
-        assert!(!entry.see(older, asks.heard()));
+        assert!(entry.is_fresh(requests.heard()));
+        requests.hear();
+        assert!(!entry.is_fresh(requests.heard()));
+        assert!(!entry.see(older, requests.heard()));
         assert_eq!(entry.seen.revision, 2);
-        assert!(!entry.is_fresh(asks.heard()), "an answer to an older question is no news");
+        assert!(!entry.is_fresh(requests.heard()), "an answer to an older question is no news");
         // Asked after the last answer, a smaller one is what there is now.
-        let restored = found(&asks, 1);
-        asks.hear();
-        assert!(entry.see(restored, asks.heard()));
-        assert_eq!((entry.seen.revision, entry.is_fresh(asks.heard())), (1, true));
+        let restored = found(&requests, 1);
+        requests.hear();
+        assert!(entry.see(restored, requests.heard()));
+        assert_eq!((entry.seen.revision, entry.is_fresh(requests.heard())), (1, true));
     }
 
     #[test]
     fn attributes_are_lent_of_what_is_read_and_was_told_for_a_while() {
-        let (asks, mut nodes) = (Asks::default(), Nodes::new("/memory".to_owned()));
-        let asked = found(&asks, 1);
-        asks.hear();
-        let id = nodes.enter(ROOT, "f", asked, asks.heard()).unwrap();
+        let (requests, mut nodes) = (HostRequests::default(), Nodes::new("/memory".to_owned()));
+        let asked = found(&requests, 1);
+        requests.hear();
+        let id = nodes.enter(ROOT, "f", asked, requests.heard()).unwrap();
         let entry = nodes.get(id).unwrap();
         let open = |entry: &mut Entry, revision| {
             let file = entry.file().unwrap();

@@ -9,22 +9,22 @@ use std::time::SystemTime;
 use outrigger_sandbox::{ExpectedRevision, Node, TreeOp};
 
 use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
-use super::asks::{Errno, Found};
-use super::file::{Copy, Pages};
+use super::file::{Pages, WorkingCopy};
 use super::header::WRITE_CACHE;
-use super::mount::{Handle, Mount, Opened};
+use super::mount::{Handle, Mount, OpenFile};
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
 /// How a file is opened, by the flags of open(2).
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct OpenFlags {
     reads: bool,
     writes: bool,
     cuts: bool,
     appends: bool,
 }
 
-impl Way {
+impl OpenFlags {
     fn of(flags: u32) -> Self {
         let has = |flag: i32| flags & flag.unsigned_abs() != 0;
         let access = flags & libc::O_ACCMODE.unsigned_abs();
@@ -37,9 +37,9 @@ impl Way {
         }
     }
 
-    fn opened(self, node: u64, epoch: u64) -> Opened {
+    fn opened(self, node: u64, epoch: u64) -> OpenFile {
         let Self { writes, appends, .. } = self;
-        Opened { node, writes, appends, stale: false, epoch, drops: false }
+        OpenFile { node, writes, appends, stale: false, epoch, drops: false }
     }
 }
 
@@ -60,7 +60,7 @@ fn now_ms() -> u64 {
 impl Mount {
     /// Sees to it that what is known of a file is as it is now, with its bytes where
     /// those are needed and not at hand.
-    async fn current(&self, id: u64, way: Way) -> Result<(), Errno> {
+    async fn current(&self, id: u64, way: OpenFlags) -> Result<(), Errno> {
         for _ in 0..limits::RETRIES_MAX {
             let (path, held) = {
                 let mut nodes = self.nodes.borrow_mut();
@@ -109,7 +109,7 @@ impl Mount {
     }
 
     pub(super) async fn open(&self, id: u64, flags: u32, pid: u32) -> Result<Body, Errno> {
-        let way = Way::of(flags);
+        let way = OpenFlags::of(flags);
         self.current(id, way).await?;
         let seen = self.nodes.borrow_mut().get(id)?.seen;
         if way.writes && !seen.writable {
@@ -124,7 +124,7 @@ impl Mount {
     }
 
     /// Makes a handle. Gives whether the kernel may use the pages that it has, too.
-    fn enter_file(&self, id: u64, way: Way, pid: u32) -> Result<(u64, bool), Errno> {
+    fn enter_file(&self, id: u64, way: OpenFlags, pid: u32) -> Result<(u64, bool), Errno> {
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();
         let entry = nodes.get(id)?;
@@ -170,7 +170,7 @@ impl Mount {
         flags: u32,
         pid: u32,
     ) -> Result<Body, Errno> {
-        let way = Way::of(flags);
+        let way = OpenFlags::of(flags);
         let exclusive = flags & libc::O_EXCL.unsigned_abs() != 0;
         let found = if exclusive {
             self.make_empty(parent, name).await?
@@ -188,7 +188,7 @@ impl Mount {
                 writable: true,
                 executable: false,
             };
-            Found { node, asked: self.shared.asks.moment() }
+            NodeReply { node, asked: self.shared.requests.moment() }
         };
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();
@@ -201,7 +201,7 @@ impl Mount {
         let revision = found.node.revision;
         let base =
             if exclusive { ExpectedRevision::Revision(revision) } else { ExpectedRevision::Absent };
-        let mut copy = Copy::new(base, Rc::default(), &self.shared.copied)?;
+        let mut copy = WorkingCopy::new(base, Rc::default(), &self.shared.copied)?;
         copy.changed = !exclusive;
         file.copy = Some(copy);
         file.has_pages(if exclusive { Pages::Revision(revision) } else { Pages::Copy });
@@ -214,7 +214,7 @@ impl Mount {
     }
 
     /// Makes an empty file where nothing is.
-    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<Found, Errno> {
+    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<NodeReply, Errno> {
         let path = self.nodes.borrow().path_of(parent, name)?;
         let op = TreeOp::Write { path, expected: ExpectedRevision::Absent, contents: Vec::new() };
         let found = self.found(op).await.map_err(|errno| match errno {
@@ -370,7 +370,7 @@ fn begin_copy(
     let base = ExpectedRevision::Revision(seen.revision);
     let behind = file.copy.as_ref().is_none_or(|copy| !copy.changed && copy.base != base);
     if behind && cuts {
-        let mut copy = Copy::new(base, Rc::default(), copied)?;
+        let mut copy = WorkingCopy::new(base, Rc::default(), copied)?;
         if seen.bytes > 0 {
             (copy.changed, copy.appended) = (true, None);
         }
@@ -380,7 +380,7 @@ fn begin_copy(
         let bytes = Rc::clone(&contents.ok_or(libc::ESTALE)?.bytes);
         match &mut file.copy {
             Some(copy) => copy.renew(base, bytes)?,
-            None => file.copy = Some(Copy::new(base, bytes, copied)?),
+            None => file.copy = Some(WorkingCopy::new(base, bytes, copied)?),
         }
     } else if cuts && let Some(copy) = &mut file.copy {
         copy.resize(0)?;

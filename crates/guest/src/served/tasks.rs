@@ -13,14 +13,14 @@ type Work = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Tasks that were woken.
 #[derive(Debug, Default)]
-struct Ready(Mutex<Vec<u64>>);
+struct WakeQueue(Mutex<Vec<u64>>);
 
-struct Alarm {
+struct TaskWaker {
     number: u64,
-    ready: Arc<Ready>,
+    ready: Arc<WakeQueue>,
 }
 
-impl Wake for Alarm {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.ready.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
@@ -31,13 +31,13 @@ struct Task {
     waker: Waker,
 }
 
-/// See the module.
+/// Tasks, each for one request.
 #[derive(Default)]
 pub(super) struct Tasks {
     waiting: RefCell<BTreeMap<u64, Task>>,
     /// Not polled yet.
     begun: RefCell<Vec<(u64, Work)>>,
-    ready: Arc<Ready>,
+    ready: Arc<WakeQueue>,
     next: Cell<u64>,
 }
 
@@ -67,7 +67,8 @@ impl Tasks {
                 return;
             }
             for (number, work) in begun {
-                let waker = Waker::from(Arc::new(Alarm { number, ready: Arc::clone(&self.ready) }));
+                let waker =
+                    Waker::from(Arc::new(TaskWaker { number, ready: Arc::clone(&self.ready) }));
                 self.poll(number, Task { work, waker });
             }
             for number in woken {

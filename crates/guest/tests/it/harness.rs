@@ -211,14 +211,14 @@ const UNPRIVILEGED: &str = "setpriv --reuid=1000 --regid=1000 --clear-groups \
 /// A guest that listens at this path, as process 1 of what is like a container.
 pub(crate) const LISTENS_AT: &str = "/var/outrigger/socket";
 
-/// See [`LISTENS_AT`].
+/// A guest that listens at [`LISTENS_AT`].
 #[derive(Debug)]
-pub(crate) struct Contained {
+pub(crate) struct ContainedGuest {
     child: Child,
     _root: tempfile::TempDir,
 }
 
-impl Contained {
+impl ContainedGuest {
     pub(crate) fn start() -> Self {
         let root = tempfile::tempdir().unwrap();
         let args = ["--listen", LISTENS_AT].map(str::to_owned);
@@ -257,7 +257,7 @@ impl Contained {
     }
 }
 
-impl Drop for Contained {
+impl Drop for ContainedGuest {
     fn drop(&mut self) {
         // The guest itself: with its change of user it forgot that it was to end with `unshare`.
         let outer = self.child.id();

@@ -23,7 +23,7 @@ fn bridge() -> String {
 
 #[tokio::test]
 async fn commands_outlive_the_bridge_over_which_they_were_asked_for() {
-    let contained = Contained::start();
+    let contained = ContainedGuest::start();
     let mut first = contained.exec(&bridge());
     let sandbox = over(&mut first).await.unwrap();
     let said = says(&sandbox, "id -u; grep -c . /proc/self/status; tty; ls -A; touch here").await;
@@ -69,7 +69,7 @@ async fn commands_outlive_the_bridge_over_which_they_were_asked_for() {
 
 #[tokio::test]
 async fn a_terminal_can_be_had_there_too() {
-    let contained = Contained::start();
+    let contained = ContainedGuest::start();
     let mut first = contained.exec(&bridge());
     let sandbox = over(&mut first).await.unwrap();
     let mut request = shell("tty; stty size");
@@ -81,7 +81,7 @@ async fn a_terminal_can_be_had_there_too() {
 
 #[tokio::test]
 async fn commands_have_no_way_to_ask_the_guest_for_anything() {
-    let contained = Contained::start();
+    let contained = ContainedGuest::start();
     let mut first = contained.exec(&bridge());
     let sandbox = over(&mut first).await.unwrap();
     let probe = format!(

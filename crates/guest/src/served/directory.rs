@@ -7,15 +7,15 @@ use std::rc::Rc;
 
 use outrigger_sandbox::{TreeEntry, TreeOp, TreeReply, limits as door};
 
-use super::answer::{self, Body, Look};
-use super::asks::{Errno, Found, Moment};
+use super::answer::{self, Body, NodeAttr};
 use super::mount::{Handle, Mount};
 use super::open::moved;
+use super::requests::{AskTime, Errno, NodeReply};
 use crate::limits;
 
 /// An open folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct OpenDirectory {
     node: u64,
     /// After which name each page begins, as far as they are known.
     begins: Vec<Option<String>>,
@@ -30,7 +30,7 @@ struct Page {
     number: u64,
     entries: Rc<Vec<TreeEntry>>,
     more: bool,
-    asked: Moment,
+    asked: AskTime,
 }
 
 /// Places in a folder: itself, the one above, and then each entry of each page.
@@ -86,14 +86,14 @@ impl Listing {
 impl Mount {
     pub(super) async fn open_folder(&self, id: u64) -> Result<Body, Errno> {
         let page = self.fetch_page(id, 0, None).await.map_err(moved)?;
-        let folder = Folder { node: id, begins: vec![None], page: Some(page), used: false };
+        let folder = OpenDirectory { node: id, begins: vec![None], page: Some(page), used: false };
         Ok(answer::opened(Body::default(), self.hold(Handle::Folder(folder)), 0))
     }
 
     async fn fetch_page(&self, id: u64, number: u64, after: Option<String>) -> Result<Page, Errno> {
         let path = self.nodes.borrow().path(id)?;
-        let asked = self.shared.asks.moment();
-        match self.shared.asks.ask(TreeOp::List { path, after }).await? {
+        let asked = self.shared.requests.moment();
+        match self.shared.requests.ask(TreeOp::List { path, after }).await? {
             TreeReply::Listed { entries, more }
                 if entries.len() <= door::TREE_PAGE_ENTRIES_MAX
                     && !(entries.is_empty() && more)
@@ -206,10 +206,10 @@ impl Mount {
             if listing.plus
                 && nodes.has_room()
                 && let Ok(child) =
-                    nodes.enter(id, name, Found { node: *node, asked: page.asked }, heard)
+                    nodes.enter(id, name, NodeReply { node: *node, asked: page.asked }, heard)
                 && let Ok(seen) = nodes.get(child)
             {
-                let look = Look { id: child, node: seen.look(), links: 1 };
+                let look = NodeAttr { id: child, node: seen.look(), links: 1 };
                 entry = Some(self.shared.owner.entry(Body::default(), look));
                 known = child;
             }

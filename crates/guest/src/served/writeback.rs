@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{ExpectedRevision, TreeOp, limits as door};
 
-use super::asks::{Errno, Found};
 use super::file::Pages;
 use super::mount::{Handle, Mount};
 use super::nodes::Entry;
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
 /// A copy as it is to be written.
@@ -132,7 +132,7 @@ impl Mount {
     }
 
     /// Notes that a copy is outside.
-    fn written(&self, id: u64, found: Found, snapshot: &Snapshot) -> Result<(), Errno> {
+    fn written(&self, id: u64, found: NodeReply, snapshot: &Snapshot) -> Result<(), Errno> {
         let node = found.node;
         let tick = self.tick();
         let mut nodes = self.nodes.borrow_mut();

@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::exec::group::Group;
+use crate::exec::process_group::Group;
 use crate::exec::report::Report;
-use crate::exec::terminal::{self, Pair};
+use crate::exec::terminal::{self, TerminalPair};
 use crate::exec::vfork::{self, Memory, Stack};
 use crate::paths::{HOME, TMP, WORKSPACE};
 use crate::seccomp::CommandFilter;
@@ -40,7 +40,7 @@ const STEP_CWD: u8 = 2;
 const STEP_EXEC: u8 = 3;
 
 /// What the child needs, made before it.
-struct Plan<'a> {
+struct ExecPlan<'a> {
     candidates: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
@@ -61,23 +61,23 @@ struct Plan<'a> {
 
 /// A process that was forked, and our ends of its pipes.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct ChildProcess {
     pub(crate) pid: i32,
-    pub(crate) streams: Ours,
+    pub(crate) streams: ParentStreams,
     /// Why its program did not run, once it ended; [`refusal`] puts it into words.
     pub(crate) report: Report,
 }
 
 /// Our ends of a command's streams.
 #[derive(Debug)]
-pub(crate) enum Ours {
+pub(crate) enum ParentStreams {
     Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: Option<OwnedFd> },
     Terminal(OwnedFd),
 }
 
 /// The command's ends. Without input there is none; merged, the last is missing too.
 #[derive(Debug)]
-struct Theirs {
+struct ChildStreams {
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: Option<OwnedFd>,
@@ -88,14 +88,14 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Makes the streams of a request.
-fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
+fn streams(request: &Execute) -> io::Result<(ParentStreams, ChildStreams)> {
     // A pipe and a terminal are files of whoever makes them. The command opens them again,
     // by `/dev/stdout` or by the terminal's name; where that is not to be had, it can't.
     let _rights = sys::AgentRights::take();
     if let Some(size) = request.terminal {
-        let Pair { ours, theirs } = terminal::open(size)?;
-        let theirs = Theirs { stdin: Some(theirs.try_clone()?), stdout: theirs, stderr: None };
-        return Ok((Ours::Terminal(ours), theirs));
+        let TerminalPair { parent, child } = terminal::open(size)?;
+        let child = ChildStreams { stdin: Some(child.try_clone()?), stdout: child, stderr: None };
+        return Ok((ParentStreams::Terminal(parent), child));
     }
     let (stdout, stdout_end) = pipe()?;
     let (stderr, stderr_end) = match request.streams {
@@ -106,11 +106,11 @@ fn streams(request: &Execute) -> io::Result<(Ours, Theirs)> {
         true => (None, None),
         false => pipe().map(|(read, write)| (Some(read), Some(write)))?,
     };
-    for ours in [Some(&stdout), stderr.as_ref(), stdin.as_ref()].into_iter().flatten() {
-        sys::set_nonblocking(ours.as_fd())?;
+    for parent in [Some(&stdout), stderr.as_ref(), stdin.as_ref()].into_iter().flatten() {
+        sys::set_nonblocking(parent.as_fd())?;
     }
-    let theirs = Theirs { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
-    Ok((Ours::Pipes { stdin, stdout, stderr }, theirs))
+    let child = ChildStreams { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end };
+    Ok((ParentStreams::Pipes { stdin, stdout, stderr }, child))
 }
 
 /// What does not change from command to command.
@@ -163,7 +163,7 @@ impl Launcher {
         request: &Execute,
         group: &Group,
         memory: Memory,
-    ) -> Result<Started, Error> {
+    ) -> Result<ChildProcess, Error> {
         let failed = |error: io::Error| Error::CannotStart {
             program: program(&request.command),
             reason: format!("the sandbox has no room for another process: {error}"),
@@ -186,7 +186,7 @@ impl Launcher {
         let path = variables.get("PATH").copied().unwrap_or("");
         let join = group.door();
         let report = Report::new().map_err(failed)?;
-        let plan = Plan {
+        let plan = ExecPlan {
             candidates: candidates(argv[0].as_bytes(), path),
             argv: pointers(&argv),
             envp: pointers(&envp),
@@ -210,7 +210,7 @@ impl Launcher {
         // It may have been killed while that was shown.
         sys::hide_memory().map_err(failed)?;
         let pid = pid.map_err(failed)?;
-        Ok(Started { pid, streams, report })
+        Ok(ChildProcess { pid, streams, report })
     }
 }
 
@@ -241,12 +241,12 @@ pub(crate) fn refusal(report: &Report, program: &str) -> Option<Error> {
 ///
 /// # Safety
 /// Only in a new process that shares memory with a thread that stands still. `plan`
-/// points to a [`Plan`].
+/// points to a [`ExecPlan`].
 unsafe extern "C" fn become_command(plan: *const c_void) -> ! {
     // SAFETY: only async-signal-safe calls, on descriptors and memory that the plan
     // keeps alive; the process ends here whatever happens.
     unsafe {
-        let plan = &*plan.cast::<Plan<'_>>();
+        let plan = &*plan.cast::<ExecPlan<'_>>();
         if let Err(step) = give_up_privileges(plan) {
             fail(plan.report, step);
         }
@@ -327,7 +327,7 @@ unsafe fn go_first() {
 ///
 /// # Safety
 /// As [`become_command`].
-unsafe fn give_up_privileges(plan: &Plan<'_>) -> Result<(), u8> {
+unsafe fn give_up_privileges(plan: &ExecPlan<'_>) -> Result<(), u8> {
     let check = |result: libc::c_long| if result < 0 { Err(STEP_SETUP) } else { Ok(()) };
     let id = plan.agent;
     // SAFETY: as `become_command`; pointers are to live locals or constants.

@@ -19,7 +19,7 @@ use crate::{limits, sys};
 
 /// The group of the sandbox that this guest was given to make others in.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub(crate) enum CgroupHierarchy {
     /// Version 2, delegated.
     Unified(OwnedFd),
     /// Version 1, the freezer's hierarchy.
@@ -32,10 +32,10 @@ pub(crate) enum Given {
 /// can be stopped at once and the guest, which stands outside, goes on.
 const RUN: &str = "run";
 
-/// See [`Given`].
+/// Where the groups of commands are made.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
-    given: Given,
+    hierarchy: CgroupHierarchy,
     /// [`RUN`], made when it is first needed.
     run: Option<OwnedFd>,
     frozen: bool,
@@ -95,16 +95,18 @@ fn read(dir: &OwnedFd, file: &str) -> io::Result<String> {
 }
 
 impl Cgroups {
-    pub(crate) fn new(given: Given) -> Self {
+    pub(crate) fn new(hierarchy: CgroupHierarchy) -> Self {
         let (run, stopped, stock) = (None, BTreeSet::new(), Vec::new());
         let nudge = (Instant::now(), Duration::ZERO);
-        Self { given, run, frozen: false, stopped, still: false, nudge, stock, made: 0 }
+        Self { hierarchy, run, frozen: false, stopped, still: false, nudge, stock, made: 0 }
     }
 
     /// The group of all commands. `None`: the kernel gives none.
     fn run(&mut self) -> Option<&OwnedFd> {
         if self.run.is_none() {
-            let (Given::Unified(parent) | Given::Freezer(parent)) = &self.given else {
+            let (CgroupHierarchy::Unified(parent) | CgroupHierarchy::Freezer(parent)) =
+                &self.hierarchy
+            else {
                 return None;
             };
             match rustix::fs::mkdirat(parent, RUN, Mode::from_raw_mode(0o755)) {
@@ -128,13 +130,13 @@ impl Cgroups {
             rustix::fs::mkdirat(parent, &name, Mode::from_raw_mode(0o755)).ok()?;
             open_dir(parent.as_fd(), &name).ok()
         });
-        match (&self.given, made) {
-            (Given::Unified(_), Some(dir)) => {
+        match (&self.hierarchy, made) {
+            (CgroupHierarchy::Unified(_), Some(dir)) => {
                 // Read after every command, so it stays open.
                 let events = open_file(&dir, "cgroup.events");
                 Group::Unified { dir, events, name, killed: false }
             }
-            (Given::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
+            (CgroupHierarchy::Freezer(_), Some(dir)) => Group::Freezer { dir, name },
             _ => Group::Walk { main: 0, before: tree::orphans() },
         }
     }
@@ -157,15 +159,15 @@ impl Cgroups {
 
     /// Begins to stop all that is in a group of a command. `false`: there is no means.
     pub(crate) fn freeze(&mut self) -> io::Result<bool> {
-        let (file, text) = match &self.given {
-            Given::Unified(_) => ("cgroup.freeze", "1"),
-            Given::Freezer(_) => ("freezer.state", "FROZEN"),
+        let (file, text) = match &self.hierarchy {
+            CgroupHierarchy::Unified(_) => ("cgroup.freeze", "1"),
+            CgroupHierarchy::Freezer(_) => ("freezer.state", "FROZEN"),
             // By signal, if this is process 1: then all that is seen is the sandbox's.
-            Given::Absent if std::process::id() == 1 => {
+            CgroupHierarchy::Absent if std::process::id() == 1 => {
                 (self.frozen, self.still) = (true, false);
                 return Ok(true);
             }
-            Given::Absent => return Ok(false),
+            CgroupHierarchy::Absent => return Ok(false),
         };
         let Some(run) = self.run() else { return Ok(false) };
         write(run, file, text)?;
@@ -177,7 +179,7 @@ impl Cgroups {
 
     /// Whether what [`Cgroups::freeze`] began is done.
     pub(crate) fn is_frozen(&mut self) -> io::Result<bool> {
-        if let Given::Absent = &self.given {
+        if let CgroupHierarchy::Absent = &self.hierarchy {
             if !self.frozen {
                 return Ok(false);
             }
@@ -190,9 +192,11 @@ impl Cgroups {
             return Ok(std::mem::replace(&mut self.still, all) && all);
         }
         let Some(run) = &self.run else { return Ok(false) };
-        Ok(match &self.given {
-            Given::Unified(_) => read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1"),
-            Given::Freezer(_) => {
+        Ok(match &self.hierarchy {
+            CgroupHierarchy::Unified(_) => {
+                read(run, "cgroup.events")?.lines().any(|line| line == "frozen 1")
+            }
+            CgroupHierarchy::Freezer(_) => {
                 let frozen = read(run, "freezer.state")?.trim() == "FROZEN";
                 let (at, pause) = self.nudge;
                 if !frozen && Instant::now() >= at {
@@ -205,7 +209,7 @@ impl Cgroups {
                 }
                 frozen
             }
-            Given::Absent => false,
+            CgroupHierarchy::Absent => false,
         })
     }
 
@@ -217,10 +221,10 @@ impl Cgroups {
             self.frozen = false;
             return Ok(());
         };
-        match &self.given {
-            Given::Unified(_) => write(run, "cgroup.freeze", "0")?,
-            Given::Freezer(_) => write(run, "freezer.state", "THAWED")?,
-            Given::Absent => {}
+        match &self.hierarchy {
+            CgroupHierarchy::Unified(_) => write(run, "cgroup.freeze", "0")?,
+            CgroupHierarchy::Freezer(_) => write(run, "freezer.state", "THAWED")?,
+            CgroupHierarchy::Absent => {}
         }
         self.frozen = false;
         Ok(())

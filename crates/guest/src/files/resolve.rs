@@ -24,14 +24,14 @@ pub(super) const NO_FILES: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Whether the last part of a path is followed when it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum Symlinks {
     Followed,
     AsItIs,
 }
 
 /// What is done where the sandbox's user took its own permission to look away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Locked {
+enum LockedPolicy {
     Refused,
     Unlocked,
 }
@@ -39,7 +39,7 @@ enum Locked {
 /// A path as it was given, and the absolute one without links that it leads to.
 /// What is missing at its end is no error.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     given: String,
     root: &'static str,
     pub(super) path: String,
@@ -103,74 +103,81 @@ fn kind(errno: Errno) -> FileErrorKind {
     }
 }
 
-impl Place {
+impl ResolvedPath {
     /// Follows a path.
-    pub(super) fn find(given: &str, last: Last) -> Result<Self, FileError> {
-        Self::follow(given, last, Locked::Refused)
+    pub(super) fn find(given: &str, last: Symlinks) -> Result<Self, FileError> {
+        Self::follow(given, last, LockedPolicy::Refused)
     }
 
     /// Follows a path, through directories too that the sandbox's user closed to itself.
-    pub(super) fn find_unlocking(given: &str, last: Last) -> Result<Self, FileError> {
-        Self::follow(given, last, Locked::Unlocked)
+    pub(super) fn find_unlocking(given: &str, last: Symlinks) -> Result<Self, FileError> {
+        Self::follow(given, last, LockedPolicy::Unlocked)
     }
 
-    fn follow(given: &str, last: Last, locked: Locked) -> Result<Self, FileError> {
+    fn follow(given: &str, last: Symlinks, locked: LockedPolicy) -> Result<Self, FileError> {
         text::check_path(given)?;
         let root = root_of(given);
         let start = Self { given: given.to_owned(), root, path: root.to_owned() };
-        let mut place = start;
+        let mut resolved = start;
         let mut rest = parts(given.strip_prefix(root).unwrap_or(given));
         let mut links = 0;
         while let Some(part) = rest.pop() {
             if part == ".." {
-                if place.path == root {
-                    return Err(place.error(FileErrorKind::InvalidPath, "the path leaves its root"));
+                if resolved.path == root {
+                    return Err(
+                        resolved.error(FileErrorKind::InvalidPath, "the path leaves its root")
+                    );
                 }
-                place.path = split(&place.path).0.to_owned();
+                resolved.path = split(&resolved.path).0.to_owned();
                 continue;
             }
-            let next = join(&place.path, &part);
-            if rest.is_empty() && last == Last::AsItIs {
-                place.path = next;
+            let next = join(&resolved.path, &part);
+            if rest.is_empty() && last == Symlinks::AsItIs {
+                resolved.path = next;
                 break;
             }
             let mut read = readlinkat(CWD, &next, Vec::new());
-            if read == Err(Errno::ACCESS) && locked == Locked::Unlocked && place.unlock()? {
+            if read == Err(Errno::ACCESS)
+                && locked == LockedPolicy::Unlocked
+                && resolved.unlock()?
+            {
                 read = readlinkat(CWD, &next, Vec::new());
             }
             let target = match read {
                 Ok(target) => target.to_string_lossy().into_owned(),
                 Err(Errno::INVAL | Errno::NOENT) => {
-                    place.path = next;
+                    resolved.path = next;
                     continue;
                 }
-                Err(errno) => return Err(place.kernel(errno)),
+                Err(errno) => return Err(resolved.kernel(errno)),
             };
             links += 1;
             if links > limits::LINKS_MAX {
                 let detail = "too many symbolic links; perhaps a loop";
-                return Err(place.error(FileErrorKind::InvalidPath, detail));
+                return Err(resolved.error(FileErrorKind::InvalidPath, detail));
             }
             if target.starts_with('/') {
                 if root_of(&target) != root {
                     let detail = "a symbolic link on the path leaves its root";
-                    return Err(place.error(FileErrorKind::InvalidPath, detail));
+                    return Err(resolved.error(FileErrorKind::InvalidPath, detail));
                 }
-                root.clone_into(&mut place.path);
+                root.clone_into(&mut resolved.path);
             }
             rest.extend(parts(target.strip_prefix(root).unwrap_or(&target)));
         }
-        if NO_FILES.iter().any(|dir| is_within(&place.path, dir)) {
-            return Err(place.error(FileErrorKind::InvalidPath, "there are no regular files there"));
+        if NO_FILES.iter().any(|dir| is_within(&resolved.path, dir)) {
+            return Err(
+                resolved.error(FileErrorKind::InvalidPath, "there are no regular files there")
+            );
         }
-        Ok(place)
+        Ok(resolved)
     }
 
     /// The same, for something that is to be changed.
-    pub(super) fn find_writable(given: &str, last: Last) -> Result<Self, FileError> {
-        let place = Self::find(given, last)?;
-        place.check_writable()?;
-        Ok(place)
+    pub(super) fn find_writable(given: &str, last: Symlinks) -> Result<Self, FileError> {
+        let resolved = Self::find(given, last)?;
+        resolved.check_writable()?;
+        Ok(resolved)
     }
 
     pub(super) fn check_writable(&self) -> Result<(), FileError> {
@@ -314,12 +321,12 @@ impl Place {
     fn unlock(&self) -> Result<bool, FileError> {
         // From the root down, since each opens the way to the next.
         let mut way = vec![self.clone()];
-        while let Some(place) = way.last().filter(|place| place.path != place.root) {
-            way.push(place.above());
+        while let Some(resolved) = way.last().filter(|resolved| resolved.path != resolved.root) {
+            way.push(resolved.above());
         }
         let mut changed = false;
-        for place in way.iter().rev().filter(|place| place.path != "/") {
-            changed |= place.unlock_one()?;
+        for resolved in way.iter().rev().filter(|resolved| resolved.path != "/") {
+            changed |= resolved.unlock_one()?;
         }
         Ok(changed)
     }
@@ -371,19 +378,19 @@ impl Place {
         }
         // In a loop, because a path can have more parts than a thread's stack has room for.
         let mut absent = vec![self.clone()];
-        while let Some(place) = absent.last() {
-            if place.path == place.root {
+        while let Some(resolved) = absent.last() {
+            if resolved.path == resolved.root {
                 return Err(self.kernel(Errno::NOENT));
             }
-            let above = place.above();
+            let above = resolved.above();
             match above.open_at(&above.path, OFlags::PATH | OFlags::DIRECTORY) {
                 Ok(_) => break,
                 Err(error) if error.kind == FileErrorKind::FileNotFound => absent.push(above),
                 Err(error) => return Err(error),
             }
         }
-        for place in absent.iter().rev() {
-            let (dir, name) = place.parent()?;
+        for resolved in absent.iter().rev() {
+            let (dir, name) = resolved.parent()?;
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(self.kernel(errno)),
@@ -416,7 +423,7 @@ mod tests {
         for path in
             ["..", "a/../../x", "/tmp/../etc/passwd", "/proc/self/environ", "/dev/zero", "", "a\0"]
         {
-            let error = Place::find(path, Last::Followed).unwrap_err();
+            let error = ResolvedPath::find(path, Symlinks::Followed).unwrap_err();
             assert_eq!(error.kind, FileErrorKind::InvalidPath, "{path:?}");
         }
     }

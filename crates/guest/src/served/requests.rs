@@ -22,7 +22,7 @@ pub(super) type Errno = i32;
 /// When something was asked. What is answered is from after that, and may be from before
 /// all that came in between.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct AskTime {
     /// Messages that had come from hosts.
     heard: u64,
     pub(super) at: Instant,
@@ -30,12 +30,12 @@ pub(super) struct Moment {
 
 /// What was answered of a node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct NodeReply {
     pub(super) node: Node,
-    pub(super) asked: Moment,
+    pub(super) asked: AskTime,
 }
 
-impl Moment {
+impl AskTime {
     /// Whether nothing but the answer came from outside since then, so that nobody here can
     /// know that it is otherwise now.
     pub(super) fn is_fresh(&self, heard: u64) -> bool {
@@ -49,16 +49,16 @@ impl Moment {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingOp {
     since: Instant,
     waker: Waker,
     result: Option<Result<TreeReply, Errno>>,
 }
 
-/// See the module.
+/// Operations that hosts are asked for.
 #[derive(Debug, Default)]
-pub(super) struct Asks {
-    waiting: RefCell<BTreeMap<u64, Waiting>>,
+pub(super) struct HostRequests {
+    waiting: RefCell<BTreeMap<u64, PendingOp>>,
     outgoing: RefCell<VecDeque<(u64, TreeOp)>>,
     /// Which connection owes which answer.
     owed: RefCell<BTreeMap<u64, u64>>,
@@ -88,7 +88,7 @@ fn errno(error: &FileError) -> Errno {
 }
 
 /// Forgets an operation whose task was dropped.
-struct Guard<'a>(&'a Asks, u64);
+struct Guard<'a>(&'a HostRequests, u64);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -96,7 +96,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-impl Asks {
+impl HostRequests {
     /// Has a host perform an operation.
     pub(super) async fn ask(&self, op: TreeOp) -> Result<TreeReply, Errno> {
         self.next.set(self.next.get() + 1);
@@ -108,7 +108,7 @@ impl Asks {
             let mut waiting = self.waiting.borrow_mut();
             if let Some(op) = op.take() {
                 let since = Instant::now();
-                waiting.insert(number, Waiting { since, waker, result: None });
+                waiting.insert(number, PendingOp { since, waker, result: None });
                 self.outgoing.borrow_mut().push_back((number, op));
                 return Poll::Pending;
             }
@@ -153,8 +153,8 @@ impl Asks {
     }
 
     /// Now, for what is about to be asked.
-    pub(super) fn moment(&self) -> Moment {
-        Moment { heard: self.heard.get(), at: Instant::now() }
+    pub(super) fn moment(&self) -> AskTime {
+        AskTime { heard: self.heard.get(), at: Instant::now() }
     }
 
     /// How much was heard so far.
@@ -212,7 +212,7 @@ impl Asks {
     /// Fails what waits for longer than this.
     pub(super) fn fail_older(&self, than: Duration, now: Instant) {
         let waiting = self.waiting.borrow();
-        let is_old = |entry: &Waiting| now.saturating_duration_since(entry.since) >= than;
+        let is_old = |entry: &PendingOp| now.saturating_duration_since(entry.since) >= than;
         let old: Vec<u64> =
             waiting.iter().filter(|(_, entry)| is_old(entry)).map(|(n, _)| *n).collect();
         drop(waiting);
