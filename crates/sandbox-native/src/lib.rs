@@ -19,7 +19,6 @@
 )]
 
 mod backend;
-mod cgroup;
 mod image;
 pub mod limits;
 mod passing;

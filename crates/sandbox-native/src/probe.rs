@@ -13,8 +13,8 @@ use std::path::Path;
 
 use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, NetworkMode, Suspend};
 
-use crate::cgroup;
 use crate::spawner;
+use crate::spawner::quota::cgroup;
 
 /// Stack of the trial process, in words of 16 bytes for its alignment.
 const STACK_WORDS: usize = 1 << 12;

@@ -17,46 +17,20 @@
 //! - `snapshots/<name>`, a named list of layers;
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
-mod change;
-mod copy;
-mod disk_record;
-mod disk_usage;
-mod expiry;
-mod fingerprint;
-mod flatten;
+mod create;
+mod event_loop;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
-mod ids;
-mod images;
-mod kill_retry;
-mod layer;
 mod layers;
-mod origin;
-mod poll;
-mod pool;
-mod prefork;
+mod lifecycle;
+pub(crate) mod quota;
 mod record;
-mod remove;
-mod root;
-mod running;
-mod sandboxes;
-mod seal;
-mod serve;
-mod snapshots;
+mod rootfs;
 mod start;
-mod starting;
 mod store;
-mod subordinate;
-mod suspend_record;
 mod sys;
-mod task;
-mod template;
 mod tier;
-mod unpack;
-mod verify;
-mod walk;
-mod worker;
-mod zygote;
+mod tree;
 
 use std::io;
 use std::path::Path;

@@ -6,7 +6,7 @@
 use outrigger_sandbox::{Isolation, Layer};
 
 use super::landlock::Landlock;
-use crate::cgroup::CgroupRoots;
+use crate::spawner::quota::cgroup::CgroupRoots;
 
 /// What tells of this host beside its cgroups.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::layer::{Owners, Tree};
+use super::layers::entries::{Owners, Tree};
 use crate::image::stream::{BoundedReader, Decoder};
 use crate::image::tar;
 use crate::limits;

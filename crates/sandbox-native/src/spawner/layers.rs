@@ -3,6 +3,16 @@
 //! Owns their names, what is recorded about each, and which of them nothing stands
 //! on any more. A layer is never changed once something names it.
 
+pub(crate) mod entries;
+mod flatten;
+pub(crate) mod images;
+pub(crate) mod origin;
+mod seal;
+pub(crate) mod snapshots;
+mod template;
+mod unpack;
+pub(crate) mod verify;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -10,52 +20,52 @@ use std::io;
 use outrigger_sandbox::{Error, SnapshotId};
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint::Fingerprint;
+use super::layers::verify::Check;
 use super::record::{self, Durability};
-use super::root::LowerDir;
+use super::rootfs::LowerDir;
 use super::store::{Store, private};
-use super::verify::Check;
+use super::tree::fingerprint::Fingerprint;
 use super::{backend, random_name};
 use crate::image::Digest;
 
 /// Its name: a plain file name, as a snapshot's is. Those of images are digests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Layer(SnapshotId);
+pub(crate) struct Layer(SnapshotId);
 
 impl Layer {
-    pub(super) fn new(name: impl Into<String>) -> io::Result<Self> {
+    pub(crate) fn new(name: impl Into<String>) -> io::Result<Self> {
         SnapshotId::new(name).map(Self).map_err(io::Error::other)
     }
 
     /// A name that no layer has.
-    pub(super) fn random() -> io::Result<Self> {
+    pub(crate) fn random() -> io::Result<Self> {
         Self::new(random_name()?)
     }
 
     /// The one with the content of an image's layer.
-    pub(super) fn of_image(digest: &Digest) -> io::Result<Self> {
+    pub(crate) fn of_image(digest: &Digest) -> io::Result<Self> {
         Self::new(digest.hex())
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
 /// What is recorded about a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LayerRecord {
+pub(crate) struct LayerRecord {
     /// The id that owns in it what belongs to id 0 inside. `None`: all is the
     /// spawner's own.
-    pub(super) first_id: Option<u32>,
+    pub(crate) first_id: Option<u32>,
     /// Of its tree, taken when it was sealed. `None` for a layer of an image, whose
     /// name is the digest of what it was unpacked from.
-    pub(super) fingerprint: Option<Fingerprint>,
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 impl Store {
     /// Makes a layer's directory and notes what is about to be in it.
-    pub(super) fn note_layer(&self, layer: &Layer, record: &LayerRecord) -> io::Result<()> {
+    pub(crate) fn note_layer(&self, layer: &Layer, record: &LayerRecord) -> io::Result<()> {
         let dir = self.layer(layer);
         private(&dir)?;
         record::write(&dir.join("about"), record, Durability::Power)
@@ -79,7 +89,7 @@ impl Store {
     }
 
     /// What a tree stands on, for its mount, and what is to be verified of it before.
-    pub(super) fn stack(&self, layers: &[Layer]) -> Result<(Vec<LowerDir>, Vec<Check>), Error> {
+    pub(crate) fn stack(&self, layers: &[Layer]) -> Result<(Vec<LowerDir>, Vec<Check>), Error> {
         let (mut lowers, mut checks) = (Vec::new(), Vec::new());
         for layer in layers {
             let record = self.layer_record(layer)?;
@@ -93,7 +103,7 @@ impl Store {
     }
 
     /// Moves layers that are not `used` to the trash. Says whether there were any.
-    pub(super) fn discard_layers(&self, used: &BTreeSet<&Layer>) -> io::Result<bool> {
+    pub(crate) fn discard_layers(&self, used: &BTreeSet<&Layer>) -> io::Result<bool> {
         let entries = match fs::read_dir(self.layers()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

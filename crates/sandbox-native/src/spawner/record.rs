@@ -17,7 +17,7 @@ const DIGEST_BYTES: usize = 16;
 
 /// What a record must outlast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Durability {
+pub(crate) enum Durability {
     /// The end of the spawner.
     Process,
     /// A loss of power too, as it is or as it was before: never damaged.
@@ -39,7 +39,7 @@ fn bytes<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a record in the place of an older one.
-pub(super) fn write<T: Serialize>(
+pub(crate) fn write<T: Serialize>(
     path: &Path,
     value: &T,
     durability: Durability,
@@ -64,7 +64,7 @@ pub(super) fn write<T: Serialize>(
 }
 
 /// Reads a record. `None`: there is none. A damaged one is `InvalidData`.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -81,7 +81,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
 }
 
 /// Forgets a record. One that is not there is fine.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -19,14 +19,15 @@ use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CapabilitySet;
 
-use super::prefork::GuestTemplate;
-use super::root::HostMounts;
-use super::sandboxes::Sandboxes;
-use super::serve::Spawner;
+use super::create::prefork::GuestTemplate;
+use super::event_loop::Spawner;
+use super::lifecycle::sandboxes::Sandboxes;
+use super::rootfs::HostMounts;
 use super::sys::{self, Fork};
 use super::tier::{self, Tier};
 use super::{BUSY, READY};
-use crate::{cgroup, limits};
+use crate::limits;
+use crate::spawner::quota::cgroup;
 
 /// Numbers that what is kept is moved above while the rest is closed.
 const KEPT: i32 = 10;
@@ -36,7 +37,7 @@ const GUEST_CAPABILITIES: CapabilitySet =
     CapabilitySet::KILL.union(CapabilitySet::SETGID).union(CapabilitySet::SETUID);
 
 /// Starts. `None`: this process has nothing more to do.
-pub(super) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Option<Spawner>> {
+pub(crate) fn start(mut args: impl Iterator<Item = OsString>) -> io::Result<Option<Spawner>> {
     let (program, status) = leave_starter()?;
     let mut status = fs::File::from(status);
     let state = match (args.next(), args.next()) {

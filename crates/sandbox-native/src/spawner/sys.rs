@@ -11,7 +11,7 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
 }
 
 /// Which side of a fork this is.
-pub(super) enum Fork {
+pub(crate) enum Fork {
     Parent { pid: i32, pidfd: OwnedFd },
     Child,
 }
@@ -20,7 +20,7 @@ pub(super) enum Fork {
 ///
 /// # Safety
 /// The process must have one thread.
-pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
+pub(crate) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
     let mut pidfd: libc::c_int = -1;
     let flags = namespaces | libc::CLONE_PIDFD | libc::SIGCHLD;
     // SAFETY: without a stack and shared memory this is fork(2), after which the
@@ -48,14 +48,14 @@ pub(super) unsafe fn fork(namespaces: libc::c_int) -> io::Result<Fork> {
 const STACK_WORDS: usize = 1 << 10;
 
 /// A process that does nothing, so that its namespaces can be looked at.
-pub(super) struct SleepingProcess {
+pub(crate) struct SleepingProcess {
     pid: i32,
     _stack: Vec<u128>,
 }
 
 impl SleepingProcess {
     /// One in a new user namespace.
-    pub(super) fn in_user_namespace() -> io::Result<Self> {
+    pub(crate) fn in_user_namespace() -> io::Result<Self> {
         let mut stack = vec![0_u128; STACK_WORDS];
         // SAFETY: the child runs `sleep` on a stack that lives until it was killed and
         // waited for; though it shares this memory, it touches no more of it.
@@ -68,7 +68,7 @@ impl SleepingProcess {
         Ok(Self { pid, _stack: stack })
     }
 
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 }
@@ -89,13 +89,13 @@ extern "C" fn sleep(_: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Enters a mount namespace; its root becomes root and working directory.
-pub(super) fn enter_mounts(namespace: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn enter_mounts(namespace: BorrowedFd<'_>) -> io::Result<()> {
     let mount = Some(rustix::thread::LinkNameSpaceType::Mount);
     Ok(rustix::thread::move_into_link_name_space(namespace, mount)?)
 }
 
 /// Replaces this process by the program in a descriptor, with an empty environment.
-pub(super) fn exec_number(program: i32, args: &[&CStr]) -> io::Error {
+pub(crate) fn exec_number(program: i32, args: &[&CStr]) -> io::Error {
     let argv: Vec<*const libc::c_char> =
         args.iter().map(|arg| arg.as_ptr()).chain([std::ptr::null()]).collect();
     let envp = [std::ptr::null::<libc::c_char>()];
@@ -115,25 +115,25 @@ pub(super) fn exec_number(program: i32, args: &[&CStr]) -> io::Error {
 }
 
 /// Puts `fd` at a number, closed by exec.
-pub(super) fn place_closing(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+pub(crate) fn place_closing(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(libc::c_long::from(unsafe { libc::dup3(fd.as_raw_fd(), number, libc::O_CLOEXEC) }))
         .map(|_| ())
 }
 
 /// Puts `fd` at a number, open over exec.
-pub(super) fn place(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+pub(crate) fn place(fd: BorrowedFd<'_>, number: i32) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(libc::c_long::from(unsafe { libc::dup2(fd.as_raw_fd(), number) })).map(|_| ())
 }
 
 /// Closes every descriptor from a number on.
-pub(super) fn close_from(first: u32) -> io::Result<()> {
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
     close_between(first, u32::MAX)
 }
 
 /// Closes every descriptor in a range. Callers own nothing in it any more.
-pub(super) fn close_between(first: u32, last: u32) -> io::Result<()> {
+pub(crate) fn close_between(first: u32, last: u32) -> io::Result<()> {
     let (first, last) = (libc::c_ulong::from(first), libc::c_ulong::from(last));
     // SAFETY: no memory is passed.
     check(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) }).map(|_| ())
@@ -141,7 +141,7 @@ pub(super) fn close_between(first: u32, last: u32) -> io::Result<()> {
 
 /// Closes every descriptor but the standard streams and these. Callers never use
 /// another one again, not even to close it.
-pub(super) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
     kept.sort_unstable();
     let mut first = 3;
@@ -155,7 +155,7 @@ pub(super) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
 }
 
 /// Moves a descriptor out of the numbers below `least`.
-pub(super) fn move_above(fd: BorrowedFd<'_>, least: i32) -> io::Result<OwnedFd> {
+pub(crate) fn move_above(fd: BorrowedFd<'_>, least: i32) -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
     check(libc::c_long::from(moved))?;
@@ -172,12 +172,12 @@ struct MountAttr {
 }
 
 /// Sets `MOUNT_ATTR_*` bits on a tree of mounts.
-pub(super) fn restrict_mounts(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
+pub(crate) fn restrict_mounts(tree: BorrowedFd<'_>, set: u64) -> io::Result<()> {
     set_attributes(tree, set, libc::AT_RECURSIVE, 0)
 }
 
 /// Sets `MOUNT_ATTR_*` bits on one mount.
-pub(super) fn restrict_mount(mount: BorrowedFd<'_>, set: u64) -> io::Result<()> {
+pub(crate) fn restrict_mount(mount: BorrowedFd<'_>, set: u64) -> io::Result<()> {
     set_attributes(mount, set, 0, 0)
 }
 
@@ -186,7 +186,7 @@ const IDMAP: u64 = 0x0010_0000;
 
 /// Shows the files of a tree of mounts that is not attached yet as owned by others, as a
 /// user namespace maps them.
-pub(super) fn map_mounts(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn map_mounts(tree: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(tree, IDMAP, libc::AT_RECURSIVE, users.as_raw_fd() as u64)
 }
 
@@ -216,13 +216,13 @@ fn set_attributes(
 ///
 /// # Safety
 /// The process must have one thread.
-pub(super) unsafe fn unshare(namespaces: libc::c_int) -> io::Result<()> {
+pub(crate) unsafe fn unshare(namespaces: libc::c_int) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(libc::c_long::from(unsafe { libc::unshare(namespaces) })).map(|_| ())
 }
 
 /// Makes files belong to an id from now on. Takes the rights over others' files away.
-pub(super) fn write_files_as(id: u32) {
+pub(crate) fn write_files_as(id: u32) {
     // SAFETY: no memory is passed. The calls say nothing of a failure, after which files
     // are this process's own.
     unsafe {
@@ -233,7 +233,7 @@ pub(super) fn write_files_as(id: u32) {
 
 /// Removes every capability from the bounding set but these, so that the next exec
 /// gains no others.
-pub(super) fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
+pub(crate) fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !keep.contains(*capability)) {
         match rustix::thread::remove_capability_from_bounding_set(capability) {
@@ -247,14 +247,14 @@ pub(super) fn bound_capabilities(keep: CapabilitySet) -> io::Result<()> {
 
 /// Is scheduled as any other. A starter with a real-time policy must not pass it on,
 /// and such processes can't enter every cgroup; a refusal is no harm.
-pub(super) fn schedule_normally() {
+pub(crate) fn schedule_normally() {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: `param` is live; no other memory is passed.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const param) };
 }
 
 /// Never gains privileges by exec, dies with its parent.
-pub(super) fn settle() -> io::Result<()> {
+pub(crate) fn settle() -> io::Result<()> {
     // SAFETY: no memory is passed.
     unsafe {
         check(libc::c_long::from(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))?;
@@ -264,7 +264,7 @@ pub(super) fn settle() -> io::Result<()> {
 }
 
 /// Asks to be killed when `parent`, which forked this process, ends. Ends at once if it has.
-pub(super) fn die_with(parent: i32) -> io::Result<()> {
+pub(crate) fn die_with(parent: i32) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(libc::c_long::from(unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0)
@@ -277,7 +277,7 @@ pub(super) fn die_with(parent: i32) -> io::Result<()> {
 }
 
 /// Waits for one child; says whether it ended with status 0.
-pub(super) fn wait(pid: i32) -> bool {
+pub(crate) fn wait(pid: i32) -> bool {
     let mut status = 0;
     // SAFETY: the pointer is to a live local.
     while unsafe { libc::waitpid(pid, &raw mut status, 0) } < 0 {
@@ -289,25 +289,25 @@ pub(super) fn wait(pid: i32) -> bool {
 }
 
 /// Whether there is something to read at once, or the end of it.
-pub(super) fn is_readable(fd: &impl AsRawFd) -> bool {
+pub(crate) fn is_readable(fd: &impl AsRawFd) -> bool {
     let mut fds = [pollfd(fd)];
     poll(&mut fds, 0).is_ok() && fds[0].revents != 0
 }
 
 /// Waits until one of `fds` is ready or the time is over.
-pub(super) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
+pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of a live exclusive slice.
     let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
     check(libc::c_long::from(result)).map(|_| ())
 }
 
 /// A descriptor to wait for input on.
-pub(super) fn pollfd(fd: &impl AsRawFd) -> libc::pollfd {
+pub(crate) fn pollfd(fd: &impl AsRawFd) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
 }
 
 /// Ends this process at once, without running anything else of it.
-pub(super) fn leave(code: i32) -> ! {
+pub(crate) fn leave(code: i32) -> ! {
     // SAFETY: no memory is passed.
     unsafe { libc::_exit(code) }
 }

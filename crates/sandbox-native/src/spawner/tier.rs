@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::Isolation;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::quota::ids;
+use super::quota::subordinate;
 use super::sys::{self, Fork, SleepingProcess};
-use super::{ids, subordinate};
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub(crate) fn choose(state: Option<&Path>) -> Result<Tier, String> {
 }
 
 /// Becomes root of a user namespace with subordinate ids, and notes it.
-pub(super) fn take_subordinate(state: &Path) -> io::Result<()> {
+pub(crate) fn take_subordinate(state: &Path) -> io::Result<()> {
     fs::write(note(state), "")?;
     let (poller, goes) = pipe_with(PipeFlags::CLOEXEC)?;
     let pid = std::process::id();
@@ -103,7 +104,7 @@ pub(super) fn take_subordinate(state: &Path) -> io::Result<()> {
 }
 
 /// Notes that disks belong to the caller alone.
-pub(super) fn forget_subordinate(state: &Path) -> io::Result<()> {
+pub(crate) fn forget_subordinate(state: &Path) -> io::Result<()> {
     match fs::remove_file(note(state)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -1,0 +1,54 @@
+//! Where disks begin.
+//!
+//! Owns the way from an origin to the layers that a disk stands on.
+
+use outrigger_sandbox::{Error, Origin};
+
+use super::Layer;
+use super::template;
+pub(crate) use crate::image::request::HOST_TOOLS;
+use crate::spawner::backend;
+use crate::spawner::lifecycle::sandboxes::Sandboxes;
+use crate::spawner::rootfs::Base;
+
+/// What a disk stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LayerStack {
+    /// The template at the bottom.
+    pub(crate) template: String,
+    /// Newest first, those of the template included.
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// What the root of a disk with this template is made over.
+pub(crate) fn base_of(template: &str) -> Base {
+    if template == HOST_TOOLS { Base::HostTools } else { Base::Image }
+}
+
+impl Sandboxes {
+    /// What a disk that begins here stands on.
+    pub(crate) fn stack_of(&self, origin: &Origin) -> Result<LayerStack, Error> {
+        let absent =
+            |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
+        match origin {
+            Origin::Template(name) if name == HOST_TOOLS => {
+                Ok(LayerStack { template: name.clone(), layers: Vec::new() })
+            }
+            Origin::Template(name) => {
+                let found = template::load(&self.store, name)?;
+                let template = found.ok_or_else(|| absent("template", name))?;
+                // They stand in an image with the lowest first.
+                let layers = template.layers.iter().rev().map(Layer::of_image);
+                let layers = layers
+                    .collect::<std::io::Result<_>>()
+                    .map_err(|error| backend("cannot name the layers", &error))?;
+                Ok(LayerStack { template: name.clone(), layers })
+            }
+            Origin::Snapshot(name) => {
+                let kept =
+                    self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
+                Ok(LayerStack { template: kept.template.clone(), layers: kept.layers.clone() })
+            }
+        }
+    }
+}
