@@ -15,21 +15,19 @@
 )]
 
 #[cfg(fuzzing)]
-mod apart;
-#[cfg(fuzzing)]
 mod bridge;
+#[cfg(fuzzing)]
+mod confine;
 #[cfg(fuzzing)]
 mod connection;
 #[cfg(fuzzing)]
 mod control;
 #[cfg(fuzzing)]
-mod counts;
-#[cfg(fuzzing)]
-mod domain;
-#[cfg(fuzzing)]
 mod exec;
 #[cfg(fuzzing)]
 mod files;
+#[cfg(fuzzing)]
+mod fuse;
 #[cfg(fuzzing)]
 pub mod fuzz;
 #[cfg(fuzzing)]
@@ -43,11 +41,7 @@ mod paths;
 #[cfg(fuzzing)]
 mod scratch;
 #[cfg(fuzzing)]
-mod seccomp;
-#[cfg(fuzzing)]
 mod serve;
-#[cfg(fuzzing)]
-mod served;
 #[cfg(fuzzing)]
 mod sleep;
 #[cfg(fuzzing)]

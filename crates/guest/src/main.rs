@@ -16,22 +16,19 @@
     reason = "system calls without a safe wrapper; each block says why it holds"
 )]
 
-mod apart;
 mod bridge;
+mod confine;
 mod connection;
 mod control;
-mod counts;
-mod domain;
 mod exec;
 mod files;
+mod fuse;
 mod limits;
 mod listen;
 mod options;
 mod paths;
 mod scratch;
-mod seccomp;
 mod serve;
-mod served;
 mod sleep;
 mod sys;
 mod zygote;
@@ -42,6 +39,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use confine::seccomp::Filters;
 use control::SpawnerMessage;
 use exec::handover::{self, HandoverError};
 use exec::running::MemoryEvents;
@@ -49,12 +47,11 @@ use exec::spawn::{self, Launcher};
 use exec::table::Table;
 use exec::vfork::Stack;
 use exec::{CgroupHierarchy, Cgroups, Commands, SpillDir};
+use fuse::FuseServer;
 use options::{Options, Role, Transport};
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
 use rustix::fs::{Mode, OFlags};
-use seccomp::Filters;
 use serve::{ConnectionSource, Control, Guest};
-use served::FuseServer;
 
 /// Name of the process.
 const NAME: &CStr = c"outrigger-guest";
@@ -135,7 +132,7 @@ fn begin() -> Result<Filters, Failure> {
 fn serve(options: Options, filters: Filters) -> Result<(), Failure> {
     if !matches!(options.transport, Transport::Control(_)) {
         // All containers of an engine have one user.
-        counts::leave_the_rest()?;
+        confine::counts::leave_the_rest()?;
     }
     set_up(options, filters)?.serve().map_err(Failure::Serve)
 }
@@ -145,7 +142,7 @@ fn confine(options: &Options) -> io::Result<()> {
     let own = [&options.output, &options.cgroup2, &options.freezer];
     let own: Vec<_> = own.into_iter().flatten().map(AsFd::as_fd).collect();
     let served: Vec<_> = options.served.iter().map(|(_, path)| Path::new(path)).collect();
-    domain::enter(&own, &served)?;
+    confine::domain::enter(&own, &served)?;
     sys::die_with_parent()
 }
 

@@ -16,8 +16,8 @@ use crate::exec::Commands;
 use crate::exec::running::Pipe;
 use crate::exec::table::Caller;
 use crate::files::Files;
+use crate::fuse::FuseServer;
 use crate::scratch::Scratch;
-use crate::served::FuseServer;
 use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
 

@@ -3,8 +3,8 @@
 //! Owns how one is asked for. A static program's start asks the processor what it is, some
 //! seventy times, and a hypervisor answers each: that alone takes as long as half of a start.
 //! A zygote holds nothing of any sandbox, only what all guests have in common, and the
-//! descriptors of an order are its guest's alone. See [`crate::apart`] for what a clone does
-//! first.
+//! descriptors of an order are its guest's alone. What a clone does first is in
+//! [`crate::confine::namespaces`].
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -18,9 +18,10 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlag
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::CapabilitySet;
 
+use crate::confine::namespaces;
 use crate::options::{Options, Transport};
 use crate::sys::{self, CloneResult};
-use crate::{apart, control, limits};
+use crate::{control, limits};
 
 /// The process of which guests are cloned.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ impl Zygote {
                 io::Error::new(error.kind(), format!("cannot enter a cgroup: {error}"))
             })?;
         }
-        apart::go(prepared, capabilities)?;
+        namespaces::go(prepared, capabilities)?;
         // Those of before are the host's.
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         dup2_stdin(&null)?;
@@ -112,7 +113,7 @@ impl Zygote {
 /// clone a way to it.
 fn clone_for(options: &mut Options) -> io::Result<CloneResult> {
     if let Some(unified) = &options.cgroup2 {
-        match sys::clone_beside(apart::BORN_INTO, Some(unified.as_fd())) {
+        match sys::clone_beside(namespaces::BORN_INTO, Some(unified.as_fd())) {
             // Kernels before 5.7 and containers refuse the call itself.
             Err(error) if UNKNOWN.contains(&error.raw_os_error().unwrap_or(0)) => {
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -121,7 +122,7 @@ fn clone_for(options: &mut Options) -> io::Result<CloneResult> {
             result => return result,
         }
     }
-    sys::clone_beside(apart::BORN_INTO, None)
+    sys::clone_beside(namespaces::BORN_INTO, None)
 }
 
 /// Executes the program once more. Whose the files of a process in `/proc` are that may not be

@@ -215,7 +215,7 @@ mod tests {
 
     /// The lists of the guest, as they stand in its source.
     fn listed(table: &str) -> BTreeSet<String> {
-        let source = include_str!("../../guest/src/seccomp/lists.rs");
+        let source = include_str!("../../guest/src/confine/seccomp/lists.rs");
         let start = source.find(&format!("{table}: ")).expect("the list is there");
         let list = &source[start..];
         let list = &list[..list.find("];").expect("the list ends")];

@@ -13,12 +13,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use outrigger_sandbox::{Command, Error, Execute, Streams};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::confine::seccomp::CommandFilter;
 use crate::exec::process_group::Group;
 use crate::exec::report::Report;
 use crate::exec::terminal::{self, TerminalPair};
 use crate::exec::vfork::{self, Memory, Stack};
 use crate::paths::{HOME, TMP, WORKSPACE};
-use crate::seccomp::CommandFilter;
 use crate::{limits, sys};
 
 /// The few variables that every command has.

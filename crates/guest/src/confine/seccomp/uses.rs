@@ -134,7 +134,7 @@ pub(super) fn requests() -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seccomp::tests::outcome;
+    use crate::confine::seccomp::tests::outcome;
 
     #[test]
     fn exactly_the_requests_of_the_lists_go_on() {

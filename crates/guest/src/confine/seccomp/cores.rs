@@ -50,7 +50,7 @@ pub(super) fn pretend() -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seccomp::tests::outcome;
+    use crate::confine::seccomp::tests::outcome;
 
     #[test]
     fn only_the_limit_of_cores_is_said_to_be_set() {

@@ -16,7 +16,7 @@ use rustix::mount::{
 };
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use crate::counts::NamespaceOwner;
+use crate::confine::counts::NamespaceOwner;
 use crate::sys;
 
 /// Namespaces that a clone is born into; it takes the others when it is ready for them.

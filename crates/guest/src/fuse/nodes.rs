@@ -306,7 +306,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::served::requests::HostRequests;
+    use crate::fuse::requests::HostRequests;
 
     /// Asked late enough to be fresh however slow this machine is.
     fn found(requests: &HostRequests, revision: u64) -> NodeReply {
