@@ -19,7 +19,7 @@ pub const SPAWNER_ATTEMPTS_MAX: u32 = 5;
 /// Times that a request is made again because a spawner holds the state directory but
 /// does not serve: it is about to, or on its way out.
 pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
-/// Between two of them.
+/// Between two requests to a spawner that is busy.
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
 /// From the start of a guest until it serves.
 pub const GUEST_START_MS_MAX: u64 = 30_000;
@@ -44,7 +44,7 @@ pub const FDS_MAX: usize = 2 + outrigger_sandbox::limits::SERVED_MAX;
 pub const SERVED_FOLDERS_MAX: usize = 64;
 /// Times that a guest which dies under a new connection is asked for again.
 pub const ATTACH_ATTEMPTS_MAX: u32 = 50;
-/// Between two of them.
+/// Between two attempts to attach to a guest.
 pub const ATTACH_PAUSE_MS: u64 = 20;
 /// Living sandboxes of one spawner.
 pub const SANDBOXES_MAX: usize = 4_000;
@@ -52,7 +52,7 @@ pub const SANDBOXES_MAX: usize = 4_000;
 pub const GUEST_PROCESSES: u32 = 16;
 /// Memory that a guest may have beside the limit of its commands, in bytes.
 pub const GUEST_MEMORY_BYTES: u64 = 16 << 20;
-/// The same for a guest that serves trees: what it holds of their files.
+/// Memory that a guest that serves trees may have for what it holds of their files, in bytes.
 pub const GUEST_SERVED_BYTES: u64 = 64 << 20;
 /// The skeleton of a sandbox's root: directories, links and a few small files.
 pub const ROOT_BYTES_MAX: u64 = 4 << 20;
@@ -82,7 +82,7 @@ pub const SHARED_IDS: u32 = 65_535;
 pub const SHARED_ID_FIRST: u32 = 1;
 /// Times that a cgroup is tried to be removed while its last processes fade.
 pub const CGROUP_REMOVE_ATTEMPTS_MAX: u32 = 100;
-/// Between two of them.
+/// Between two attempts to remove a cgroup.
 pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
 /// Groups below one that are looked at while it is removed or let go on. In version 1 a
 /// guest that turned against us can make any number; those beyond stay until a spawner
@@ -90,9 +90,9 @@ pub const CGROUP_REMOVE_PAUSE_MS: u64 = 1;
 pub const CGROUPS_WALKED_MAX: usize = 50_000;
 /// From one time that a guest is told to end to the next.
 pub const KILL_AGAIN_MS: u64 = 50;
-/// From the first of them until the spawner waits no longer.
+/// From the first time that a guest is told to end until the spawner waits no longer.
 pub const KILL_MS_MAX: u64 = 10_000;
-/// The same where the spawner can do nothing else meanwhile.
+/// How long the spawner waits for the end of a guest where it can do nothing else meanwhile.
 pub const REAP_MS_MAX: u64 = 10_000;
 /// Names that are tried for the directories that are moved up while a tree is removed.
 pub const REMOVE_NAMES_MAX: u64 = 1 << 24;
@@ -130,13 +130,13 @@ pub const DISK_USAGE_MS_MAX: u64 = 30_000;
 /// Free space that must be gone before disks are looked at, in bytes. Less where a
 /// sandbox has a small limit.
 pub const DISK_USAGE_BYTES: u64 = 32 << 20;
-/// The same in inodes.
+/// Free inodes that must be gone before disks are looked at.
 pub const DISK_USAGE_INODES: u64 = 4_096;
 /// Looks that find a sandbox above its limit and growing before it is killed.
 pub const DISK_USAGE_STRIKES_MAX: u32 = 4;
 /// Growth between two looks that counts, in bytes.
 pub const DISK_USAGE_GROWTH_BYTES: u64 = 1 << 20;
-/// The same in inodes.
+/// Growth between two looks that counts, in inodes.
 pub const DISK_USAGE_GROWTH_INODES: u64 = 64;
 /// Names and descriptors of one sandbox that a look at all sandboxes goes through. One
 /// with more is looked at alone.
@@ -224,13 +224,13 @@ pub const REGISTRY_REDIRECTS_MAX: u32 = 5;
 pub const REGISTRY_TOKEN_BYTES_MAX: u64 = 64 << 10;
 /// Times that a blob is asked for before a lost connection is an error.
 pub const REGISTRY_ATTEMPTS_MAX: u32 = 5;
-/// Between two of them.
+/// Between two requests for a blob.
 pub const REGISTRY_PAUSE_MS: u64 = 500;
 /// Messages that are read of a guest in one turn of the spawner.
 pub const GUEST_MESSAGES_MAX: usize = 16;
 /// Events that the spawner takes at once.
 pub const EVENTS_MAX: usize = 64;
-/// Groups that a guest makes in its own: of running commands, of what they left, and for later ones.
+/// Groups that a guest makes in its own: of running commands, of what they left, and spare ones.
 pub const GROUPS_MAX: u32 = 1_024;
 /// How much all sandboxes together weigh where processors are short, in hundredths of a
 /// process of the host's.

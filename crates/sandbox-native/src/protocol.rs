@@ -37,7 +37,7 @@ pub(crate) enum Request {
     },
     /// Attach if it lives.
     Find(SandboxId),
-    /// All of them.
+    /// All sandboxes.
     List,
     /// End and delete.
     Destroy(SandboxId),
@@ -45,7 +45,7 @@ pub(crate) enum Request {
     Suspend(SandboxId),
     /// Keep its disk under a name.
     Snapshot { id: SandboxId, name: SnapshotId },
-    /// All of them.
+    /// All snapshots.
     Snapshots,
     /// Forget a snapshot.
     Forget(SnapshotId),

@@ -96,7 +96,7 @@ pub(crate) struct DetachedRoot {
 struct DetachedMounts {
     /// Whole outputs, for the guest to write.
     output: OwnedFd,
-    /// The same as they are seen inside.
+    /// Whole outputs, as they are seen inside.
     seen: OwnedFd,
     rest: RootMounts,
 }
