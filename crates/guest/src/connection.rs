@@ -30,7 +30,7 @@ struct Connection {
     broken: bool,
 }
 
-/// All of them.
+/// All hosts that are connected.
 #[derive(Debug)]
 pub(crate) struct Connections {
     hello: FromGuest,

@@ -17,7 +17,7 @@ pub(crate) const DRAINS_MAX: usize = 256;
 pub(crate) const FORGOTTEN_IDS_MAX: usize = 1 << 20;
 /// Files with the full output of commands, all together; the oldest are removed first.
 pub(crate) const SPILL_TOTAL_BYTES_MAX: u64 = 1 << 30;
-/// The same by their number.
+/// Files with the full output of commands, by their number.
 pub(crate) const SPILLS_MAX: usize = 16_384;
 /// Name of a program in the reason why it does not run.
 pub(crate) const PROGRAM_BYTES_MAX: usize = 1_024;
@@ -120,7 +120,7 @@ pub(crate) const LENT_AFTER_MS: u64 = 100;
 pub(crate) const LENT_MAX: usize = 64;
 /// Contents of served files that are kept for who opens them again, for each tree.
 pub(crate) const CONTENTS_BYTES_MAX: usize = 4 << 20;
-/// The same with those that are open.
+/// Contents of served files that are kept, with those that are open, for each tree.
 pub(crate) const CONTENTS_OPEN_BYTES_MAX: usize = 16 << 20;
 /// What one of them counts beside its bytes.
 pub(crate) const CONTENTS_OVERHEAD_BYTES: usize = 128;

@@ -346,7 +346,7 @@ mod tests {
         None
     }
 
-    /// The same before it looks at arguments.
+    /// What the filter says before it looks at arguments.
     fn answer(program: &[sock_filter], number: u32, arch: u32) -> u32 {
         let word = |offset| if offset == 0 { number } else { arch };
         outcome(program, &word).unwrap_or(ASK_FURTHER)

@@ -78,7 +78,7 @@ pub(crate) struct Table {
     slots: HashMap<ExecId, Slot>,
     /// Finished ones, oldest first.
     finished: VecDeque<ExecId>,
-    /// Those of them that still have output, oldest first.
+    /// Finished ones that still have output, oldest first.
     with_output: VecDeque<(ExecId, usize)>,
     output_bytes: usize,
     forgotten: HashSet<u64>,

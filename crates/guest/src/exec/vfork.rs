@@ -128,10 +128,10 @@ unsafe fn clone(
     result
 }
 
-/// See above.
+/// The call itself, as on the other architecture.
 ///
 /// # Safety
-/// As above.
+/// As [`make`], with the arguments of one of the two calls, the others being zero.
 #[cfg(target_arch = "aarch64")]
 unsafe fn clone(
     number: libc::c_long,

@@ -173,7 +173,7 @@ impl ResolvedPath {
         Ok(resolved)
     }
 
-    /// The same, for something that is to be changed.
+    /// Where a path leads, for something that is to be changed.
     pub(super) fn find_writable(given: &str, last: Symlinks) -> Result<Self, FileError> {
         let resolved = Self::find(given, last)?;
         resolved.check_writable()?;
@@ -197,7 +197,7 @@ impl ResolvedPath {
         FileError { kind, path: self.given.clone(), detail: detail.to_owned() }
     }
 
-    /// The same error, about this place instead of what the caller gave.
+    /// An error about this place instead of what the caller gave.
     pub(super) fn named(&self, error: FileError) -> FileError {
         FileError { path: self.path.clone(), ..error }
     }
@@ -216,7 +216,7 @@ impl ResolvedPath {
         FileError { kind: kind(errno), path: self.given.clone(), detail }
     }
 
-    /// The same for an error from the standard library.
+    /// An error from the standard library, in words.
     pub(super) fn io(&self, error: &std::io::Error) -> FileError {
         match error.raw_os_error() {
             Some(number) => self.kernel(Errno::from_raw_os_error(number)),

@@ -46,7 +46,7 @@ impl SearchDeadline {
         Self(Instant::now() + Duration::from_millis(door::WALK_MS_MAX))
     }
 
-    /// The same, but not over before this many milliseconds from now.
+    /// A deadline that is not over before this many milliseconds from now.
     pub(super) fn at_least(self, ms: u64) -> Self {
         Self(self.0.max(Instant::now() + Duration::from_millis(ms)))
     }

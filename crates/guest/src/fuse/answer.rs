@@ -16,9 +16,9 @@ const HEAD_BYTES: usize = 16;
 /// For how long the kernel may use a name without asking, in seconds. Who opens or looks
 /// at a file or folder asks for that, and is told when the name no longer stands for it.
 const FOLDER_S: u64 = 3_600;
-/// The same for files: a path through what was a file and is a folder now is refused by
-/// the kernel itself, without a question. Long enough for a program that lists a folder
-/// before it opens what is in it.
+/// For how long the kernel may use the name of a file: a path through what was a file and
+/// is a folder now is refused by the kernel itself, without a question. Long enough for a
+/// program that lists a folder before it opens what is in it.
 const FILE_S: u64 = 30;
 
 /// Flags of an opened file.

@@ -63,7 +63,7 @@ const REQUESTS: &[u32] = &[
     0xc018_2101,
     0x4008_2102,
 ];
-/// The same from one number to another.
+/// Requests of ioctl(2) that reach the kernel, from one number to another.
 const RANGES: &[(u32, u32)] = &[
     // Terminals, pipes, sockets and any descriptor: TCGETS to TIOCGEXCL, FIONREAD, FIONBIO,
     // FIOCLEX and FIOASYNC among them.
