@@ -152,12 +152,12 @@ impl FuseServer {
     pub(crate) fn step(&self, out: &mut Connections, impatient: bool) {
         let Some(shared) = &self.shared else { return };
         let now = Instant::now();
-        let patience = if impatient { limits::INTERRUPTED_MS_MAX } else { door::TREE_MS_MAX };
+        let policy = if impatient { limits::INTERRUPTED_MS_MAX } else { door::TREE_MS_MAX };
         for mount in &self.mounts {
             mount.let_go(now);
         }
         // What fails here may be asked once more, and is then older than nothing.
-        shared.requests.fail_older(Duration::from_millis(patience), now);
+        shared.requests.fail_older(Duration::from_millis(policy), now);
         shared.tasks.run();
         while shared.requests.send(out) {
             out.flush();

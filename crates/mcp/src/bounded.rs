@@ -68,7 +68,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Bounded<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         let Some(mut transport) = self.transport.take() else { return Ok(()) };
-        let patience = Duration::from_millis(limits::CLOSE_MS_MAX);
-        tokio::time::timeout(patience, transport.close()).await.unwrap_or(Ok(()))
+        let policy = Duration::from_millis(limits::CLOSE_MS_MAX);
+        tokio::time::timeout(policy, transport.close()).await.unwrap_or(Ok(()))
     }
 }

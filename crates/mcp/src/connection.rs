@@ -76,14 +76,14 @@ impl Connection {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: None,
         };
-        let patience = Duration::from_millis(limits::CONNECT_MS_MAX);
+        let policy = Duration::from_millis(limits::CONNECT_MS_MAX);
         let serving = quiet.serve_with_lifecycle(Bounded::new(transport), lifecycle);
         let served: Result<Result<_, ClientInitializeError>, _> =
-            tokio::time::timeout(patience, serving).await;
+            tokio::time::timeout(policy, serving).await;
         match served {
             Ok(Ok(service)) => Ok(Self { service, stale, known: Mutex::new(None) }),
             Ok(Err(error)) => Err(fault::of_connecting(&error)),
-            Err(_) => Err(fault::too_slow("connecting to the server", patience)),
+            Err(_) => Err(fault::too_slow("connecting to the server", policy)),
         }
     }
 
@@ -103,9 +103,9 @@ impl Connection {
         if let Some(known) = known.as_ref().filter(|it| !stale && it.since.elapsed() < fresh) {
             return Ok(Arc::clone(known));
         }
-        let patience = Duration::from_millis(limits::LIST_MS_MAX);
-        let listed = tokio::time::timeout(patience, self.list()).await;
-        let listed = listed.unwrap_or_else(|_| Err(fault::too_slow("listing its tools", patience)));
+        let policy = Duration::from_millis(limits::LIST_MS_MAX);
+        let listed = tokio::time::timeout(policy, self.list()).await;
+        let listed = listed.unwrap_or_else(|_| Err(fault::too_slow("listing its tools", policy)));
         let listed = listed.inspect_err(|_| self.stale.store(true, Ordering::SeqCst))?;
         let digests = listed.tools.iter().map(|tool| (tool.tool.clone(), tool.digest()));
         let digests = digests.collect();

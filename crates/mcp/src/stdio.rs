@@ -101,9 +101,9 @@ impl Program {
                 AsyncRwTransport::new(read, write).with_max_line_length(limits::EVENT_BYTES_MAX);
             with(Connection::open(transport).await?).await
         };
-        let patience = Duration::from_millis(self.lasts_ms);
+        let policy = Duration::from_millis(self.lasts_ms);
         let talking =
-            async { tokio::time::timeout(patience, talking).await.unwrap_or_else(|_| Err(late())) };
+            async { tokio::time::timeout(policy, talking).await.unwrap_or_else(|_| Err(late())) };
         tokio::pin!(running, feeding, hearing, talking);
         let (mut ended, mut fed, mut heard_all) = (None, false, false);
         let done = loop {
@@ -126,10 +126,10 @@ impl Program {
             drop(self.clean().await);
         };
         // A sandbox that does not answer must not keep the answer back.
-        let patience = Duration::from_millis(limits::CLOSE_MS_MAX);
-        drop(tokio::time::timeout(patience, killing).await);
+        let policy = Duration::from_millis(limits::CLOSE_MS_MAX);
+        drop(tokio::time::timeout(policy, killing).await);
         if done.is_err() && ended.is_none() {
-            ended = tokio::time::timeout(patience, &mut running).await.ok();
+            ended = tokio::time::timeout(policy, &mut running).await.ok();
         }
         done.map_err(|fault| Failed {
             complaint: ended.as_ref().and_then(|it| complaint(&it.as_ref().ok()?.stderr)),
@@ -276,11 +276,11 @@ impl Outside for Stdio {
     async fn list(&self, sandbox: Option<&Arc<dyn Sandbox>>) -> Result<Listed, Fault> {
         let sandbox = sandbox.ok_or_else(nowhere)?;
         let number = self.listed.fetch_add(1, Ordering::SeqCst);
-        let patience = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
+        let policy = limits::CONNECT_MS_MAX + limits::LIST_MS_MAX;
         let id = format!("mcp-list-{}-{number}", uuid::Uuid::new_v4().simple());
-        let program = self.program(&id, sandbox, patience)?;
+        let program = self.program(&id, sandbox, policy)?;
         let listing = |connection: Connection| async move { connection.tools().await };
-        let late = || fault::too_slow("listing its tools", Duration::from_millis(patience));
+        let late = || fault::too_slow("listing its tools", Duration::from_millis(policy));
         program.during(&self.command, listing, late).await.map_err(Failed::for_people)
     }
 

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 
 use crate::fault::{Fault, JSON};
 use crate::halves::Halves;
-use crate::patience::retry_after;
+use crate::retry_policy::retry_after;
 use crate::wire::{Answer, Api, CallIds, Decoder, Delta, Flow};
-use crate::{Frame, Frames, Patience, limits, sse};
+use crate::{Frame, Frames, RetryPolicy, limits, sse};
 
 /// What stays the same over the attempts of a call.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct Call<'a> {
     pub(crate) http: &'a reqwest::Client,
     pub(crate) api: Api,
     pub(crate) ids: CallIds,
-    pub(crate) patience: &'a Patience,
+    pub(crate) policy: &'a RetryPolicy,
     pub(crate) frames: &'a dyn Frames,
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn attempt(
     number: u32,
     request: reqwest::Request,
 ) -> Result<Answer, Fault> {
-    let whole = Duration::from_millis(call.patience.attempt_ms);
+    let whole = Duration::from_millis(call.policy.attempt_ms);
     match timeout(whole, exchange(call, number, request)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Fault::unavailable(format!("no end after {} s", whole.as_secs()))),
@@ -45,7 +45,7 @@ pub(crate) async fn attempt(
 }
 
 async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Result<Answer, Fault> {
-    let first = Duration::from_millis(call.patience.first_byte_ms);
+    let first = Duration::from_millis(call.policy.first_byte_ms);
     let response = match timeout(first, call.http.execute(request)).await {
         Ok(response) => response.map_err(|error| Fault::unavailable(reason(error)))?,
         Err(_) => {
@@ -53,10 +53,10 @@ async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Res
         }
     };
     if response.status() != StatusCode::OK {
-        return Err(refused(call.patience, response).await);
+        return Err(refused(call.policy, response).await);
     }
     if let Some(kind) = not_a_stream(&response) {
-        let body = error_body(call.patience, response).await;
+        let body = error_body(call.policy, response).await;
         return Err(Fault::of_no_stream(kind, &body));
     }
     call.frames.frame(Frame::Answered { attempt: number });
@@ -66,9 +66,9 @@ async fn exchange(call: Call<'_>, number: u32, request: reqwest::Request) -> Res
 /// Reads a stream to its end.
 async fn read(call: Call<'_>, number: u32, response: Response) -> Result<Answer, Fault> {
     let pieces = pin!(stream::try_unfold(response, |mut response| async move {
-        Ok(next(call.patience, &mut response).await?.map(|piece| (piece, response)))
+        Ok(next(call.policy, &mut response).await?.map(|piece| (piece, response)))
     }));
-    let mut events = pin!(sse::events(pieces, call.patience));
+    let mut events = pin!(sse::events(pieces, call.policy));
     let mut decoder = call.api.decoder(call.ids);
     let show = &mut |delta: Delta<'_>| call.frames.frame(frame(number, delta));
     if decode(events.as_mut(), &mut *decoder, show).await? == Flow::Done {
@@ -115,10 +115,10 @@ fn frame(attempt: u32, delta: Delta<'_>) -> Frame<'_> {
 }
 
 async fn next(
-    patience: &Patience,
+    policy: &RetryPolicy,
     response: &mut Response,
 ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, Fault> {
-    let idle = Duration::from_millis(patience.idle_ms);
+    let idle = Duration::from_millis(policy.idle_ms);
     match timeout(idle, response.chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
         Ok(Err(error)) => Err(Fault::garbled(format!("the stream broke off: {}", reason(error)))),
@@ -137,22 +137,22 @@ async fn drain<T>(mut events: impl Stream<Item = Result<T, Fault>> + Unpin) {
 }
 
 /// What an answer says that is not 200.
-async fn refused(patience: &Patience, response: Response) -> Fault {
+async fn refused(policy: &RetryPolicy, response: Response) -> Fault {
     let status = response.status().as_u16();
     let wait = retry_after(response.headers(), SystemTime::now());
     if response.status().is_redirection() {
         let message = "it redirects elsewhere, which is not followed; the base URL is wrong";
         return Fault::of_answer(status, None, &format!("{{\"message\":\"{message}\"}}"));
     }
-    Fault::of_answer(status, wait, &error_body(patience, response).await)
+    Fault::of_answer(status, wait, &error_body(policy, response).await)
 }
 
 /// The beginning of a body that is no stream, unpacked: proxies pack theirs unasked.
-async fn error_body(patience: &Patience, mut response: Response) -> String {
+async fn error_body(policy: &RetryPolicy, mut response: Response) -> String {
     let packed = response.headers().get(CONTENT_ENCODING);
     let packed = packed.is_some_and(|how| how == "gzip" || how == "x-gzip");
     let mut body = Vec::new();
-    while let Ok(Some(chunk)) = next(patience, &mut response).await {
+    while let Ok(Some(chunk)) = next(policy, &mut response).await {
         let room = limits::ERROR_BODY_BYTES_MAX - body.len();
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if body.len() == limits::ERROR_BODY_BYTES_MAX {

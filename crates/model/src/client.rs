@@ -15,7 +15,7 @@ use crate::attempt::{Call, attempt};
 use crate::fault::Kind;
 use crate::wire::{Answer, CallIds};
 use crate::{
-    Description, Endpoint, Error, Frame, Frames, Model, Patience, Request, endpoint, limits,
+    Description, Endpoint, Error, Frame, Frames, Model, Request, RetryPolicy, endpoint, limits,
 };
 
 /// Why no HTTP client could be made: the machine's fault, for example because it
@@ -50,7 +50,7 @@ pub struct Client {
     url: Url,
     headers: HeaderMap,
     description: Description,
-    patience: Patience,
+    policy: RetryPolicy,
     /// Calls so far: each waits differently.
     calls: AtomicU64,
 }
@@ -63,7 +63,7 @@ impl Client {
     pub fn new(
         http: reqwest::Client,
         endpoint: Endpoint,
-        patience: Patience,
+        policy: RetryPolicy,
     ) -> Result<Self, endpoint::Error> {
         endpoint.check()?;
         let (url, provider) = endpoint.url()?;
@@ -77,7 +77,7 @@ impl Client {
             output_tokens_max: endpoint.output_tokens_max,
         };
         let calls = AtomicU64::new(0);
-        Ok(Self { http, endpoint, url, headers, description, patience, calls })
+        Ok(Self { http, endpoint, url, headers, description, policy, calls })
     }
 
     fn request(&self, request: &Request<'_>) -> reqwest::Request {
@@ -125,10 +125,10 @@ impl Model for Client {
 
     async fn reply(&self, request: &Request<'_>, frames: &dyn Frames) -> Result<Reply, Error> {
         let nth = self.calls.fetch_add(1, Ordering::Relaxed);
-        let mut rng = fastrand::Rng::with_seed(self.patience.seed ^ nth.rotate_left(32));
+        let mut rng = fastrand::Rng::with_seed(self.policy.seed ^ nth.rotate_left(32));
         let http = self.request(request);
-        let (api, patience, ids) = (self.endpoint.api, &self.patience, CallIds(rng.u64(..)));
-        let call = Call { http: &self.http, api, ids, patience, frames };
+        let (api, policy, ids) = (self.endpoint.api, &self.policy, CallIds(rng.u64(..)));
+        let call = Call { http: &self.http, api, ids, policy, frames };
         let mut number = 1;
         loop {
             frames.frame(Frame::AttemptStarted { attempt: number });
@@ -140,7 +140,7 @@ impl Model for Client {
             if fault.kind == Kind::Refused {
                 return Ok(self.refusal(fault.message));
             }
-            let Some(wait_ms) = self.patience.wait_ms(number, fault.retry, &mut rng) else {
+            let Some(wait_ms) = self.policy.wait_ms(number, fault.retry, &mut rng) else {
                 return Err(fault.into_error(&self.description.provider, number));
             };
             frames.frame(Frame::Retrying { attempt: number, wait_ms, reason: &fault.message });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::fault::Fault;
 use crate::wire::{Answer, Delta};
-use crate::{Api, Patience, attempt, sse};
+use crate::{Api, RetryPolicy, attempt, sse};
 
 const STREAMS: [(Api, &str, &str); 3] = [
     (
@@ -39,7 +39,7 @@ fn decode<'a>(api: Api, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Answe
     let pieces = stream::iter(pieces.map(Ok::<_, Fault>));
     let mut decoder = api.decoder(crate::wire::CallIds(0));
     let mut shown = Shown::default();
-    let events = Box::pin(sse::events(pieces, &Patience::new(0)));
+    let events = Box::pin(sse::events(pieces, &RetryPolicy::new(0)));
     attempt::decode(events, &mut *decoder, &mut |delta| match delta {
         Delta::Text(delta) => shown.text.push_str(delta),
         Delta::Thinking(delta) => shown.thinking.push_str(delta),

@@ -7,7 +7,7 @@
 use eventsource_stream::{EventStream, EventStreamError};
 use futures_util::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 
-use crate::Patience;
+use crate::RetryPolicy;
 
 /// An event as the library gives it.
 pub(crate) type OwnedEvent = eventsource_stream::Event;
@@ -57,14 +57,14 @@ pub(crate) enum Error {
 /// Those of the pieces, and [`Error`]; nothing is to be read after either.
 pub(crate) fn events<S, B, E>(
     pieces: S,
-    patience: &Patience,
+    policy: &RetryPolicy,
 ) -> impl Stream<Item = Result<OwnedEvent, E>> + use<S, B, E>
 where
     S: Stream<Item = Result<B, E>> + Unpin,
     B: AsRef<[u8]>,
     E: From<Error>,
 {
-    let guard = Guard::new(pieces, patience);
+    let guard = Guard::new(pieces, policy);
     let lines = stream::try_unfold(guard, |mut guard| async move {
         Ok(guard.line().await?.map(|line| (line, guard)))
     });
@@ -104,7 +104,7 @@ where
     B: AsRef<[u8]>,
     E: From<Error>,
 {
-    fn new(pieces: S, patience: &Patience) -> Self {
+    fn new(pieces: S, policy: &RetryPolicy) -> Self {
         Self {
             pieces,
             piece: None,
@@ -112,9 +112,9 @@ where
             after_return: false,
             fresh: true,
             event_bytes: 0,
-            event_bytes_max: patience.event_bytes_max,
+            event_bytes_max: policy.event_bytes_max,
             response_bytes: 0,
-            response_bytes_max: patience.response_bytes_max,
+            response_bytes_max: policy.response_bytes_max,
         }
     }
 
@@ -175,9 +175,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// The events that come, and what ended them.
-    fn split(pieces: &[&[u8]], patience: Patience) -> (Vec<(String, String)>, Option<Error>) {
+    fn split(pieces: &[&[u8]], policy: RetryPolicy) -> (Vec<(String, String)>, Option<Error>) {
         let pieces = stream::iter(pieces.iter().map(Ok::<_, Error>));
-        let mut stream = Box::pin(events(pieces, &patience));
+        let mut stream = Box::pin(events(pieces, &policy));
         let mut seen = Vec::new();
         loop {
             match stream.try_next().now_or_never().expect("all pieces are there") {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn events_of(stream: &[u8]) -> Vec<String> {
-        let (events, error) = split(&[stream], Patience::new(0));
+        let (events, error) = split(&[stream], RetryPolicy::new(0));
         assert_eq!(error, None);
         events.into_iter().map(|(name, data)| format!("{name}: {data}")).collect()
     }
@@ -215,14 +215,14 @@ mod tests {
             cuts.extend([0, STREAM.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &STREAM[cut[0]..cut[1]]).collect();
-            let patience = Patience::new(0);
-            prop_assert_eq!(split(&pieces, patience), split(&[STREAM], patience));
+            let policy = RetryPolicy::new(0);
+            prop_assert_eq!(split(&pieces, policy), split(&[STREAM], policy));
         }
 
         #[test]
         fn noise_is_never_a_panic(pieces in proptest::collection::vec("[\u{feff}ü:\r\n i]{0,3}|data|id|event", 0..20)) {
             let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
-            let (_, error) = split(&pieces, Patience::new(0));
+            let (_, error) = split(&pieces, RetryPolicy::new(0));
             prop_assert_eq!(error, None);
         }
     }
@@ -237,7 +237,7 @@ mod tests {
                 assert_eq!(events.len(), usize::from(length >= least), "{end:?} {length}");
             }
             let stream: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
-            assert_eq!(split(&stream, Patience::new(0)).0.len(), 1);
+            assert_eq!(split(&stream, RetryPolicy::new(0)).0.len(), 1);
         }
     }
 
@@ -252,28 +252,28 @@ mod tests {
 
     #[test]
     fn a_giant_event_is_refused_however_it_comes() {
-        let patience = Patience { event_bytes_max: 17, ..Patience::new(0) };
+        let policy = RetryPolicy { event_bytes_max: 17, ..RetryPolicy::new(0) };
         let large = Some(Error::EventTooLarge { bytes_max: 17 });
         for end in ["\n", "\r\n", "\r"] {
             let fits = format!("data: 0123456789{end}{end}").repeat(3);
-            let (events, error) = split(&[fits.as_bytes()], patience);
+            let (events, error) = split(&[fits.as_bytes()], policy);
             assert_eq!((events.len(), error), (3, None), "{end:?}");
             for line in ["data: 01234567890", "a: b", ": comment", "id: 1", "data"] {
                 let stream = format!("data: x{end}{end}{}", format!("{line}{end}").repeat(9));
                 for size in 1..stream.len() {
                     let pieces: Vec<&[u8]> = stream.as_bytes().chunks(size).collect();
-                    let (events, error) = split(&pieces, patience);
+                    let (events, error) = split(&pieces, policy);
                     assert_eq!((events.len(), &error), (1, &large), "{line} {end:?} {size}");
                 }
             }
         }
-        assert_eq!(split(&[b"data: 0123", b"45678901"], patience).1, large);
+        assert_eq!(split(&[b"data: 0123", b"45678901"], policy).1, large);
     }
 
     #[test]
     fn a_giant_stream_is_refused() {
-        let patience = Patience { response_bytes_max: 20, ..Patience::new(0) };
-        let (events, error) = split(&[b"data: 1\n\n", b"data: 2\n\n:\n", b"\n"], patience);
+        let policy = RetryPolicy { response_bytes_max: 20, ..RetryPolicy::new(0) };
+        let (events, error) = split(&[b"data: 1\n\n", b"data: 2\n\n:\n", b"\n"], policy);
         assert_eq!((events.len(), error), (2, Some(Error::StreamTooLarge { bytes_max: 20 })));
     }
 
@@ -284,7 +284,7 @@ mod tests {
             let stream = [b"data: x\n\n", &line[..], b"\n\ndata: y\n\n"].concat();
             for size in 1..stream.len() {
                 let pieces: Vec<&[u8]> = stream.chunks(size).collect();
-                let (events, error) = split(&pieces, Patience::new(0));
+                let (events, error) = split(&pieces, RetryPolicy::new(0));
                 assert_eq!((events.len(), error), (1, Some(Error::NotText)), "{line:?} {size}");
             }
         }

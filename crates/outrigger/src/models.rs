@@ -1,7 +1,7 @@
 //! Opens the model that the configuration names.
 
 use outrigger_agent::ModelSpec;
-use outrigger_model::{Api, Client, Endpoint, Key, Model, Patience, Scripted, limits};
+use outrigger_model::{Api, Client, Endpoint, Key, Model, RetryPolicy, Scripted, limits};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,10 +124,10 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
     };
     let http = outrigger_model::http(Duration::from_millis(limits::CONNECT_MS))
         .map_err(|error| unusable(&error))?;
-    let patience = Patience::new(uuid::Uuid::new_v4().as_u64_pair().0);
-    let attempts_max = attempts_max.unwrap_or(patience.attempts_max);
-    let patience = Patience { attempts_max, ..patience };
-    let client = Client::new(http, endpoint, patience).map_err(|error| unusable(&error))?;
+    let policy = RetryPolicy::new(uuid::Uuid::new_v4().as_u64_pair().0);
+    let attempts_max = attempts_max.unwrap_or(policy.attempts_max);
+    let policy = RetryPolicy { attempts_max, ..policy };
+    let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
     let model: Arc<dyn Model> = Arc::new(client);
     let spec = compose::model_spec(&*model, provider.as_str(), base_url.clone());
     Ok(Opened { model, spec })

@@ -90,7 +90,7 @@ impl Outside for Unasked {
 
 /// What a server said when it was asked just now.
 #[derive(Debug)]
-pub(crate) struct Survey<'a> {
+pub(crate) struct ServerReport<'a> {
     pub(crate) server: &'a Server,
     /// What is pinned of its tools, with what it said now; why it could not be asked.
     pub(crate) pins: Result<Pins, String>,
@@ -104,7 +104,7 @@ pub(crate) async fn survey<'a>(
     config: &'a Config,
     servers: &Servers,
     backends: &Backends,
-) -> Outcome<Vec<Survey<'a>>> {
+) -> Outcome<Vec<ServerReport<'a>>> {
     let asking = config.tools.values().filter_map(|server| {
         let port = Arc::clone(&servers.get(&server.name)?.port);
         Some(async move { (server, listed(server, &*port, config, backends).await) })
@@ -122,7 +122,7 @@ pub(crate) async fn survey<'a>(
             Err(Fault::NotAsked { detail } | Fault::MayHaveHappened { detail }) => Err(detail),
             Err(Fault::Changed { .. }) => Err("it was not asked".to_owned()),
         };
-        surveys.push(Survey { server, pins, notes });
+        surveys.push(ServerReport { server, pins, notes });
     }
     Ok(surveys)
 }
@@ -174,10 +174,10 @@ async fn listed(
 }
 
 /// The tools that a session has of servers outside, and what a person is told of others.
-pub(crate) fn offered(surveys: &[Survey<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, String)>) {
+pub(crate) fn offered(surveys: &[ServerReport<'_>]) -> (Vec<ToolSpec>, Vec<(Tone, String)>) {
     let (mut specs, mut notes) = (Vec::<ToolSpec>::new(), Vec::new());
     let mut note = |text: String| notes.push((Tone::Warning, format!("! {text}")));
-    for Survey { server, pins, notes } in surveys {
+    for ServerReport { server, pins, notes } in surveys {
         let name = &server.name;
         notes.iter().for_each(|text| note(text.clone()));
         let pins = match pins {

@@ -83,8 +83,8 @@ fn lines(contents: &[u8]) -> Vec<&[u8]> {
 }
 
 fn hunks(text: &mut Vec<u8>, old: &[&[u8]], new: &[&[u8]]) {
-    let patience = Duration::from_millis(limits::DIFF_MS_MAX);
-    let diff = TextDiff::configure().timeout(patience).diff_slices(old, new);
+    let policy = Duration::from_millis(limits::DIFF_MS_MAX);
+    let diff = TextDiff::configure().timeout(policy).diff_slices(old, new);
     for group in diff.grouped_ops(3) {
         let (old, new) = (span(&group, DiffOp::old_range), span(&group, DiffOp::new_range));
         text.extend_from_slice(format!("@@ -{old} +{new} @@\n").as_bytes());

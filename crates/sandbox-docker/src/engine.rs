@@ -98,8 +98,8 @@ impl Engine {
 
     /// The same, for one that takes long.
     pub(crate) fn patient(&self) -> Client {
-        let patience = Duration::from_millis(limits::COPY_MS_MAX);
-        self.client.clone().with_timeout(patience)
+        let policy = Duration::from_millis(limits::COPY_MS_MAX);
+        self.client.clone().with_timeout(policy)
     }
 
     /// What was being done when the daemon refused.

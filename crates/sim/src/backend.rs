@@ -1,5 +1,5 @@
 //! A backend as one harness reaches it: the witness sees what is begun there, and in
-//! a storm requests fail, hang, or are done without an answer.
+//! a concurrent run requests fail, hang, or are done without an answer.
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
@@ -84,7 +84,7 @@ impl Watched {
     }
 
     fn held(&self, inner: Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
-        Arc::new(Held { inner, backend: self.clone() })
+        Arc::new(FaultySandbox { inner, backend: self.clone() })
     }
 }
 
@@ -142,12 +142,12 @@ impl Snapshots for Watched {
 
 /// A sandbox of such a backend.
 #[derive(Debug)]
-struct Held {
+struct FaultySandbox {
     inner: Arc<dyn Sandbox>,
     backend: Watched,
 }
 
-impl Held {
+impl FaultySandbox {
     /// Asks for something under an exec id. The fake begins it when it is first polled.
     async fn begin<T>(
         &self,
@@ -177,7 +177,7 @@ impl Held {
 }
 
 #[async_trait]
-impl Sandbox for Held {
+impl Sandbox for FaultySandbox {
     fn id(&self) -> &SandboxId {
         self.inner.id()
     }

@@ -6,7 +6,7 @@
 
 use outrigger_agent::{Author, Delegate, Item, Limit, Role, ToolSpec};
 
-use crate::{desk, limits};
+use crate::{limits, tool_server};
 
 /// Whether a seed's sessions may start others.
 pub(crate) fn has(seed: u64) -> bool {
@@ -45,7 +45,7 @@ pub(crate) fn role(seed: u64) -> Role {
 /// The tools of a seed's session.
 pub(crate) fn tools(seed: u64, sandbox: &str) -> Vec<ToolSpec> {
     let mut tools = outrigger_tools::specs(sandbox);
-    tools.extend(desk::tools(seed));
+    tools.extend(tool_server::tools(seed));
     let agents = role(seed).agents;
     if !agents.is_empty() {
         tools.push(outrigger_tools::subagent::spec(&agents));

@@ -10,25 +10,25 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod backend;
+mod concurrency;
 mod crash;
-mod desk;
 mod disk;
 mod family;
 mod invariants;
-mod kin;
 mod ledger;
 pub mod limits;
 mod model;
 mod people;
-mod purse;
 mod rules;
 mod scenario;
 mod shape;
 mod stopped;
 mod store;
-mod storm;
+mod subagents;
 mod tally;
+mod tool_server;
 mod witness;
 mod world;
 

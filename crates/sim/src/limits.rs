@@ -12,7 +12,7 @@ pub(crate) const DESKS_OF_256: u8 = 20;
 pub(crate) const DESK_MS_MAX: u64 = 30_000;
 /// What the model sees of an answer from outside.
 pub(crate) const DESK_BYTES_MAX: usize = 10_000;
-/// Seeds in whose storms several sessions share an account, of 256.
+/// Seeds in whose concurrent runs several sessions share an account, of 256.
 pub(crate) const PURSES_OF_256: u8 = 20;
 /// What those may spend together.
 pub(crate) const PURSE_TOKENS_MIN: u64 = 8_000;
@@ -51,22 +51,22 @@ pub(crate) const STORE_SLOW_MS_MAX: u64 = 3_000;
 /// What a backend needs for a request, mostly; one that hangs.
 pub(crate) const BACKEND_MS_MAX: u64 = 20;
 pub(crate) const HANG_MS_MAX: u64 = 60_000;
-/// Model calls that fail in a storm, of 256.
+/// Model calls that fail in a concurrent run, of 256.
 pub(crate) const MODEL_FAILS_OF_256: u8 = 4;
 /// After how long a question is denied, where it ever is.
 pub(crate) const EXPIRE_MS: u64 = 24 * 3_600_000;
 /// How late an intent becomes durable where that safeguard is taken away.
 pub(crate) const INTENT_LATE_MS: u64 = 25;
 /// Storms that each seed goes through.
-pub(crate) const STORMS: u64 = 3;
+pub(crate) const CONCURRENT_RUNS: u64 = 3;
 /// Hosts that drive one session at the same moment.
 pub(crate) const HOSTS_MAX: usize = 3;
-/// Lives of one host in one round of a storm.
+/// Lives of one host in one round of a concurrent run.
 pub(crate) const LIVES_MAX: u64 = 3;
-/// Rounds of a storm in which something goes wrong.
-pub(crate) const STORMY_ROUNDS: u32 = 2;
-/// How long a storm lasts, as far as moments are chosen.
-pub(crate) const STORM_MS_MAX: u64 = 4_000;
+/// Rounds of a concurrent run in which something goes wrong.
+pub(crate) const DISTURBED_ROUNDS: u32 = 2;
+/// How long a concurrent run lasts, as far as moments are chosen.
+pub(crate) const CONCURRENT_MS_MAX: u64 = 4_000;
 /// Plans of each seed that are drawn from all that there are, unless every one is run.
 pub(crate) const PLANS_DRAWN: usize = 8;
 /// The same of a seed with subagents, each run of which is that of many sessions.

@@ -1,7 +1,7 @@
 //! People who are asked: who answers late, twice, or against each other.
 //!
 //! Owns that what is answered depends on the seed and on the call alone, so that a run
-//! with crashes can be compared with one without; and, in a storm, people of whom
+//! with crashes can be compared with one without; and, in a concurrent run, people of whom
 //! nothing is known.
 
 use futures_util::future::{join, join_all};

@@ -1,6 +1,6 @@
 //! One seed: a calm run, then the same run with deaths at writes and at moments between
 //! them, overtaken by somebody else, stopped, ended, suspended, bereft of its sandbox,
-//! and through storms, in which all of that happens at once.
+//! and through concurrent runs, in which all of that happens at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::rules::Books;
 use crate::shape::shape;
 use crate::store::Without;
 use crate::tally::{Happening, Tally};
-use crate::witness::Told;
+use crate::witness::Detail;
 use crate::world::{Ended, Fate, How, World, is_poor};
-use crate::{Violation, limits, stopped, storm};
+use crate::{Violation, concurrency, limits, stopped};
 
 /// What a seed came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Failed {
     pub story: Vec<String>,
 }
 
-/// Which runs a seed is put through, beside its storms.
+/// Which runs a seed is put through, beside its concurrent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plans {
     /// Some, drawn by the seed: over many seeds each kind of place is hit.
@@ -72,7 +72,7 @@ impl Sim {
     #[must_use]
     pub fn new(plans: Plans) -> Self {
         let books = Arc::new(Books::new());
-        Self { how: How { books, without: None, told: Told::Verdict }, plans }
+        Self { how: How { books, without: None, told: Detail::Verdict }, plans }
     }
 
     /// The same with a safeguard taken away.
@@ -84,7 +84,7 @@ impl Sim {
     /// The same, telling what happened where something does not hold.
     #[must_use]
     pub fn telling(self) -> Self {
-        Self { how: How { told: Told::Whole, ..self.how }, ..self }
+        Self { how: How { told: Detail::Whole, ..self.how }, ..self }
     }
 
     /// Checks everything of one seed, on its own paused clock.
@@ -118,9 +118,9 @@ impl Sim {
                     .map_err(|violation| Broken { violation, story: ran.story }.at_place(&place))?;
             }
         }
-        for storm in 0..limits::STORMS {
-            let place = format!("storm {storm}");
-            let tally = self.storm(seed, storm).await.map_err(Broken::at(&place))?;
+        for run in 0..limits::CONCURRENT_RUNS {
+            let place = format!("concurrent run {run}");
+            let tally = self.concurrent(seed, run).await.map_err(Broken::at(&place))?;
             report.runs += 1;
             report.tally.add(&tally);
         }
@@ -145,15 +145,15 @@ impl Sim {
         plans
     }
 
-    async fn storm(&self, seed: u64, storm: u64) -> Result<Tally, Broken> {
-        let mut rng = fastrand::Rng::with_seed(seed.rotate_left(25) ^ (storm << 1 | 1));
+    async fn concurrent(&self, seed: u64, run: u64) -> Result<Tally, Broken> {
+        let mut rng = fastrand::Rng::with_seed(seed.rotate_left(25) ^ (run << 1 | 1));
         let world = self.begin(seed, Some(rng.fork())).await?;
-        storm::run(&world, rng).await.map_err(Broken::seen_by(&world))?;
+        concurrency::run(&world, rng).await.map_err(Broken::seen_by(&world))?;
         Ok(world.witness.tally())
     }
 
-    async fn begin(&self, seed: u64, storm: Option<fastrand::Rng>) -> Result<World, Broken> {
-        let world = World::begin(seed, &self.how, storm).await.map_err(stopped_engine);
+    async fn begin(&self, seed: u64, concurrent: Option<fastrand::Rng>) -> Result<World, Broken> {
+        let world = World::begin(seed, &self.how, concurrent).await.map_err(stopped_engine);
         world.map_err(|violation| Broken { violation, story: Vec::new() })
     }
 }

@@ -14,11 +14,11 @@ use std::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::Violation;
-use crate::desk;
-use crate::kin::{self, All, Kin};
+use crate::accounts::AccountTotals;
 use crate::ledger::{Ledger, Under};
-use crate::purse::Purse;
+use crate::subagents::{self, All, SubagentInvariants};
 use crate::tally::{Happening, Tally};
+use crate::tool_server;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Witness {
 
 /// How much of what happens is kept for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Detail {
     /// What did not hold.
     Verdict,
     /// Everything that happened, too.
@@ -41,7 +41,7 @@ pub(crate) enum Told {
 pub(crate) struct Watched {
     head: Seq,
     pub(crate) ledger: Ledger,
-    pub(crate) kin: Kin,
+    pub(crate) subagents: SubagentInvariants,
     /// Effects that were permitted once.
     permitted: BTreeSet<Seq>,
     /// Model calls that were begun.
@@ -59,7 +59,7 @@ pub(crate) struct Watched {
 #[derive(Debug, Default)]
 struct Seen {
     sessions: All,
-    purse: Purse,
+    accounts: AccountTotals,
     /// How many starts in sandboxes were looked at.
     starts: usize,
     /// Appends that are on their way to the store.
@@ -134,8 +134,9 @@ impl Seen {
 
     /// A session, and those above it, the nearest first.
     fn line(&self, session: &SessionId) -> Vec<SessionId> {
-        let above =
-            |session: &SessionId| Some(self.sessions.get(session)?.kin.parent()?.session.clone());
+        let above = |session: &SessionId| {
+            Some(self.sessions.get(session)?.subagents.parent()?.session.clone())
+        };
         std::iter::successors(Some(session.clone()), above).collect()
     }
 }
@@ -153,8 +154,8 @@ pub(crate) struct Appended<'a> {
 }
 
 impl Witness {
-    pub(crate) fn new(told: Told) -> Self {
-        let story = (told == Told::Whole).then(Vec::new);
+    pub(crate) fn new(told: Detail) -> Self {
+        let story = (told == Detail::Whole).then(Vec::new);
         let seen = Mutex::new(Seen { story, ..Seen::default() });
         Self { began: Instant::now(), seen }
     }
@@ -185,7 +186,7 @@ impl Witness {
             Happening::KilledBetween,
             Happening::Torn,
         ];
-        let below = |own: &Watched| own.kin.parent().is_some() && own.kin.is_open();
+        let below = |own: &Watched| own.subagents.parent().is_some() && own.subagents.is_open();
         if kills.contains(&what) && seen.sessions.values().any(below) {
             seen.tally.count(Happening::KilledAboveChild);
         }
@@ -207,7 +208,7 @@ impl Witness {
     /// Those that were started by others.
     pub(crate) fn below(&self) -> Vec<SessionId> {
         let seen = self.seen();
-        let below = seen.sessions.iter().filter(|(_, own)| own.kin.parent().is_some());
+        let below = seen.sessions.iter().filter(|(_, own)| own.subagents.parent().is_some());
         below.map(|(session, _)| session.clone()).collect()
     }
 
@@ -215,19 +216,19 @@ impl Witness {
     pub(crate) fn open_below(&self) -> Option<SessionId> {
         let seen = self.seen();
         let open = |own: &Watched| {
-            own.kin.parent().is_some() && (own.kin.is_open() || !own.ledger.is_idle())
+            own.subagents.parent().is_some() && (own.subagents.is_open() || !own.ledger.is_idle())
         };
         seen.sessions.iter().find(|(_, own)| open(own)).map(|(session, _)| session.clone())
     }
 
     /// What holds for the accounts changes.
-    pub(crate) fn purse(&self, change: impl FnOnce(&mut Purse)) {
-        change(&mut self.seen().purse);
+    pub(crate) fn accounts(&self, change: impl FnOnce(&mut AccountTotals)) {
+        change(&mut self.seen().accounts);
     }
 
     /// Whether an account above the sessions is limited.
     pub(crate) fn is_limited(&self) -> bool {
-        self.seen().purse.is_limited()
+        self.seen().accounts.is_limited()
     }
 
     /// An append leaves for the store, or came to its end there.
@@ -266,21 +267,21 @@ impl Witness {
             let held = own.keeps_its_word(event, writer);
             let asked = own.ledger.questions;
             let held = held.and(own.ledger.take((head, at_ms), event, under));
-            own.kin.take(event);
+            own.subagents.take(event);
             if own.ledger.questions > asked {
-                own.kin.asks();
+                own.subagents.asks();
             }
             seen.blame(held);
-            let held = kin::check(&seen.sessions, session, event);
+            let held = subagents::check(&seen.sessions, session, event);
             seen.blame(held);
             if matches!(event, Event::Started { .. }) {
-                let held = seen.purse.allows(&seen.sessions);
+                let held = seen.accounts.allows(&seen.sessions);
                 seen.blame(held);
             }
             seen.tell(session, event);
         }
         let own = seen.of(session);
-        if own.kin.parent().is_some() && own.writer != 0 && own.writer != writer {
+        if own.subagents.parent().is_some() && own.writer != 0 && own.writer != writer {
             seen.tally.count(Happening::ChildFoundAgain);
         }
         seen.of(session).writer = writer;
@@ -385,7 +386,7 @@ impl Witness {
         seen.blame(held);
         let Some(before) = before else { return };
         seen.tally.count(Happening::DeskRepeated);
-        if !desk::may_repeat(call.tool) || before != call.key {
+        if !tool_server::may_repeat(call.tool) || before != call.key {
             seen.blame(Err(Violation::CalledAgain(call.exec.to_owned())));
         }
     }
@@ -400,7 +401,7 @@ fn effect_of(session: &SessionId, exec: &str) -> Option<Seq> {
 impl Seen {
     /// Counts what an event shows.
     fn tell(&mut self, session: &SessionId, event: &Event) {
-        if let Some(happening) = kin::tell(&self.sessions, session, event) {
+        if let Some(happening) = subagents::tell(&self.sessions, session, event) {
             self.tally.count(happening);
         }
         if let Event::Settled { effect, outcome: Outcome::Unknown { .. }, .. } = event

@@ -14,19 +14,19 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::accounts;
 use crate::backend::Watched;
 use crate::crash::{Death, Mortal};
-use crate::desk::{self, Desk};
 use crate::disk::Disorder;
 use crate::family;
 use crate::ledger::Under;
 use crate::limits;
 use crate::model::{Reached, Simulated};
-use crate::purse;
 use crate::rules::{Books, Kind};
 use crate::store::{Life, Store, Without};
 use crate::tally::Happening;
-use crate::witness::{Told, Witness};
+use crate::tool_server::{self, ToolServer};
+use crate::witness::{Detail, Witness};
 
 /// Name of the sandbox in the simulated sessions.
 pub(crate) const SANDBOX: &str = "work";
@@ -66,7 +66,7 @@ pub(crate) struct World {
 pub(crate) struct How {
     pub(crate) books: Arc<Books>,
     pub(crate) without: Option<Without>,
-    pub(crate) told: Told,
+    pub(crate) told: Detail,
 }
 
 /// A process that drives, or acts on, the session.
@@ -101,17 +101,17 @@ pub(crate) enum Ended {
 }
 
 impl World {
-    /// A new world, with the session opened and a task said. In a storm the model
+    /// A new world, with the session opened and a task said. In a concurrent run the model
     /// fails now and then.
     pub(crate) async fn begin(
         seed: u64,
         how: &How,
-        storm: Option<fastrand::Rng>,
+        concurrent: Option<fastrand::Rng>,
     ) -> Result<Self, Error> {
         let session = SessionId::new(format!("sim-{seed}")).expect("digits are plain");
         let witness = Arc::new(Witness::new(how.told));
         let mut roots = vec![session.clone()];
-        if storm.is_some() && purse::has(seed) {
+        if concurrent.is_some() && accounts::has(seed) {
             let beside = |name| SessionId::new(format!("{name}-{seed}"));
             roots.extend(["beside", "third"].into_iter().filter_map(beside));
         }
@@ -124,7 +124,7 @@ impl World {
             kind: Kind::of(seed),
             books: Arc::clone(&how.books),
             without: how.without,
-            model: Arc::new(Simulated::new(seed, Arc::clone(&witness), storm)),
+            model: Arc::new(Simulated::new(seed, Arc::clone(&witness), concurrent)),
             clock: Arc::new(VirtualClock(Instant::now())),
             lives: AtomicU64::new(0),
             witness,
@@ -142,13 +142,13 @@ impl World {
         Ok(world)
     }
 
-    /// A process where these rules are in force. In a storm the store and the backend
+    /// A process where these rules are in force. In a concurrent run the store and the backend
     /// fail it now and then.
     pub(crate) fn harness(
         &self,
         kind: Kind,
         death: Death,
-        storm: Option<&mut fastrand::Rng>,
+        concurrent: Option<&mut fastrand::Rng>,
     ) -> Harness {
         let believes = match self.without {
             Some(Without::Redecision) => self.kind,
@@ -160,7 +160,7 @@ impl World {
         let life = Arc::new(Life::new(1 + self.lives.fetch_add(1, Ordering::Relaxed)));
         let inner = self.journal.clone();
         let store = Store { inner, witness, without, under, life: Arc::clone(&life) };
-        let (disorder, mood, temper) = match storm {
+        let (disorder, mood, temper) = match concurrent {
             None => (None, None, None),
             Some(rng) => {
                 let (disorder, mood) = (Disorder::new(rng.fork()), Mutex::new(rng.fork()));
@@ -168,7 +168,7 @@ impl World {
             }
         };
         let (seen, alive) = (Arc::clone(&self.witness), Arc::clone(&life));
-        let desk = Desk { witness: seen, under, life: alive, mood: temper };
+        let tool_server = ToolServer { witness: seen, under, life: alive, mood: temper };
         let (fake, witness) = (self.sandboxes.clone(), Arc::clone(&self.witness));
         let model = Arc::new(Reached { model: Arc::clone(&self.model), life: Arc::clone(&life) });
         let backend = Watched { fake, witness, under, life, mood };
@@ -181,7 +181,7 @@ impl World {
             blobs: Arc::new(self.journal.clone()),
             model,
             sandboxes: [(SANDBOX.to_owned(), config)].into(),
-            outside: desk.servers(),
+            outside: tool_server.servers(),
             memory: None,
             rules: Arc::new(rules.clone()),
             clock: Arc::clone(&self.clock),
@@ -349,7 +349,10 @@ fn spec_draws(seed: u64) -> fastrand::Rng {
 /// outside is not made again.
 pub(crate) fn is_poor(seed: u64) -> bool {
     let few_steps_below = family::has(seed) && few_steps(&mut spec_draws(seed)).is_some();
-    few_tokens(seed).is_some() || family::is_tight(seed) || few_steps_below || desk::has(seed)
+    few_tokens(seed).is_some()
+        || family::is_tight(seed)
+        || few_steps_below
+        || tool_server::has(seed)
 }
 
 /// After how long a seed's questions are denied, if ever.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 
-use self::batch::{Append, Prepared, Work};
+use self::batch::{Append, JournalWrite, Prepared};
 use self::changes::Changes;
 use self::entries::Known;
 use self::readers::Readers;
@@ -178,7 +178,7 @@ impl Journal for Sqlite {
             cover: summary.cover,
             charge: summary.charge,
         };
-        let work = Work::Append(Append { after, at_ms, entries, summary });
+        let work = JournalWrite::Append(Append { after, at_ms, entries, summary });
         self.writer.perform(session.clone(), work).await
     }
 
@@ -226,7 +226,7 @@ impl Journal for Sqlite {
     async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
         let (size, size_max) = (snapshot.state.len(), limits::SNAPSHOT_BYTES_MAX);
         Error::within("a snapshot (bytes)", size as u64, size_max as u64)?;
-        self.writer.perform(session.clone(), Work::Snapshot(snapshot)).await.map(drop)
+        self.writer.perform(session.clone(), JournalWrite::Snapshot(snapshot)).await.map(drop)
     }
 
     async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {

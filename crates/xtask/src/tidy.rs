@@ -49,6 +49,7 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
     layout::licence,
     names::banned,
     names::repeated,
+    names::metaphors,
     names::limits,
     words::suppressions,
     words::unfinished,

@@ -33,10 +33,10 @@ impl Engine {
             let request = request.borrowed(frames.session.as_str());
             let since_ms = clock.now_ms();
             let asking = model.reply(&request, &frames);
-            let patience = Duration::from_millis(cost.reserved.wall_ms.max(1));
+            let policy = Duration::from_millis(cost.reserved.wall_ms.max(1));
             let replied = tokio::select! {
                 biased;
-                replied = tokio::time::timeout(patience, asking) => Some(replied),
+                replied = tokio::time::timeout(policy, asking) => Some(replied),
                 _ = stopping.wait_for(|stopping| *stopping) => None,
             };
             let mut attempts = frames.attempts();

@@ -25,13 +25,13 @@ impl Engine {
     /// would look for it again if this session went on: whoever drives next stops it again.
     pub(crate) async fn stop_all(&self, run: &mut SessionRun, ids: &[Seq]) -> Result<(), Error> {
         let placed = ids.iter().filter_map(|id| Some((*id, runs_of(run, *id)?)));
-        let patience = Duration::from_millis(limits::STOP_MS_MAX);
+        let policy = Duration::from_millis(limits::STOP_MS_MAX);
         let killing = placed.map(|(id, (place, names))| {
             let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
             async move {
                 // A sandbox that does not answer must not keep a person waiting.
                 let killed = match handle {
-                    Ok(handle) => tokio::time::timeout(patience, kill(handle, place, names)).await,
+                    Ok(handle) => tokio::time::timeout(policy, kill(handle, place, names)).await,
                     Err(error) => Ok(Err(error.to_string())),
                 };
                 (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
@@ -104,17 +104,17 @@ impl Engine {
         });
         async move {
             if let Some((handle, place, names)) = handle {
-                let patience = Duration::from_millis(limits::STOP_MS_MAX);
+                let policy = Duration::from_millis(limits::STOP_MS_MAX);
                 // One that can't be told ends by its own deadline.
-                drop(tokio::time::timeout(patience, kill(handle, place, names)).await);
+                drop(tokio::time::timeout(policy, kill(handle, place, names)).await);
             }
         }
     }
 
     async fn settle_what_ended(&self, run: &mut SessionRun, commands: usize) {
         for _ in 0..commands {
-            let patience = Duration::from_millis(limits::STOP_MS_MAX);
-            match tokio::time::timeout(patience, run.under_way.next()).await {
+            let policy = Duration::from_millis(limits::STOP_MS_MAX);
+            match tokio::time::timeout(policy, run.under_way.next()).await {
                 Ok(Some(Ok(done))) => self.settle(run, done),
                 // A driver's error: what it was about is settled as stopped.
                 Ok(Some(Err(_))) => {}

@@ -269,12 +269,12 @@ impl Mount {
 
     /// Lets those go that were interrupted and still wait. Gives when to look again.
     pub(super) fn let_go(&self, now: Instant) -> Option<Duration> {
-        let patience = Duration::from_millis(limits::INTERRUPTED_MS_MAX);
+        let policy = Duration::from_millis(limits::INTERRUPTED_MS_MAX);
         let mut interrupted = self.interrupted.borrow_mut();
         interrupted.retain(|(unique, since)| {
             let running = self.running.borrow().get(unique).copied();
             let Some(task) = running else { return false };
-            if *since + patience > now {
+            if *since + policy > now {
                 return true;
             }
             self.running.borrow_mut().remove(unique);
@@ -283,7 +283,7 @@ impl Mount {
             }
             false
         });
-        let next = interrupted.iter().map(|(_, since)| *since + patience).min();
+        let next = interrupted.iter().map(|(_, since)| *since + policy).min();
         next.map(|next| next.saturating_duration_since(now))
     }
 

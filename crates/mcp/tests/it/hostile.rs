@@ -37,12 +37,12 @@ async fn every_fault_of_a_call_is_told_apart() {
     for (name, way) in ways {
         let server = Server::new(Nature::that(way));
         // What never answers is waited for to the end; all else has time.
-        let patience = match name {
+        let policy = match name {
             "hangs" => 3_000,
             "answer to another call" | "endless stream" => 5_000,
             _ => 60_000,
         };
-        let outcome = call(&http(&server.url, Vec::new()), "note", "{}", patience).await;
+        let outcome = call(&http(&server.url, Vec::new()), "note", "{}", policy).await;
         let outcome = match &outcome {
             Ok(answered) => format!("answered ({}): {}", answered.failed, text(answered)),
             Err(fault) => format!("{fault:?}"),

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use outrigger_agent::{Item, ModelFault, Reply, Status, Stop};
-use outrigger_model::{Api, Error, Patience, Purpose};
+use outrigger_model::{Api, Error, Purpose, RetryPolicy};
 
 use crate::kit::{Recorder, ask, client_of, endpoint, hasty, result, says};
 use crate::npm;
@@ -71,13 +71,13 @@ impl Aimock {
         Self { child, url: url.expect("aimock says where it listens before it ends") }
     }
 
-    async fn call(&self, api: Api, task: &str, chaos: Option<&str>, patience: Patience) -> Ended {
+    async fn call(&self, api: Api, task: &str, chaos: Option<&str>, policy: RetryPolicy) -> Ended {
         let mut endpoint = endpoint(api, &format!("{}/v1", self.url));
         // It counts requests per test.
         endpoint.headers = vec![("x-test-id".into(), format!("{api} {task} {chaos:?}"))];
         endpoint.headers.extend(chaos.map(|kind| (format!("x-aimock-chaos-{kind}"), "1".into())));
         let frames = Recorder::default();
-        let model = client_of(endpoint, patience);
+        let model = client_of(endpoint, policy);
         let outcome = ask(&model, &[says(task)], Purpose::Turn, &frames).await;
         Ended { outcome, waits: frames.waits() }
     }
@@ -163,8 +163,8 @@ async fn errors_end_as_their_status_says() {
 async fn a_silent_stream_times_out() {
     let aimock = Aimock::start("silent");
     for api in Api::ALL {
-        let patience = Patience { idle_ms: 300, first_byte_ms: 300, attempts_max: 2, ..hasty() };
-        let ended = aimock.call(api, "slow", None, patience).await;
+        let policy = RetryPolicy { idle_ms: 300, first_byte_ms: 300, attempts_max: 2, ..hasty() };
+        let ended = aimock.call(api, "slow", None, policy).await;
         let error = ended.outcome.unwrap_err();
         assert_eq!(
             (error.fault(), ended.waits.len()),
@@ -185,8 +185,8 @@ async fn chaos_ends_after_every_attempt() {
             ("disconnect", ModelFault::Unavailable, 6),
             ("drop", ModelFault::Unavailable, 6),
         ] {
-            let patience = Patience { attempts_max, ..hasty() };
-            let ended = aimock.call(api, "chaos", Some(chaos), patience).await;
+            let policy = RetryPolicy { attempts_max, ..hasty() };
+            let ended = aimock.call(api, "chaos", Some(chaos), policy).await;
             let error = ended.outcome.unwrap_err();
             let waits = attempts_max as usize - 1;
             assert_eq!((error.fault(), ended.waits.len()), (fault, waits), "{api}: {error}");

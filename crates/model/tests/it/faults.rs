@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use outrigger_agent::{ModelFault, Stop};
-use outrigger_model::{Api, Error, NoFrames, Patience, Purpose};
+use outrigger_model::{Api, Error, NoFrames, Purpose, RetryPolicy};
 
 use crate::fake::{Answer, End, Fake};
 use crate::kit::{Kept, Recorder, ask, client, hard, hasty, says};
@@ -15,10 +15,10 @@ struct Ended {
     frames: Recorder,
 }
 
-async fn call(api: Api, answers: Vec<Answer>, patience: Patience) -> Ended {
+async fn call(api: Api, answers: Vec<Answer>, policy: RetryPolicy) -> Ended {
     let fake = Fake::start(answers);
     let frames = Recorder::default();
-    let model = client(api, &fake.url(), patience);
+    let model = client(api, &fake.url(), policy);
     let outcome = ask(&model, &[says("Go.")], Purpose::Turn, &frames).await;
     Ended { outcome, requests: fake.seen().len(), frames }
 }
@@ -119,12 +119,12 @@ async fn a_broken_stream_is_never_an_answer() {
             (Answer::stream(&failed), "Overloaded"),
             (Answer::stream(""), "the stream ended"),
         ] {
-            // The next attempt has the same patience.
+            // The next attempt has the same policy.
             let silent = matches!(broken, Answer::Stream { end: End::Silence, .. });
             let idle_ms = if silent { 2_000 } else { 60_000 };
-            let patience = Patience { idle_ms, event_bytes_max: 10_000, ..hasty() };
+            let policy = RetryPolicy { idle_ms, event_bytes_max: 10_000, ..hasty() };
             let answers = vec![broken.clone(), Answer::stream(hard(api).0)];
-            let ended = call(api, answers, patience).await;
+            let ended = call(api, answers, policy).await;
             let reply = ended.outcome.unwrap();
             assert_eq!(reply.native.len(), hard(api).1.len(), "{api}: {says}");
             assert_eq!(ended.requests, 2, "{api}: {says}");
@@ -187,8 +187,8 @@ async fn a_stream_that_breaks_off_behind_its_reply_is_whole() {
         let whole = call(api, vec![Answer::stream(stream)], hasty()).await.outcome.unwrap();
         for end_of in [End::Clean, End::Cut, End::Reset, End::Silence] {
             let answer = Answer::ending(&stream[..end], end_of);
-            let patience = Patience { idle_ms: 2_000, ..hasty() };
-            let ended = call(api, vec![answer], patience).await;
+            let policy = RetryPolicy { idle_ms: 2_000, ..hasty() };
+            let ended = call(api, vec![answer], policy).await;
             assert_eq!((ended.outcome.unwrap(), ended.requests), (whole.clone(), 1), "{api}");
         }
     }
@@ -305,7 +305,7 @@ async fn ids_that_a_server_leaves_out_are_made_and_not_twice() {
     let fake = Fake::start(vec![Answer::stream(&stream)]);
     let mut ids = std::collections::BTreeSet::new();
     for seed in [7, 8] {
-        let model = client(Api::OpenAiChat, &fake.url(), Patience { seed, ..hasty() });
+        let model = client(Api::OpenAiChat, &fake.url(), RetryPolicy { seed, ..hasty() });
         for _ in 0..20 {
             let reply = ask(&model, &[says("Go.")], Purpose::Turn, &NoFrames).await.unwrap();
             let id = reply.calls().next().unwrap().id.clone();
@@ -369,13 +369,13 @@ async fn an_endless_failure_ends_after_exactly_six_attempts() {
 #[tokio::test]
 async fn a_silent_server_times_out() {
     for api in Api::ALL {
-        let patience = Patience { first_byte_ms: 100, ..hasty() };
-        let ended = call(api, vec![Answer::Nothing], patience).await;
+        let policy = RetryPolicy { first_byte_ms: 100, ..hasty() };
+        let ended = call(api, vec![Answer::Nothing], policy).await;
         let error = ended.outcome.unwrap_err();
         assert_eq!((error.fault(), cause(&error).attempts), (ModelFault::Unavailable, 6), "{api}");
         assert_eq!(cause(&error).message, "no answer within 100 ms");
-        let patience = Patience { attempt_ms: 100, attempts_max: 2, ..hasty() };
-        let ended = call(api, vec![Answer::ending(&begun(api), End::Silence)], patience).await;
+        let policy = RetryPolicy { attempt_ms: 100, attempts_max: 2, ..hasty() };
+        let ended = call(api, vec![Answer::ending(&begun(api), End::Silence)], policy).await;
         let error = ended.outcome.unwrap_err();
         assert_eq!((error.fault(), cause(&error).attempts), (ModelFault::Unavailable, 2), "{api}");
     }

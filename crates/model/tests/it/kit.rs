@@ -8,7 +8,7 @@ use outrigger_agent::{
     ToolSpec,
 };
 use outrigger_model::{
-    Api, Client, Endpoint, Error, Frame, Frames, Key, Model, Patience, Purpose, Request,
+    Api, Client, Endpoint, Error, Frame, Frames, Key, Model, Purpose, Request, RetryPolicy,
 };
 
 /// The hard assistant turn on a wire, and the items that must come back.
@@ -26,8 +26,8 @@ pub(crate) fn hard(api: Api) -> (&'static str, Vec<&'static str>) {
 }
 
 /// The limits with short waits.
-pub(crate) fn hasty() -> Patience {
-    Patience { backoff_base_ms: 2, backoff_cap_ms: 4, ..Patience::new(7) }
+pub(crate) fn hasty() -> RetryPolicy {
+    RetryPolicy { backoff_base_ms: 2, backoff_cap_ms: 4, ..RetryPolicy::new(7) }
 }
 
 pub(crate) fn endpoint(api: Api, base_url: &str) -> Endpoint {
@@ -45,13 +45,13 @@ pub(crate) fn endpoint(api: Api, base_url: &str) -> Endpoint {
     }
 }
 
-pub(crate) fn client_of(endpoint: Endpoint, patience: Patience) -> Client {
+pub(crate) fn client_of(endpoint: Endpoint, policy: RetryPolicy) -> Client {
     let http = outrigger_model::http(Duration::from_secs(5)).unwrap();
-    Client::new(http, endpoint, patience).unwrap()
+    Client::new(http, endpoint, policy).unwrap()
 }
 
-pub(crate) fn client(api: Api, base_url: &str, patience: Patience) -> Client {
-    client_of(endpoint(api, base_url), patience)
+pub(crate) fn client(api: Api, base_url: &str, policy: RetryPolicy) -> Client {
+    client_of(endpoint(api, base_url), policy)
 }
 
 pub(crate) fn tools() -> Vec<ToolSpec> {

@@ -29,7 +29,7 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Gc) -> Outcome<u8> {
     let mut screen = Screen::new(asked.output);
     let plan = screen.during("looking", Plan::make(paths, &config, &store)).await?;
     let (plan, disks) = if asked.dry_run {
-        let disks = disks(paths, &config, &store, Hand::Looks).await;
+        let disks = disks(paths, &config, &store, GcMode::DryRun).await;
         (plan, disks)
     } else {
         let mut remover = Remover::new(paths, &config, &store);
@@ -50,7 +50,7 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Gc) -> Outcome<u8> {
             screen.during("making the database smaller", store.sqlite.compact()).await?;
         }
         after.sessions = plan.sessions;
-        (after, disks(paths, &config, &store, Hand::Destroys).await)
+        (after, disks(paths, &config, &store, GcMode::Destroy).await)
     };
     tell(&plan, &disks, &asked, &screen)
 }
@@ -107,9 +107,9 @@ impl Plan {
 
 /// Whether what backends keep is destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hand {
-    Destroys,
-    Looks,
+enum GcMode {
+    Destroy,
+    DryRun,
 }
 
 /// What went of what backends keep, as programs read it, and what went wrong.
@@ -117,16 +117,16 @@ async fn disks(
     paths: &Paths,
     config: &Config,
     store: &Store,
-    hand: Hand,
+    mode: GcMode,
 ) -> (Vec<String>, Vec<String>, Vec<String>) {
     let engine = match compose::caretaker(paths, config, store).await {
         Ok(engine) => engine,
         // Where no sandbox can be made, nothing can be said of those that were.
         Err(failure) => return (Vec::new(), Vec::new(), vec![failure.message]),
     };
-    let found = match hand {
-        Hand::Destroys => engine.gc(config.retention_ms()).await,
-        Hand::Looks => engine.gc_dry_run(config.retention_ms()).await,
+    let found = match mode {
+        GcMode::Destroy => engine.gc(config.retention_ms()).await,
+        GcMode::DryRun => engine.gc_dry_run(config.retention_ms()).await,
     };
     let sandboxes = found.sandboxes.iter().map(ToString::to_string).collect();
     let warnings = found.warnings.iter().map(|it| outrigger_engine::workspace::explain(it));

@@ -27,7 +27,7 @@ use crate::show::{self, Screen, Tone};
 use crate::{compose, limits};
 
 /// The shelves, and who looks at them.
-pub(super) struct Desk {
+pub(super) struct MemoryCommand {
     pub(super) entries: Arc<dyn Entries>,
     pub(super) reviews: Arc<dyn Reviews>,
     pub(super) scope: Scope,
@@ -39,45 +39,45 @@ pub(super) struct Desk {
 }
 
 pub(crate) async fn execute(paths: &Paths, asked: cli::Memory) -> Outcome<u8> {
-    let desk = Desk::open(paths, asked.output()).await?;
+    let memory = MemoryCommand::open(paths, asked.output()).await?;
     match asked {
-        cli::Memory::Ls { path, recursive, .. } => desk.ls(path.as_deref(), recursive).await?,
-        cli::Memory::Cat { at, revision, .. } => desk.cat(&at.path, revision).await?,
-        cli::Memory::Edit { at, message, .. } => edit::edit(&desk, &at.path, message).await?,
+        cli::Memory::Ls { path, recursive, .. } => memory.ls(path.as_deref(), recursive).await?,
+        cli::Memory::Cat { at, revision, .. } => memory.cat(&at.path, revision).await?,
+        cli::Memory::Edit { at, message, .. } => edit::edit(&memory, &at.path, message).await?,
         cli::Memory::Put { at, from, replaces, review_in, message, .. } => {
             let bytes = given(from.as_deref())?;
             let review_by_ms = review_in.map(|days| now_ms() + days * limits::DAY_MS);
             let file = File { review_by_ms, ..File::of(bytes) };
             let expected = replaces.map_or(Expected::Absent, Expected::Revision);
-            let at = desk.place(&at.path)?;
+            let at = memory.place(&at.path)?;
             let change = Change::Write { at, expected, file };
-            desk.make(change, message).await?;
+            memory.make(change, message).await?;
         }
-        cli::Memory::Rm { at, .. } => desk.remove(&at.path).await?,
-        cli::Memory::History { at, .. } => past::history(&desk, &at.path).await?,
-        cli::Memory::Diff { at, from, to, .. } => past::diff(&desk, &at.path, from, to).await?,
-        cli::Memory::Blame { at, .. } => past::blame(&desk, &at.path).await?,
+        cli::Memory::Rm { at, .. } => memory.remove(&at.path).await?,
+        cli::Memory::History { at, .. } => past::history(&memory, &at.path).await?,
+        cli::Memory::Diff { at, from, to, .. } => past::diff(&memory, &at.path, from, to).await?,
+        cli::Memory::Blame { at, .. } => past::blame(&memory, &at.path).await?,
         cli::Memory::Revert { at, to, .. } => {
-            let at = desk.place(&at.path)?;
-            let expected = match desk.entries.stat(&desk.scope, &at).await {
+            let at = memory.place(&at.path)?;
+            let expected = match memory.entries.stat(&memory.scope, &at).await {
                 Ok(node) => Expected::Revision(node.revision),
                 Err(Error::Absent) => Expected::Absent,
-                Err(error) => return Err(desk.failed(&at, error)),
+                Err(error) => return Err(memory.failed(&at, error)),
             };
-            desk.make(Change::Revert { at, to, expected }, None).await?;
+            memory.make(Change::Revert { at, to, expected }, None).await?;
         }
         cli::Memory::Redact { at, revision, derived, why, .. } => {
-            let at = desk.place(&at.path)?;
+            let at = memory.place(&at.path)?;
             let which = revision.map_or(Which::All, Which::Revision);
-            redact::redact(&desk, at, which, (derived, why)).await?;
+            redact::redact(&memory, at, which, (derived, why)).await?;
         }
         cli::Memory::Prune { at, keep, .. } => {
-            shelf::prune(&desk, &desk.place(&at.path)?, Some(keep)).await?;
+            shelf::prune(&memory, &memory.place(&at.path)?, Some(keep)).await?;
         }
-        cli::Memory::Search { words, limit, .. } => desk.search(words.join(" "), limit).await?,
-        cli::Memory::Stale { .. } => desk.stale().await?,
-        cli::Memory::Shelf(asked) => shelf::execute(&desk, asked).await?,
-        cli::Memory::Proposals(asked) => proposals::execute(&desk, asked).await?,
+        cli::Memory::Search { words, limit, .. } => memory.search(words.join(" "), limit).await?,
+        cli::Memory::Stale { .. } => memory.stale().await?,
+        cli::Memory::Shelf(asked) => shelf::execute(&memory, asked).await?,
+        cli::Memory::Proposals(asked) => proposals::execute(&memory, asked).await?,
     }
     Ok(0)
 }
@@ -101,7 +101,7 @@ fn given(from: Option<&Path>) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Desk {
+impl MemoryCommand {
     pub(super) async fn open(paths: &Paths, output: Output) -> Outcome<Self> {
         let config = Config::of_files(paths.configs())?;
         let scope = compose::scope(&config)?.expect("the person of this machine is one");

@@ -26,7 +26,7 @@ use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
 
 /// What every verb works on.
-struct Desk {
+struct SandboxCommand {
     backend: Arc<dyn Backend>,
     /// What the configuration says of sandboxes.
     spec: Spec,
@@ -62,27 +62,31 @@ async fn use_sandboxes(
     like: Option<&str>,
     verb: cli::Sandbox,
 ) -> Outcome<u8> {
-    let desk = desk(paths, config, like).await?;
+    let sandboxes = sandboxes(paths, config, like).await?;
     match verb {
-        cli::Sandbox::Create(create) => desk.create(create).await,
-        cli::Sandbox::Ls { output } => listing::sandboxes(&desk, output).await,
-        cli::Sandbox::Exec(asked) => exec::execute(&desk, asked).await,
-        cli::Sandbox::Shell { name } => shell::open(&desk, &name).await,
-        cli::Sandbox::Cp { from, to, output } => copy::execute(&desk, &from, &to, output).await,
+        cli::Sandbox::Create(create) => sandboxes.create(create).await,
+        cli::Sandbox::Ls { output } => listing::sandboxes(&sandboxes, output).await,
+        cli::Sandbox::Exec(asked) => exec::execute(&sandboxes, asked).await,
+        cli::Sandbox::Shell { name } => shell::open(&sandboxes, &name).await,
+        cli::Sandbox::Cp { from, to, output } => {
+            copy::execute(&sandboxes, &from, &to, output).await
+        }
         cli::Sandbox::Suspend { name, frozen, output } => {
-            desk.suspend(&name, if frozen { Suspend::Frozen } else { Suspend::Cold }, output).await
+            sandboxes
+                .suspend(&name, if frozen { Suspend::Frozen } else { Suspend::Cold }, output)
+                .await
         }
         cli::Sandbox::Snapshot { name, snapshot, output } => {
-            desk.snapshot(&name, snapshot, output).await
+            sandboxes.snapshot(&name, snapshot, output).await
         }
         cli::Sandbox::Snapshots(cli::Snapshots::Ls { output }) => {
-            listing::snapshots(&desk, output).await
+            listing::snapshots(&sandboxes, output).await
         }
         cli::Sandbox::Snapshots(cli::Snapshots::Rm { names, output }) => {
-            desk.forget(&names, output).await
+            sandboxes.forget(&names, output).await
         }
-        cli::Sandbox::Fork { name, new, output } => desk.fork(&name, new, output).await,
-        cli::Sandbox::Rm { names, output } => desk.remove(&names, output).await,
+        cli::Sandbox::Fork { name, new, output } => sandboxes.fork(&name, new, output).await,
+        cli::Sandbox::Rm { names, output } => sandboxes.remove(&names, output).await,
         cli::Sandbox::Import { .. } | cli::Sandbox::Pull { .. } | cli::Sandbox::Templates(_) => {
             unreachable!("templates are no sandboxes, and were taken care of before")
         }
@@ -90,7 +94,11 @@ async fn use_sandboxes(
 }
 
 /// The backend and the limits of a sandbox of the configuration.
-async fn desk(paths: &Paths, mut config: Config, like: Option<&str>) -> Outcome<Desk> {
+async fn sandboxes(
+    paths: &Paths,
+    mut config: Config,
+    like: Option<&str>,
+) -> Outcome<SandboxCommand> {
     let wanted = |name: &str| like.is_none_or(|like| like == name);
     config.sandboxes.retain(|sandbox| wanted(&sandbox.name));
     config.sandboxes.truncate(1);
@@ -102,7 +110,7 @@ async fn desk(paths: &Paths, mut config: Config, like: Option<&str>) -> Outcome<
     let (name, spec) = (sandbox.backend, sandbox.spec.clone());
     let backend = compose::backends(paths, &config, None).await?.remove(&name);
     let backend = backend.expect("the backend of every sandbox of a configuration is opened");
-    Ok(Desk { backend, spec })
+    Ok(SandboxCommand { backend, spec })
 }
 
 /// What an error of a sandbox means for the one who typed.
@@ -139,7 +147,7 @@ fn snapshot_id(name: String) -> Outcome<SnapshotId> {
     SnapshotId::new(name).map_err(|error| Failure::from_error(Kind::Usage, &error))
 }
 
-impl Desk {
+impl SandboxCommand {
     async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
         self.backend.list().await.map_err(|error| failed(&error))
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::memory::Desk;
+use super::memory::MemoryCommand;
 use crate::cli;
 use crate::config::{self, Config};
 use crate::exit::{Failure, Kind, Outcome};
@@ -25,13 +25,13 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Skills) -> Outcome<u8> {
         return validate(&folder, output);
     }
     let config = Config::of_files(paths.configs())?.skills;
-    let desk = Desk::open(paths, asked.output()).await?;
+    let memory = MemoryCommand::open(paths, asked.output()).await?;
     match asked {
-        cli::Skills::Ls { .. } => ls(&desk, &config).await?,
+        cli::Skills::Ls { .. } => ls(&memory, &config).await?,
         cli::Skills::Import { folder, to, replace, .. } => {
-            import(&desk, &config, &folder, &to, replace).await?;
+            import(&memory, &config, &folder, &to, replace).await?;
         }
-        cli::Skills::Export { skill, into, .. } => export(&desk, &skill, into).await?,
+        cli::Skills::Export { skill, into, .. } => export(&memory, &skill, into).await?,
         cli::Skills::Validate { .. } => {}
     }
     Ok(0)
@@ -94,18 +94,18 @@ fn of_problem(problem: &Problem) -> Value {
     json!({ "path": problem.path, "line": problem.line, "reason": problem.reason.to_string() })
 }
 
-async fn all(desk: &Desk) -> Outcome<Vec<Found>> {
-    let found = skills::find(&*desk.entries, &desk.scope).await;
+async fn all(memory: &MemoryCommand) -> Outcome<Vec<Found>> {
+    let found = skills::find(&*memory.entries, &memory.scope).await;
     found.map_err(|error| Failure::new(Kind::Storage, error.to_string()))
 }
 
-async fn ls(desk: &Desk, config: &config::Skills) -> Outcome {
-    let found = all(desk).await?;
-    if desk.json {
+async fn ls(memory: &MemoryCommand, config: &config::Skills) -> Outcome {
+    let found = all(memory).await?;
+    if memory.json {
         let skills: Vec<_> = found
             .iter()
             .map(|it| {
-                let standing = it.standing(&desk.scope, config).as_str();
+                let standing = it.standing(&memory.scope, config).as_str();
                 let (name, description, problem) = match &it.skill {
                     Ok(skill) => (Some(&skill.name), Some(&skill.description), None),
                     Err(problem) => (None, None, Some(said(problem))),
@@ -120,7 +120,7 @@ async fn ls(desk: &Desk, config: &config::Skills) -> Outcome {
         return show::line(&json!({ "type": "skills", "skills": skills }));
     }
     for it in &found {
-        let standing = it.standing(&desk.scope, config).as_str();
+        let standing = it.standing(&memory.scope, config).as_str();
         show::row(&show::inert(&format!("{}  {standing}", it.path)))?;
         match &it.skill {
             Ok(skill) => show::row(&format!("    {}", show::inert(&skill.description)))?,
@@ -129,16 +129,16 @@ async fn ls(desk: &Desk, config: &config::Skills) -> Outcome {
         show::row(&format!("    {}", it.digest()))?;
     }
     if found.is_empty() {
-        desk.screen.note(Tone::Detail, "there are no skills yet");
+        memory.screen.note(Tone::Detail, "there are no skills yet");
     }
     Ok(())
 }
 
 /// The shelf that somebody names.
-fn shelf(desk: &Desk, to: &str) -> Outcome<Shelf> {
-    let person = desk.scope.person();
+fn shelf(memory: &MemoryCommand, to: &str) -> Outcome<Shelf> {
+    let person = memory.scope.person();
     let owner =
-        desk.scope.shelves(ShelfKind::Skills).into_iter().find(|shelf| match &shelf.owner {
+        memory.scope.shelves(ShelfKind::Skills).into_iter().find(|shelf| match &shelf.owner {
             Owner::Person(name) => to == "user" && person.to_string().ends_with(name.as_str()),
             Owner::Organisation(_) => to == "organisation",
             Owner::Group(name) => to == name || to.strip_prefix("group/") == Some(name),
@@ -150,7 +150,7 @@ fn shelf(desk: &Desk, to: &str) -> Outcome<Shelf> {
 }
 
 async fn import(
-    desk: &Desk,
+    memory: &MemoryCommand,
     config: &config::Skills,
     path: &Path,
     to: &str,
@@ -162,26 +162,26 @@ async fn import(
         return Err(invalid(path, &problems));
     }
     trusted(config, path, &files)?;
-    let shelf = shelf(desk, to)?;
+    let shelf = shelf(memory, to)?;
     let folder =
         EntryPath::normalise(&name).map_err(|fault| bad_path(&name, &fault.to_string()))?;
     let root = Place { shelf: shelf.clone(), path: folder.clone() };
-    let before = match desk.entries.stat(&desk.scope, &root).await {
+    let before = match memory.entries.stat(&memory.scope, &root).await {
         Ok(_) if !replace => {
             let text = format!("{} is there already", path_of(&root));
             return Err(Failure::new(Kind::Conflict, text)
                 .hint("`--replace` lets the new one take its place; the old versions stay."));
         }
         Ok(_) => {
-            let before = skills::read(&*desk.entries, &desk.scope, &shelf, folder).await;
-            before.map_err(|error| desk.failed(&root, error))?.versions
+            let before = skills::read(&*memory.entries, &memory.scope, &shelf, folder).await;
+            before.map_err(|error| memory.failed(&root, error))?.versions
         }
         Err(Error::Absent) => BTreeMap::new(),
-        Err(error) => return Err(desk.failed(&root, error)),
+        Err(error) => return Err(memory.failed(&root, error)),
     };
-    let proposed = put(desk, &root, &files, &before).await?;
+    let proposed = put(memory, &root, &files, &before).await?;
     let digest = Digest::from_sha256(outrigger_skills::digest(&files));
-    if desk.json {
+    if memory.json {
         return show::line(&json!({
             "type": "imported", "path": path_of(&root), "digest": digest, "proposals": proposed,
         }));
@@ -197,7 +197,7 @@ async fn import(
             show::count(some.len() as u64, "file")
         ),
     };
-    desk.screen.note(Tone::Good, text);
+    memory.screen.note(Tone::Good, text);
     Ok(())
 }
 
@@ -227,7 +227,7 @@ fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
 /// Writes what is new, removes what is gone; SKILL.md last, so that what is half there is
 /// not yet a skill.
 async fn put(
-    desk: &Desk,
+    memory: &MemoryCommand,
     root: &Place,
     files: &Files,
     before: &BTreeMap<String, Version>,
@@ -269,23 +269,23 @@ async fn put(
             Some(file) => Change::Write { at: at.clone(), expected, file },
             None => Change::Remove { at: at.clone(), revision },
         };
-        match desk.entries.change(&desk.scope, change.clone(), by.clone()).await {
+        match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
             Ok(_) => {}
             Err(Error::NeedsReview) => {
-                let proposal = Proposed::of(&*desk.entries, &desk.scope, change).await;
-                let proposal = proposal.map_err(|error| desk.failed(&at, error))?;
+                let proposal = Proposed::of(&*memory.entries, &memory.scope, change).await;
+                let proposal = proposal.map_err(|error| memory.failed(&at, error))?;
                 let Some(proposal) = proposal else { continue };
-                let id = desk.reviews.propose(&desk.scope, proposal, by.clone()).await;
-                proposed.push(id.map_err(|error| desk.failed(&at, error))?.0);
+                let id = memory.reviews.propose(&memory.scope, proposal, by.clone()).await;
+                proposed.push(id.map_err(|error| memory.failed(&at, error))?.0);
             }
-            Err(error) => return Err(desk.failed(&at, error)),
+            Err(error) => return Err(memory.failed(&at, error)),
         }
     }
     Ok(proposed)
 }
 
-async fn export(desk: &Desk, wanted: &str, into: PathBuf) -> Outcome {
-    let found = all(desk).await?;
+async fn export(memory: &MemoryCommand, wanted: &str, into: PathBuf) -> Outcome {
+    let found = all(memory).await?;
     let matches: Vec<_> =
         found.iter().filter(|it| it.path == wanted || it.place.path.name() == wanted).collect();
     let it = match matches.as_slice() {
@@ -305,12 +305,12 @@ async fn export(desk: &Desk, wanted: &str, into: PathBuf) -> Outcome {
     }
     let folder = if into.is_dir() { into.join(it.place.path.name()) } else { into };
     disk::write(&it.files, &folder).map_err(|error| disk_failure(&folder, &error))?;
-    if desk.json {
+    if memory.json {
         let folder = folder.display().to_string();
         return show::line(
             &json!({ "type": "exported", "path": it.path, "folder": folder, "digest": it.digest() }),
         );
     }
-    desk.screen.note(Tone::Good, format!("● {} is in {}", it.path, folder.display()));
+    memory.screen.note(Tone::Good, format!("● {} is in {}", it.path, folder.display()));
     Ok(())
 }

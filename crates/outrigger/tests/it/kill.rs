@@ -53,13 +53,13 @@ fn added(patch: &str) -> String {
 }
 
 /// A process that tells what happens, and what it has told.
-struct Told {
+struct EventLines {
     running: Running,
     more: Receiver<String>,
     lines: Vec<String>,
 }
 
-impl Told {
+impl EventLines {
     fn by(mut running: Running) -> Self {
         let (stdout, (tell, more)) = (running.stdout(), channel());
         std::thread::spawn(move || {
@@ -149,7 +149,7 @@ impl Killing<'_> {
             for record in &said {
                 assert!(events.contains(record), "{title} lost what was acknowledged: {record}");
             }
-            let mut told = Told::by(self.start(title, session.as_deref()));
+            let mut told = EventLines::by(self.start(title, session.as_deref()));
             if self.kills.load(Ordering::Relaxed) >= self.most {
                 return told.end();
             }
@@ -167,7 +167,13 @@ impl Killing<'_> {
     }
 
     /// Waits for what precedes a kill. Gives the time in µs after which it comes, at most.
-    fn wait(&self, title: &str, told: &mut Told, events: &[Value], random: &mut Random) -> u64 {
+    fn wait(
+        &self,
+        title: &str,
+        told: &mut EventLines,
+        events: &[Value],
+        random: &mut Random,
+    ) -> u64 {
         let most = usize::try_from(random.next() % EVENTS_MAX).unwrap();
         let below = match random.next() % 4 {
             0 => return EARLY_US_MAX,

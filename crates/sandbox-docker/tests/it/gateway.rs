@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 /// See the module.
 pub(crate) struct Gateway {
     pub(crate) socket: PathBuf,
-    held: Arc<Held>,
+    held: Arc<HeldRequest>,
     _dir: tempfile::TempDir,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum On {
 }
 
 /// The request that is held up.
-struct Held {
+struct HeldRequest {
     is_meant: fn(&str) -> bool,
     on: On,
     happened: AtomicBool,
@@ -49,7 +49,7 @@ impl Gateway {
         let dir = tempfile::Builder::new().prefix("outrigger-gw-").tempdir().unwrap();
         let socket = dir.path().join("docker.sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        let held = Arc::new(Held {
+        let held = Arc::new(HeldRequest {
             is_meant,
             on,
             happened: AtomicBool::new(false),
@@ -96,7 +96,7 @@ impl Gateway {
     }
 }
 
-impl Held {
+impl HeldRequest {
     /// Whether it is refused then.
     async fn hold(&self) -> bool {
         self.reached.add_permits(1);
@@ -114,8 +114,8 @@ impl Held {
 async fn carry(
     mut from: unix::OwnedReadHalf,
     mut to: unix::OwnedWriteHalf,
-    held: Arc<Held>,
-    is_to_be_held: impl Fn(&Held, &[u8]) -> bool,
+    held: Arc<HeldRequest>,
+    is_to_be_held: impl Fn(&HeldRequest, &[u8]) -> bool,
 ) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {

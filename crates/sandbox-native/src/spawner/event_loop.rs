@@ -71,7 +71,7 @@ impl Spawner {
     pub(crate) fn serve(mut self) -> io::Result<()> {
         let mut active = Instant::now();
         loop {
-            let sources = self.sandboxes.poller.wait(self.patience())?;
+            let sources = self.sandboxes.poller.wait(self.policy())?;
             let quiet = sources.is_empty();
             for source in sources {
                 self.hear(source);
@@ -106,7 +106,7 @@ impl Spawner {
     }
 
     /// How long there is nothing to do if nothing happens.
-    fn patience(&self) -> Duration {
+    fn policy(&self) -> Duration {
         let now = Instant::now();
         let changes = self.changes.values().filter_map(Change::until);
         let put_off = self.sandboxes.has_put_off();

@@ -24,12 +24,12 @@ use crate::{Charge, Cover, Error, Snapshot, Summary, limits, snapshot};
 /// Something to write, and whom to tell.
 pub(super) struct Request {
     pub(super) session: SessionId,
-    pub(super) work: Work,
+    pub(super) work: JournalWrite,
     pub(super) answer: oneshot::Sender<Result<Seq, Error>>,
 }
 
 /// Something to write.
-pub(super) enum Work {
+pub(super) enum JournalWrite {
     Append(Append),
     Snapshot(Snapshot),
 }
@@ -50,7 +50,7 @@ pub(super) struct Prepared {
     pub(super) payload: Option<Arc<str>>,
 }
 
-impl Work {
+impl JournalWrite {
     fn charge(&self) -> Option<&Charge> {
         match self {
             Self::Append(append) => append.summary.charge.as_ref(),
@@ -117,7 +117,7 @@ impl Batch {
     pub(super) async fn commit(
         &mut self,
         connection: &mut SqliteConnection,
-        work: &[(SessionId, Work)],
+        work: &[(SessionId, JournalWrite)],
     ) -> Result<Done, Error> {
         let (mut heads, mut book) = self.begin(connection, work).await?;
         let mut rows = Vec::new();
@@ -126,8 +126,8 @@ impl Batch {
         for (session, work) in work {
             let head = heads.get_mut(session).expect("begin gives a head for every session");
             results.push(match work {
-                Work::Append(append) => append.apply(session, head, &mut book, &mut rows),
-                Work::Snapshot(snapshot) => {
+                JournalWrite::Append(append) => append.apply(session, head, &mut book, &mut rows),
+                JournalWrite::Snapshot(snapshot) => {
                     snapshots.push((results.len(), session, snapshot));
                     Ok(snapshot.seq)
                 }
@@ -180,7 +180,7 @@ impl Batch {
     async fn begin(
         &mut self,
         connection: &mut SqliteConnection,
-        work: &[(SessionId, Work)],
+        work: &[(SessionId, JournalWrite)],
     ) -> Result<(Heads, Book), Error> {
         let wrong = |e| fault::of("reading where a session stands", e);
         let origin = |session: &SessionId| {
@@ -351,14 +351,14 @@ impl Append {
 }
 
 /// Sessions of a commit that are charged.
-fn charged_sessions(work: &[(SessionId, Work)]) -> Vec<&SessionId> {
+fn charged_sessions(work: &[(SessionId, JournalWrite)]) -> Vec<&SessionId> {
     let charged = work.iter().filter(|(_, work)| work.charge().is_some());
     let sessions: BTreeSet<&SessionId> = charged.map(|(session, _)| session).collect();
     sessions.into_iter().collect()
 }
 
 /// The accounts that they are charged to.
-fn charged_accounts(work: &[(SessionId, Work)]) -> Vec<&AccountId> {
+fn charged_accounts(work: &[(SessionId, JournalWrite)]) -> Vec<&AccountId> {
     let charges = work.iter().filter_map(|(_, work)| work.charge());
     let levels = charges.flat_map(|charge| charge.levels.iter().map(|level| &level.account));
     let accounts: BTreeSet<&AccountId> = levels.collect();

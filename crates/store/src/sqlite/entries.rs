@@ -15,7 +15,7 @@ mod related;
 mod rows;
 mod search;
 mod usage;
-mod work;
+mod write_request;
 
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
@@ -28,10 +28,10 @@ use crate::entries::{
 };
 
 pub(super) use known::Known;
-pub(super) use work::{Answer, Order, Request, Work, commit, shred};
+pub(super) use write_request::{Answer, Order, Request, WriteRequest, commit, shred};
 
 impl Sqlite {
-    async fn order(&self, scope: &Scope, by: By, work: Work) -> Result<Answer, Error> {
+    async fn order(&self, scope: &Scope, by: By, work: WriteRequest) -> Result<Answer, Error> {
         // Databases have no larger numbers.
         Error::within("a time (bits)", (u64::BITS - by.at_ms.leading_zeros()) as usize, 63)?;
         self.writer.order(Order { scope: scope.clone(), by, work }).await
@@ -82,7 +82,7 @@ impl Entries for Sqlite {
     }
 
     async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {
-        match self.order(scope, by, Work::Change(change)).await? {
+        match self.order(scope, by, WriteRequest::Change(change)).await? {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -118,7 +118,7 @@ impl Reviews for Sqlite {
         proposed: Proposed,
         by: By,
     ) -> Result<ProposalId, Error> {
-        match self.order(scope, by, Work::Propose(proposed)).await? {
+        match self.order(scope, by, WriteRequest::Propose(proposed)).await? {
             Answer::Proposed(id) => Ok(id),
             Answer::Changed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -149,7 +149,7 @@ impl Reviews for Sqlite {
         text: String,
         at_ms: u64,
     ) -> Result<(), Error> {
-        self.order(scope, By::person(at_ms), Work::Comment(id, text)).await.map(drop)
+        self.order(scope, By::person(at_ms), WriteRequest::Comment(id, text)).await.map(drop)
     }
 
     async fn decide(
@@ -159,7 +159,7 @@ impl Reviews for Sqlite {
         decision: Decision,
         at_ms: u64,
     ) -> Result<Changed, Error> {
-        match self.order(scope, By::person(at_ms), Work::Decide(id, decision)).await? {
+        match self.order(scope, By::person(at_ms), WriteRequest::Decide(id, decision)).await? {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -176,7 +176,7 @@ impl Reviews for Sqlite {
         settings: Settings,
         at_ms: u64,
     ) -> Result<(), Error> {
-        let work = Work::Set(shelf.clone(), settings);
+        let work = WriteRequest::Set(shelf.clone(), settings);
         self.order(scope, By::person(at_ms), work).await.map(drop)
     }
 }

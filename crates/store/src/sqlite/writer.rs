@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::anchor::{Added, Anchor, Asked, behind};
-use super::batch::{Batch, Done, Request, Work};
+use super::batch::{Batch, Done, JournalWrite, Request};
 use super::changes::Changes;
 use super::session_file::Import;
 use super::statements::Texts;
@@ -72,7 +72,11 @@ impl Writer {
     }
 
     /// Has work done and waits until it is durable.
-    pub(super) async fn perform(&self, session: SessionId, work: Work) -> Result<Seq, Error> {
+    pub(super) async fn perform(
+        &self,
+        session: SessionId,
+        work: JournalWrite,
+    ) -> Result<Seq, Error> {
         let (answer, answered) = oneshot::channel();
         let request = Request { session, work, answer };
         self.queue.send(Message::Request(request)).await.map_err(|_| Error::Closed)?;
@@ -371,7 +375,7 @@ impl Thread {
         self.copy(added).await;
     }
 
-    async fn try_commit(&mut self, work: &[(SessionId, Work)]) -> Result<Done, Error> {
+    async fn try_commit(&mut self, work: &[(SessionId, JournalWrite)]) -> Result<Done, Error> {
         self.connection().await?;
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);

@@ -9,6 +9,39 @@ use crate::source::Source;
 /// Names under which anything fits, so that everything ends up there.
 const BANNED: &[&str] = &["core", "common", "utils", "util", "types", "helpers", "misc"];
 
+/// Metaphors that types had, and what the field says instead.
+const METAPHORS: &[(&str, &str)] = &[
+    ("Berth", "SandboxHandle"),
+    ("Site", "SandboxConfig"),
+    ("Care", "RetentionPolicy"),
+    ("Lulls", "WaitingOnPeople"),
+    ("Held", "GrantTable"),
+    ("Hitch", "ProvisionError"),
+    ("Trouble", "Warning"),
+    ("Told", "OutputForwarder"),
+    ("Shelves", "MemoryService"),
+    ("Shelved", "SessionMemory"),
+    ("SessionTree", "MemoryTree"),
+    ("Handled", "MemoryView"),
+    ("Hand", "Origin"),
+    ("Spot", "ResolvedPath"),
+    ("Birth", "SandboxSpec"),
+    ("Unborn", "StartingGuest"),
+    ("Mould", "GuestTemplate"),
+    ("Blank", "PreforkedGuest"),
+    ("Stock", "PreforkPool"),
+    ("Spares", "DiskPool"),
+    ("Doom", "KillRetry"),
+    ("Began", "CreateOutcome"),
+    ("Ground", "IsolationMode"),
+    ("Survey", "DiskUsage"),
+    ("Demand", "CpuPressure"),
+    ("Patience", "RetryPolicy"),
+    ("Kin", "SubagentInvariants"),
+    ("Purse", "AccountTotals"),
+    ("Desk", "ToolServer"),
+];
+
 /// Ends of a constant's name that make it a limit.
 const LIMIT_ENDS: &[&str] = &["_MAX", "_MIN", "_DEFAULT", "_PERCENT", "_MS"];
 
@@ -82,14 +115,34 @@ fn pascal(krate: &str) -> String {
 }
 
 fn public_type(item: &syn::Item) -> Option<&syn::Ident> {
-    let (vis, ident) = match item {
-        syn::Item::Struct(item) => (&item.vis, &item.ident),
-        syn::Item::Enum(item) => (&item.vis, &item.ident),
-        syn::Item::Trait(item) => (&item.vis, &item.ident),
-        syn::Item::Type(item) => (&item.vis, &item.ident),
-        _ => return None,
-    };
+    let (vis, ident) = declared(item)?;
     matches!(vis, syn::Visibility::Public(_)).then_some(ident)
+}
+
+fn declared(item: &syn::Item) -> Option<(&syn::Visibility, &syn::Ident)> {
+    match item {
+        syn::Item::Struct(item) => Some((&item.vis, &item.ident)),
+        syn::Item::Enum(item) => Some((&item.vis, &item.ident)),
+        syn::Item::Trait(item) => Some((&item.vis, &item.ident)),
+        syn::Item::Type(item) => Some((&item.vis, &item.ident)),
+        _ => None,
+    }
+}
+
+/// No type is called by a metaphor for which the field has a word.
+pub(super) fn metaphors(project: &Project) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for source in &project.sources.files {
+        for (_, ident) in source.ast.items.iter().filter_map(declared) {
+            let Some((name, instead)) = METAPHORS.iter().find(|(name, _)| ident == name) else {
+                continue;
+            };
+            let message = format!("`{name}` is a metaphor: the field says `{instead}`");
+            let line = ident.span().start().line;
+            findings.push(Finding::error(&source.path, line, "metaphor", message));
+        }
+    }
+    findings
 }
 
 /// The limits of a crate stand together in its `limits.rs`.

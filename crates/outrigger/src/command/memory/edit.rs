@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
-use super::Desk;
+use super::MemoryCommand;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
 use crate::show::Tone;
@@ -19,28 +19,28 @@ const MIDDLE: &str = "=======\n";
 const THEIRS: &str = ">>>>>>> what is there now\n";
 
 /// Opens a file until what comes of it is written, or nothing was changed.
-pub(super) async fn edit(desk: &Desk, path: &str, message: Option<String>) -> Outcome {
-    let at = desk.place(path)?;
-    let (mut base, mut text) = current(desk, &at).await?;
+pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<String>) -> Outcome {
+    let at = memory.place(path)?;
+    let (mut base, mut text) = current(memory, &at).await?;
     let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
     // The name tells an editor what kind of text it is.
     let name = if at.path.name().is_empty() { "memory" } else { at.path.name() };
     let file = folder.path().join(name);
     loop {
         write(&file, &text)?;
-        open(&file, &desk.keys)?;
+        open(&file, &memory.keys)?;
         let edited = fs::read(&file).map_err(|error| Failure::from_error(Kind::Storage, &error))?;
         if edited == text {
-            desk.screen.note(Tone::Detail, "nothing was changed");
+            memory.screen.note(Tone::Detail, "nothing was changed");
             return Ok(());
         }
         let by = By { message: message.clone(), ..By::person(now_ms()) };
         let change =
             Change::Write { at: at.clone(), expected: base, file: File::of(edited.clone()) };
-        match desk.entries.change(&desk.scope, change.clone(), by.clone()).await {
+        match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
             Err(Error::Conflict(_) | Error::Exists) => {
                 let kept = keep(&file, &at)?;
-                let (now, theirs) = current(desk, &at).await?;
+                let (now, theirs) = current(memory, &at).await?;
                 if !std::io::stdin().is_terminal() {
                     let text = format!("{} was changed meanwhile", path_of(&at));
                     return Err(Failure::new(Kind::Conflict, text)
@@ -50,18 +50,20 @@ pub(super) async fn edit(desk: &Desk, path: &str, message: Option<String>) -> Ou
                     "! {} was changed meanwhile: bring both together (yours is also in {kept})",
                     path_of(&at)
                 );
-                desk.screen.note(Tone::Warning, note);
+                memory.screen.note(Tone::Warning, note);
                 (base, text) = (now, both(&edited, &theirs));
             }
-            Err(Error::NeedsReview) => return super::proposals::propose(desk, change, by).await,
+            Err(Error::NeedsReview) => return super::proposals::propose(memory, change, by).await,
             Err(error) => {
                 let kept = keep(&file, &at)?;
-                return Err(desk.failed(&at, error).hint(format!("What you wrote is in {kept}.")));
+                return Err(memory
+                    .failed(&at, error)
+                    .hint(format!("What you wrote is in {kept}.")));
             }
             Ok(made) => {
                 let revision = made.version().map_or(0, |version| version.revision);
                 let said = format!("● {} is at revision {revision}", path_of(&at));
-                desk.screen.note(Tone::Good, said);
+                memory.screen.note(Tone::Good, said);
                 return Ok(());
             }
         }
@@ -69,11 +71,11 @@ pub(super) async fn edit(desk: &Desk, path: &str, message: Option<String>) -> Ou
 }
 
 /// What is there, and what a change of it expects.
-async fn current(desk: &Desk, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
-    match desk.entries.read(&desk.scope, at, None).await {
+async fn current(memory: &MemoryCommand, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
+    match memory.entries.read(&memory.scope, at, None).await {
         Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
         Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),
-        Err(error) => Err(desk.failed(at, error)),
+        Err(error) => Err(memory.failed(at, error)),
     }
 }
 

@@ -4,24 +4,24 @@ use outrigger_engine::path_of;
 use outrigger_store::entries::{self, Kept, State};
 use serde_json::json;
 
-use super::{Desk, version, written};
+use super::{MemoryCommand, version, written};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{self, Screen};
 
-pub(super) async fn history(desk: &Desk, path: &str) -> Outcome {
-    let at = desk.place(path)?;
+pub(super) async fn history(memory: &MemoryCommand, path: &str) -> Outcome {
+    let at = memory.place(path)?;
     let mut before = None;
     let mut versions = Vec::new();
     loop {
-        let page = desk.entries.history(&desk.scope, &at, before).await;
-        let page = page.map_err(|error| desk.failed(&at, error))?;
+        let page = memory.entries.history(&memory.scope, &at, before).await;
+        let page = page.map_err(|error| memory.failed(&at, error))?;
         before = page.last().map(|version| version.revision).filter(|last| *last > 1);
         versions.extend(page);
         if before.is_none() {
             break;
         }
     }
-    if desk.json {
+    if memory.json {
         let versions: Vec<_> = versions.iter().map(version).collect();
         return show::line(
             &json!({ "type": "history", "path": path_of(&at), "versions": versions }),
@@ -56,33 +56,38 @@ pub(super) async fn history(desk: &Desk, path: &str) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn diff(desk: &Desk, path: &str, from: Option<u64>, to: Option<u64>) -> Outcome {
-    let at = desk.place(path)?;
-    let newer = desk.read(&at, to).await?;
+pub(super) async fn diff(
+    memory: &MemoryCommand,
+    path: &str,
+    from: Option<u64>,
+    to: Option<u64>,
+) -> Outcome {
+    let at = memory.place(path)?;
+    let newer = memory.read(&at, to).await?;
     let from = from.unwrap_or_else(|| newer.version.revision.saturating_sub(1));
     let older = match from {
         0 => Vec::new(),
-        _ => desk.read(&at, Some(from)).await?.bytes,
+        _ => memory.read(&at, Some(from)).await?.bytes,
     };
     let path = path_of(&at);
     let names = [from, newer.version.revision].map(|revision| format!("{path} r{revision}"));
     let text = entries::diff(&older, &newer.bytes, [&names[0], &names[1]]);
     let text = text.map_err(|error| Failure::new(Kind::Usage, format!("{path}: {error}")))?;
-    if desk.json {
+    if memory.json {
         let to = newer.version.revision;
         return show::line(
             &json!({ "type": "diff", "path": path, "from": from, "to": to, "diff": text }),
         );
     }
-    Screen::on_stdout(desk.output).whole_diff(&text);
+    Screen::on_stdout(memory.output).whole_diff(&text);
     Ok(())
 }
 
-pub(super) async fn blame(desk: &Desk, path: &str) -> Outcome {
-    let at = desk.place(path)?;
-    let lines = entries::blame(&*desk.entries, &desk.scope, &at).await;
-    let lines = lines.map_err(|error| desk.failed(&at, error))?;
-    if desk.json {
+pub(super) async fn blame(memory: &MemoryCommand, path: &str) -> Outcome {
+    let at = memory.place(path)?;
+    let lines = entries::blame(&*memory.entries, &memory.scope, &at).await;
+    let lines = lines.map_err(|error| memory.failed(&at, error))?;
+    if memory.json {
         let lines: Vec<_> = lines
             .iter()
             .map(|it| {

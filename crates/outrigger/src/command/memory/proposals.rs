@@ -7,32 +7,32 @@ use outrigger_store::entries::{
 };
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::MemoryCommand;
 use crate::cli;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
 use crate::show::{self, Screen, Tone};
 
-pub(super) async fn execute(desk: &Desk, asked: cli::Proposals) -> Outcome {
+pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Proposals) -> Outcome {
     match asked {
         cli::Proposals::Ls { all, .. } => {
-            ls(desk, if all { Asked::All } else { Asked::Open }).await
+            ls(memory, if all { Asked::All } else { Asked::Open }).await
         }
-        cli::Proposals::Show { number, .. } => show(desk, number).await,
+        cli::Proposals::Show { number, .. } => show(memory, number).await,
         cli::Proposals::Accept { number, .. } => {
-            decide(desk, number, Decision::Accept, "accepted").await
+            decide(memory, number, Decision::Accept, "accepted").await
         }
         cli::Proposals::Reject { number, reason, .. } => {
-            decide(desk, number, Decision::Reject { reason }, "rejected").await
+            decide(memory, number, Decision::Reject { reason }, "rejected").await
         }
         cli::Proposals::Withdraw { number, .. } => {
-            decide(desk, number, Decision::Withdraw, "withdrawn").await
+            decide(memory, number, Decision::Withdraw, "withdrawn").await
         }
         cli::Proposals::Comment { number, text, .. } => {
             let id = ProposalId(number);
-            let said = desk.reviews.comment(&desk.scope, id, text, now_ms()).await;
+            let said = memory.reviews.comment(&memory.scope, id, text, now_ms()).await;
             said.map_err(|error| failed(number, error))?;
-            done(desk, number, "commented")
+            done(memory, number, "commented")
         }
     }
 }
@@ -49,29 +49,30 @@ fn failed(number: u64, error: Error) -> Failure {
         .hint("`outrigger memory proposals ls` lists what waits.")
 }
 
-fn done(desk: &Desk, number: u64, what: &str) -> Outcome {
-    if desk.json {
+fn done(memory: &MemoryCommand, number: u64, what: &str) -> Outcome {
+    if memory.json {
         return show::line(&json!({ "type": "proposal", "number": number, "done": what }));
     }
-    desk.screen.note(Tone::Good, format!("● proposal {number} {what}"));
+    memory.screen.note(Tone::Good, format!("● proposal {number} {what}"));
     Ok(())
 }
 
-async fn decide(desk: &Desk, number: u64, decision: Decision, what: &str) -> Outcome {
-    let decided = desk.reviews.decide(&desk.scope, ProposalId(number), decision, now_ms()).await;
+async fn decide(memory: &MemoryCommand, number: u64, decision: Decision, what: &str) -> Outcome {
+    let decided =
+        memory.reviews.decide(&memory.scope, ProposalId(number), decision, now_ms()).await;
     decided.map_err(|error| failed(number, error))?;
-    done(desk, number, what)
+    done(memory, number, what)
 }
 
-async fn ls(desk: &Desk, asked: Asked) -> Outcome {
+async fn ls(memory: &MemoryCommand, asked: Asked) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
-    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| desk.scope.shelves(kind)) {
+    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
         let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
-        let page = desk.reviews.proposals(&desk.scope, &shelf, asked, None).await;
-        found.extend(page.map_err(|error| desk.failed(&root, error))?);
+        let page = memory.reviews.proposals(&memory.scope, &shelf, asked, None).await;
+        found.extend(page.map_err(|error| memory.failed(&root, error))?);
     }
     found.sort_by_key(|proposal| proposal.id);
-    if desk.json {
+    if memory.json {
         let all: Vec<_> = found.iter().map(of).collect();
         return show::line(&json!({ "type": "proposals", "proposals": all }));
     }
@@ -79,7 +80,7 @@ async fn ls(desk: &Desk, asked: Asked) -> Outcome {
         show::row(&show::inert(&line(it)))?;
     }
     if found.is_empty() {
-        desk.screen.note(Tone::Detail, "nothing waits");
+        memory.screen.note(Tone::Detail, "nothing waits");
     }
     Ok(())
 }
@@ -92,16 +93,16 @@ fn line(it: &Proposal) -> String {
     format!("{:>4}  {:9}  {when}  {}  {path}{rest}", it.id.0, it.standing.to_string(), it.author)
 }
 
-async fn show(desk: &Desk, number: u64) -> Outcome {
-    let found = desk.reviews.proposal(&desk.scope, ProposalId(number)).await;
+async fn show(memory: &MemoryCommand, number: u64) -> Outcome {
+    let found = memory.reviews.proposal(&memory.scope, ProposalId(number)).await;
     let (it, file, comments) = found.map_err(|error| failed(number, error))?;
     let base = match it.base {
         0 => Vec::new(),
-        base => match desk.entries.read(&desk.scope, &it.at, Some(base)).await {
+        base => match memory.entries.read(&memory.scope, &it.at, Some(base)).await {
             Ok(read) => read.bytes,
             // What it was made from is gone: all of it is new.
             Err(Error::Absent | Error::Redacted(_) | Error::Pruned) => Vec::new(),
-            Err(error) => return Err(desk.failed(&it.at, error)),
+            Err(error) => return Err(memory.failed(&it.at, error)),
         },
     };
     let after = file.unwrap_or_default();
@@ -109,7 +110,7 @@ async fn show(desk: &Desk, number: u64) -> Outcome {
     let names = [format!("{path} r{}", it.base), format!("proposal {number}")];
     let diff = entries::diff(&base, &after, [&names[0], &names[1]]);
     let diff = diff.unwrap_or_else(|_| "the file is no text\n".to_owned());
-    if desk.json {
+    if memory.json {
         let mut object = of(&it);
         object["type"] = json!("proposal");
         object["diff"] = json!(diff);
@@ -120,7 +121,7 @@ async fn show(desk: &Desk, number: u64) -> Outcome {
         return show::line(&object);
     }
     show::row(&show::inert(&line(&it)))?;
-    Screen::on_stdout(desk.output).whole_diff(&diff);
+    Screen::on_stdout(memory.output).whole_diff(&diff);
     for comment in &comments {
         let (author, when) = (&comment.author, show::when(comment.at_ms));
         show::row(&show::inert(&format!("{author}  {when}  {}", comment.text)))?;
@@ -146,20 +147,20 @@ fn of(it: &Proposal) -> Value {
 }
 
 /// Puts up a change of a shelf that needs reviews.
-pub(super) async fn propose(desk: &Desk, change: Change, by: By) -> Outcome {
+pub(super) async fn propose(memory: &MemoryCommand, change: Change, by: By) -> Outcome {
     let at = super::about(&change);
-    let proposed = Proposed::of(&*desk.entries, &desk.scope, change).await;
-    let Some(proposed) = proposed.map_err(|error| desk.failed(&at, error))? else {
+    let proposed = Proposed::of(&*memory.entries, &memory.scope, change).await;
+    let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
         let path = path_of(&at);
         let text = format!("{path}: changes are reviewed, and only files can be proposed");
         return Err(Failure::new(Kind::Denied, text));
     };
-    let id = desk.reviews.propose(&desk.scope, proposed, by).await;
-    let id = id.map_err(|error| desk.failed(&at, error))?;
-    if desk.json {
+    let id = memory.reviews.propose(&memory.scope, proposed, by).await;
+    let id = id.map_err(|error| memory.failed(&at, error))?;
+    if memory.json {
         return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(&at) }));
     }
     let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(&at));
-    desk.screen.note(Tone::Good, text);
+    memory.screen.note(Tone::Good, text);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use outrigger_engine::path_of;
 use outrigger_store::entries::{By, Change, Derived, Error, Place, Reach, Related, Which};
 
-use super::Desk;
+use super::MemoryCommand;
 use crate::cli;
 use crate::exit::Outcome;
 use crate::limits;
@@ -11,7 +11,7 @@ use crate::session::now_ms;
 use crate::show::{Tone, inert};
 
 pub(super) async fn redact(
-    desk: &Desk,
+    memory: &MemoryCommand,
     at: Place,
     which: Which,
     (asked, why): (Option<cli::Derived>, String),
@@ -25,18 +25,18 @@ pub(super) async fn redact(
         Some(cli::Derived::Destroy) => Derived::Destroy,
         None => {
             let asked = change(Derived::Ask);
-            match desk.entries.change(&desk.scope, asked, By::person(now_ms())).await {
-                Ok(changed) => return desk.tell(&changed),
-                Err(Error::Related(related)) => decide(desk, &at, &related).await?,
-                Err(error) => return Err(desk.failed(&at, error)),
+            match memory.entries.change(&memory.scope, asked, By::person(now_ms())).await {
+                Ok(changed) => return memory.tell(&changed),
+                Err(Error::Related(related)) => decide(memory, &at, &related).await?,
+                Err(error) => return Err(memory.failed(&at, error)),
             }
         }
     };
-    desk.make(change(derived), None).await
+    memory.make(change(derived), None).await
 }
 
 /// Shows what still has a part of it, and asks what becomes of it.
-async fn decide(desk: &Desk, at: &Place, related: &Related) -> Outcome<Derived> {
+async fn decide(memory: &MemoryCommand, at: &Place, related: &Related) -> Outcome<Derived> {
     let versions = related.versions.iter();
     let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
     let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));
@@ -46,17 +46,17 @@ async fn decide(desk: &Desk, at: &Place, related: &Related) -> Outcome<Derived> 
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
-    let still = desk.failed(at, Error::Related(Box::new(related.clone())));
-    if !desk.screen.can_ask() {
+    let still = memory.failed(at, Error::Related(Box::new(related.clone())));
+    if !memory.screen.can_ask() {
         let failure = still.hint("Nothing was destroyed. These have a part of it: they are edited copies, or only alike.");
         let failure = lines.into_iter().fold(failure, |failure, line| failure.hint(inert(&line)));
         return Err(failure
             .hint("`--derived destroy` destroys them as well; `--derived leave` leaves them."));
     }
-    desk.screen.note(Tone::Warning, format!("! {}", inert(&still.message)));
+    memory.screen.note(Tone::Warning, format!("! {}", inert(&still.message)));
     for line in lines {
-        desk.screen.note(Tone::Plain, format!("  {}", inert(&line)));
+        memory.screen.note(Tone::Plain, format!("  {}", inert(&line)));
     }
-    let destroy = desk.screen.ask("Destroy these as well? If not, they are left.").await?;
+    let destroy = memory.screen.ask("Destroy these as well? If not, they are left.").await?;
     Ok(if destroy { Derived::Destroy } else { Derived::Leave })
 }

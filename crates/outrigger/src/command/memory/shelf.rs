@@ -6,27 +6,27 @@ use outrigger_store::entries::{By, Change, EntryPath, Place, Settings};
 use serde_json::json;
 use std::num::NonZeroU32;
 
-use super::Desk;
+use super::MemoryCommand;
 use crate::cli;
 use crate::exit::Outcome;
 use crate::limits;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 
-pub(super) async fn execute(desk: &Desk, asked: cli::Shelf) -> Outcome {
-    let Some(path) = &asked.path else { return all(desk).await };
-    let at = desk.place(path)?;
-    let settings = desk.reviews.settings(&desk.scope, &at.shelf).await;
-    let before = settings.map_err(|error| desk.failed(&at, error))?;
+pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Shelf) -> Outcome {
+    let Some(path) = &asked.path else { return all(memory).await };
+    let at = memory.place(path)?;
+    let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
+    let before = settings.map_err(|error| memory.failed(&at, error))?;
     let after = changed(&asked, before.clone());
     if after != before {
-        let set = desk.reviews.set(&desk.scope, &at.shelf, after.clone(), now_ms()).await;
-        set.map_err(|error| desk.failed(&at, error))?;
+        let set = memory.reviews.set(&memory.scope, &at.shelf, after.clone(), now_ms()).await;
+        set.map_err(|error| memory.failed(&at, error))?;
     }
     if asked.prune {
-        prune(desk, &at, None).await?;
+        prune(memory, &at, None).await?;
     }
-    tell(desk, &[(at, after)])
+    tell(memory, &[(at, after)])
 }
 
 fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
@@ -53,35 +53,35 @@ fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
 }
 
 /// Lets go of contents, some at a time.
-pub(super) async fn prune(desk: &Desk, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
+pub(super) async fn prune(memory: &MemoryCommand, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
     let mut count = 0;
     loop {
         let change = Change::Prune { at: at.clone(), keep };
-        let pruned = desk.entries.change(&desk.scope, change, By::person(now_ms())).await;
-        let pruned = pruned.map_err(|error| desk.failed(at, error))?;
+        let pruned = memory.entries.change(&memory.scope, change, By::person(now_ms())).await;
+        let pruned = pruned.map_err(|error| memory.failed(at, error))?;
         let these = pruned.versions.len() as u64 + pruned.unseen;
         if these == 0 {
             break;
         }
         count += these;
     }
-    desk.screen.note(Tone::Good, format!("● let go of {}", show::count(count, "version")));
+    memory.screen.note(Tone::Good, format!("● let go of {}", show::count(count, "version")));
     Ok(())
 }
 
-async fn all(desk: &Desk) -> Outcome {
+async fn all(memory: &MemoryCommand) -> Outcome {
     let mut found = Vec::new();
-    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| desk.scope.shelves(kind)) {
+    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
         let at = Place { shelf, path: EntryPath::ROOT };
-        let settings = desk.reviews.settings(&desk.scope, &at.shelf).await;
-        let settings = settings.map_err(|error| desk.failed(&at, error))?;
+        let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
+        let settings = settings.map_err(|error| memory.failed(&at, error))?;
         found.push((at, settings));
     }
-    tell(desk, &found)
+    tell(memory, &found)
 }
 
-fn tell(desk: &Desk, found: &[(Place, Settings)]) -> Outcome {
-    if desk.json {
+fn tell(memory: &MemoryCommand, found: &[(Place, Settings)]) -> Outcome {
+    if memory.json {
         let shelves: Vec<_> = found
             .iter()
             .map(|(at, settings)| json!({ "path": path_of(at), "settings": settings }))

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Desk, failed};
+use super::{SandboxCommand, failed};
 use crate::cli::Output;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{self, Screen, Tone};
@@ -79,21 +79,26 @@ impl Count {
     }
 }
 
-pub(super) async fn execute(desk: &Desk, from: &str, to: &str, output: Output) -> Outcome<u8> {
+pub(super) async fn execute(
+    sandboxes: &SandboxCommand,
+    from: &str,
+    to: &str,
+    output: Output,
+) -> Outcome<u8> {
     let mut screen = Screen::new(output);
     let count = Arc::new(Count::default());
     let copying = async {
         match (Side::parse(from), Side::parse(to)) {
             (Side::Here(from), Side::There { sandbox, path }) => {
-                let sandbox = desk.existing(&sandbox).await?;
+                let sandbox = sandboxes.existing(&sandbox).await?;
                 up::copy(sandbox, &from, &path, Arc::clone(&count)).await
             }
             (Side::Stream, Side::There { sandbox, path }) => {
-                let sandbox = desk.existing(&sandbox).await?;
+                let sandbox = sandboxes.existing(&sandbox).await?;
                 up::copy_input(&*sandbox, &path, &count).await
             }
             (Side::There { sandbox, path }, Side::Here(to)) => {
-                let sandbox = desk.existing(&sandbox).await?;
+                let sandbox = sandboxes.existing(&sandbox).await?;
                 down::copy(sandbox, &path, &to, Arc::clone(&count)).await
             }
             (Side::There { .. }, Side::Stream) if output.json.is_some() => {
@@ -101,7 +106,7 @@ pub(super) async fn execute(desk: &Desk, from: &str, to: &str, output: Output) -
                 Err(Failure::new(Kind::Usage, text).hint("Name a file, or leave --json away."))
             }
             (Side::There { sandbox, path }, Side::Stream) => {
-                let sandbox = desk.existing(&sandbox).await?;
+                let sandbox = sandboxes.existing(&sandbox).await?;
                 down::copy_output(&*sandbox, &path, &count).await
             }
             _ => Err(Failure::new(Kind::Usage, "exactly one side must be in a sandbox").hint(

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Desk, failed, fresh};
+use super::{SandboxCommand, failed, fresh};
 use crate::cli;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{self, Screen, Tone, inert};
@@ -16,9 +16,9 @@ const DEADLINE_CODE: u8 = 124;
 /// The code of a command that was killed otherwise, as a shell has it.
 const KILLED_CODE: u8 = 137;
 
-pub(super) async fn execute(desk: &Desk, asked: cli::Exec) -> Outcome<u8> {
+pub(super) async fn execute(sandboxes: &SandboxCommand, asked: cli::Exec) -> Outcome<u8> {
     let (limit, name) = (Duration::from_secs(asked.timeout), &asked.name);
-    let sandbox = tokio::time::timeout(limit, desk.existing(name)).await.map_err(|_| {
+    let sandbox = tokio::time::timeout(limit, sandboxes.existing(name)).await.map_err(|_| {
         let text = format!("sandbox `{name}` does not answer within {} s", asked.timeout);
         Failure::new(Kind::SandboxUnavailable, text)
     })??;

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{Desk, failed};
+use super::{SandboxCommand, failed};
 use crate::cli::Output;
 use crate::exit::Outcome;
 use crate::show::{self, Screen, Tone};
 
 /// All sandboxes.
-pub(super) async fn sandboxes(desk: &Desk, output: Output) -> Outcome<u8> {
-    let all = desk.listed().await?;
+pub(super) async fn sandboxes(sandboxes: &SandboxCommand, output: Output) -> Outcome<u8> {
+    let all = sandboxes.listed().await?;
     if output.json.is_some() {
         show::line(&json!({ "type": "sandboxes", "sandboxes": all }))?;
         return Ok(0);
@@ -27,8 +27,8 @@ pub(super) async fn sandboxes(desk: &Desk, output: Output) -> Outcome<u8> {
 }
 
 /// All snapshots.
-pub(super) async fn snapshots(desk: &Desk, output: Output) -> Outcome<u8> {
-    let snapshots = desk.backend.snapshots().map_err(|error| failed(&error))?;
+pub(super) async fn snapshots(sandboxes: &SandboxCommand, output: Output) -> Outcome<u8> {
+    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
     let all = snapshots.list().await.map_err(|error| failed(&error))?;
     if output.json.is_some() {
         show::line(&json!({ "type": "snapshots", "snapshots": all }))?;

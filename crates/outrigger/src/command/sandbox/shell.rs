@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::{Desk, failed, fresh};
+use super::{SandboxCommand, failed, fresh};
 use crate::exit::{Failure, Kind, Outcome};
 
 /// The best shell that there is, as one that a person types to.
@@ -19,16 +19,16 @@ const LINE: &str = "command -v bash > /dev/null && exec bash -i; exec sh -i";
 /// What is read of the keyboard at once.
 const PIECE_BYTES: usize = 4 << 10;
 
-pub(super) async fn open(desk: &Desk, name: &str) -> Outcome<u8> {
+pub(super) async fn open(sandboxes: &SandboxCommand, name: &str) -> Outcome<u8> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Failure::new(Kind::Usage, "a shell needs a terminal, and this is none")
             .hint("`outrigger sandbox exec` runs a command without one."));
     }
-    if !desk.backend.capabilities().terminal {
-        let backend = &desk.backend.capabilities().backend;
+    if !sandboxes.backend.capabilities().terminal {
+        let backend = &sandboxes.backend.capabilities().backend;
         return Err(Failure::new(Kind::Usage, format!("{backend} sandboxes have no terminals")));
     }
-    let sandbox = desk.existing(name).await?;
+    let sandbox = sandboxes.existing(name).await?;
     let id = ExecId::new(fresh("shell")).expect("a word, a dash and digits are plain");
     let mut request = Execute::new(id.clone(), Command::Shell(LINE.to_owned()));
     request.deadline_ms = limits::DEADLINE_MS_MAX;

@@ -6,7 +6,7 @@
 
 use sqlx::sqlite::SqliteConnection;
 
-use super::look::{self, Origin};
+use super::look::{self, Provenance};
 use super::put::{Draft, What};
 use super::rows::{Columns, wrong};
 use crate::entries::{Error, Place, labels_for};
@@ -26,7 +26,7 @@ pub(super) async fn inherit(
             Some((place, revision)) => version(connection, place, *revision).await?,
             None => None,
         };
-        for Origin { author, labels } in draft.replaces.iter().chain(&source) {
+        for Provenance { author, labels } in draft.replaces.iter().chain(&source) {
             draft.by.labels.extend(labels_for(&draft.author, author, labels));
         }
         look::within(&draft.by)?;
@@ -38,8 +38,8 @@ async fn version(
     connection: &mut SqliteConnection,
     at: &Place,
     revision: u64,
-) -> Result<Option<Origin>, Error> {
+) -> Result<Option<Provenance>, Error> {
     let query = sqlx::query(VERSION).bind(at.shelf.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_optional(connection).await.map_err(wrong)?;
-    row.map(|row| Origin::read(&mut Columns::of(&row))).transpose()
+    row.map(|row| Provenance::read(&mut Columns::of(&row))).transpose()
 }

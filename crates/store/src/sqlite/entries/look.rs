@@ -25,26 +25,26 @@ const SETTINGS: &str = "SELECT settings FROM shelves WHERE shelf = $1";
 
 /// What stands at a place, and what holds for its shelf.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct ResolvedPath {
     pub(super) at: Place,
     pub(super) settings: Settings,
     /// The newest revision; 0 where there never was one.
     pub(super) revision: u64,
     pub(super) found: Found,
     /// Of the file that is there.
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<Provenance>,
     /// What the folder above is; nothing where it never was.
     above: Option<i64>,
 }
 
 /// Who wrote a version, and the labels that it carries.
 #[derive(Debug, Clone)]
-pub(super) struct Origin {
+pub(super) struct Provenance {
     pub(super) author: Principal,
     pub(super) labels: BTreeSet<String>,
 }
 
-impl Origin {
+impl Provenance {
     pub(super) fn read(columns: &mut Columns<'_>) -> Result<Self, Error> {
         Ok(Self { author: columns.principal()?, labels: columns.labels()? })
     }
@@ -62,7 +62,7 @@ pub(super) async fn look(
     connection: &mut SqliteConnection,
     scope: &Scope,
     at: &Place,
-) -> Result<Spot, Error> {
+) -> Result<ResolvedPath, Error> {
     let above = at.path.folder().map(|folder| folder.as_str().to_owned());
     let query = sqlx::query(LOOK).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
     let row = query.bind(above).fetch_one(&mut *connection).await.map_err(wrong)?;
@@ -81,10 +81,10 @@ pub(super) async fn look(
         Some(_) | None => Found::Nothing,
     };
     let origin = match found {
-        Found::File { .. } => Some(Origin::read(&mut columns)?),
+        Found::File { .. } => Some(Provenance::read(&mut columns)?),
         Found::Nothing | Found::Folder => None,
     };
-    Ok(Spot { at: at.clone(), settings, revision, found, origin, above })
+    Ok(ResolvedPath { at: at.clone(), settings, revision, found, origin, above })
 }
 
 /// Bytes, digest, executable, when to review, content, searchable, redaction.
@@ -144,7 +144,7 @@ pub(super) async fn content(
     }
 }
 
-impl Spot {
+impl ResolvedPath {
     /// Lets pass who may change the shelf without a review.
     pub(super) fn direct(&self) -> Result<(), Error> {
         if self.settings.review { Err(Error::NeedsReview) } else { Ok(()) }

@@ -2,8 +2,8 @@
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::look::{Found, Spot, file, look};
-use super::plan::Hand;
+use super::look::{Found, ResolvedPath, file, look};
+use super::plan::Editor;
 use super::put::{Draft, What};
 use super::rows::{Columns, FOLDER, wrong};
 use crate::entries::{Error, Expected, Place};
@@ -17,7 +17,7 @@ const BELOW: &str = "SELECT f.path, f.revision, COALESCE(t.revision, 0), f.state
     FROM entries f LEFT JOIN entries t ON t.shelf = $4 AND t.path = $5 || substr(f.path, $6) \
     WHERE f.shelf = $1 AND f.path > $2 AND f.path < $3 AND f.state < 2 ORDER BY f.path LIMIT $7";
 
-impl Hand<'_> {
+impl Editor<'_> {
     pub(super) async fn rename(
         &self,
         connection: &mut SqliteConnection,
@@ -60,8 +60,8 @@ impl Hand<'_> {
     async fn file(
         &self,
         connection: &mut SqliteConnection,
-        source: &Spot,
-        target: &Spot,
+        source: &ResolvedPath,
+        target: &ResolvedPath,
     ) -> Result<Vec<Draft>, Error> {
         if source.at == target.at {
             // Onto itself: nothing comes of it.
@@ -81,8 +81,8 @@ impl Hand<'_> {
     async fn folder(
         &self,
         connection: &mut SqliteConnection,
-        source: &Spot,
-        target: &Spot,
+        source: &ResolvedPath,
+        target: &ResolvedPath,
     ) -> Result<Vec<Draft>, Error> {
         let (from, to) = (&source.at, &target.at);
         let path = from.path.as_str();
@@ -133,7 +133,7 @@ impl Hand<'_> {
     }
 }
 
-fn both_direct(source: &Spot, target: &Spot) -> Result<(), Error> {
+fn both_direct(source: &ResolvedPath, target: &ResolvedPath) -> Result<(), Error> {
     source.direct()?;
     target.direct()
 }

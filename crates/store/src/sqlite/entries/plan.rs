@@ -5,7 +5,7 @@
 use outrigger_policy::Scope;
 use sqlx::sqlite::SqliteConnection;
 
-use super::look::{Found, Spot, content, look, origin};
+use super::look::{Found, ResolvedPath, content, look, origin};
 use super::put::{Body, Draft, What};
 use super::read;
 use super::rows::{Columns, wrong};
@@ -15,12 +15,12 @@ use crate::sqlite::batch::number;
 
 /// Who changes something, and how.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hand<'a> {
+pub(super) struct Editor<'a> {
     pub(super) scope: &'a Scope,
     pub(super) by: &'a By,
 }
 
-impl Hand<'_> {
+impl Editor<'_> {
     pub(super) fn draft(&self, at: Place, revision: u64, what: What) -> Draft {
         let (author, by) = (self.scope.person(), self.by.clone());
         let (replaces, accepted_by, derived_from, review_by_ms) = (None, None, None, None);
@@ -28,21 +28,21 @@ impl Hand<'_> {
     }
 
     /// In the place of what is there.
-    pub(super) fn draft_at(&self, spot: &Spot, what: What) -> Draft {
-        let draft = self.draft(spot.at.clone(), spot.revision + 1, what);
-        Draft { replaces: spot.origin.clone(), ..draft }
+    pub(super) fn draft_at(&self, resolved: &ResolvedPath, what: What) -> Draft {
+        let draft = self.draft(resolved.at.clone(), resolved.revision + 1, what);
+        Draft { replaces: resolved.origin.clone(), ..draft }
     }
 
-    /// The folders that are missing above a spot, and then what comes there.
+    /// The folders that are missing above a resolved, and then what comes there.
     pub(super) async fn onto(
         &self,
         connection: &mut SqliteConnection,
-        spot: &Spot,
+        resolved: &ResolvedPath,
         what: What,
     ) -> Result<Vec<Draft>, Error> {
         let draft = |at, revision, what| self.draft(at, revision, what);
-        let mut drafts = spot.folders(connection, draft).await?;
-        drafts.push(self.draft_at(spot, what));
+        let mut drafts = resolved.folders(connection, draft).await?;
+        drafts.push(self.draft_at(resolved, what));
         Ok(drafts)
     }
 
@@ -53,13 +53,13 @@ impl Hand<'_> {
         expected: Expected,
         file: File,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        spot.direct()?;
+        let resolved = look(connection, self.scope, at).await?;
+        resolved.direct()?;
         Error::within("an entry (bytes)", file.bytes.len(), limits::ENTRY_BYTES_MAX)?;
-        spot.expect(connection, expected).await?;
+        resolved.expect(connection, expected).await?;
         origin(connection, self.scope, file.derived_from.as_ref()).await?;
         let body = Body::new(file.bytes, file.executable);
-        let mut drafts = self.onto(connection, &spot, What::File(body)).await?;
+        let mut drafts = self.onto(connection, &resolved, What::File(body)).await?;
         if let Some(draft) = drafts.last_mut() {
             (draft.derived_from, draft.review_by_ms) = (file.derived_from, file.review_by_ms);
         }
@@ -73,9 +73,9 @@ impl Hand<'_> {
         old: &str,
         new: &str,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        spot.direct()?;
-        let (body, review_by_ms) = spot.file()?;
+        let resolved = look(connection, self.scope, at).await?;
+        resolved.direct()?;
+        let (body, review_by_ms) = resolved.file()?;
         if let Some(redaction) = body.redaction() {
             return Err(Error::Redacted(Box::new(redaction.clone())));
         }
@@ -83,12 +83,12 @@ impl Hand<'_> {
         let text = String::from_utf8(bytes).map_err(|_| Error::NotText)?;
         let places = occurrences(&text, old);
         let [at] = places[..] else {
-            return Err(spot.conflict(connection, Some(places.len() as u64)).await?);
+            return Err(resolved.conflict(connection, Some(places.len() as u64)).await?);
         };
         let text = [&text[..at], new, &text[at + old.len()..]].concat();
         Error::within("an entry (bytes)", text.len(), limits::ENTRY_BYTES_MAX)?;
         let body = Body::new(text.into_bytes(), body.executable);
-        let mut draft = self.draft_at(&spot, What::File(body));
+        let mut draft = self.draft_at(&resolved, What::File(body));
         draft.review_by_ms = review_by_ms;
         Ok(vec![draft])
     }
@@ -99,11 +99,11 @@ impl Hand<'_> {
         at: &Place,
         revision: u64,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        spot.file()?;
-        spot.direct()?;
-        spot.expect(connection, Expected::Revision(revision)).await?;
-        Ok(vec![self.draft_at(&spot, What::Gone)])
+        let resolved = look(connection, self.scope, at).await?;
+        resolved.file()?;
+        resolved.direct()?;
+        resolved.expect(connection, Expected::Revision(revision)).await?;
+        Ok(vec![self.draft_at(&resolved, What::Gone)])
     }
 
     pub(super) async fn make_folder(
@@ -111,10 +111,10 @@ impl Hand<'_> {
         connection: &mut SqliteConnection,
         at: &Place,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        spot.direct()?;
-        match spot.found {
-            Found::Nothing => self.onto(connection, &spot, What::Folder).await,
+        let resolved = look(connection, self.scope, at).await?;
+        resolved.direct()?;
+        match resolved.found {
+            Found::Nothing => self.onto(connection, &resolved, What::Folder).await,
             Found::Folder | Found::File { .. } => Err(Error::Exists),
         }
     }
@@ -124,17 +124,17 @@ impl Hand<'_> {
         connection: &mut SqliteConnection,
         at: &Place,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        match spot.found {
+        let resolved = look(connection, self.scope, at).await?;
+        match resolved.found {
             Found::Nothing => return Err(Error::Absent),
             Found::File { .. } => return Err(Error::NotFolder),
             Found::Folder if at.path.is_root() => return Err(Error::Root),
-            Found::Folder => spot.direct()?,
+            Found::Folder => resolved.direct()?,
         }
-        if !spot.is_empty(connection).await? {
+        if !resolved.is_empty(connection).await? {
             return Err(Error::NotEmpty);
         }
-        Ok(vec![self.draft_at(&spot, What::Gone)])
+        Ok(vec![self.draft_at(&resolved, What::Gone)])
     }
 
     pub(super) async fn revert(
@@ -144,11 +144,11 @@ impl Hand<'_> {
         to: u64,
         expected: Expected,
     ) -> Result<Vec<Draft>, Error> {
-        let spot = look(connection, self.scope, at).await?;
-        spot.direct()?;
-        spot.expect(connection, expected).await?;
+        let resolved = look(connection, self.scope, at).await?;
+        resolved.direct()?;
+        resolved.expect(connection, expected).await?;
         let body = old(connection, self.scope, at, to).await?;
-        let mut drafts = self.onto(connection, &spot, What::File(body)).await?;
+        let mut drafts = self.onto(connection, &resolved, What::File(body)).await?;
         if let Some(draft) = drafts.last_mut() {
             draft.derived_from = Some((at.clone(), to));
         }

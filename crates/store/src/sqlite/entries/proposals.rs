@@ -3,8 +3,8 @@
 use outrigger_policy::{Principal, Scope, Shelf};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use super::look::{Found, Spot, look, origin};
-use super::plan::Hand;
+use super::look::{Found, ResolvedPath, look, origin};
+use super::plan::Editor;
 use super::put::{Body, Draft, Source, What, bind_by, bind_origin};
 use super::rows::{Columns, damaged, key, unsigned, wrong};
 use super::usage;
@@ -164,15 +164,15 @@ pub(super) async fn whole(
 pub(super) async fn propose(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
-    hand: Hand<'_>,
+    editor: Editor<'_>,
     proposed: Proposed,
 ) -> Result<ProposalId, Error> {
     let Proposed { at, base, file } = proposed;
-    let spot = look(connection, hand.scope, &at).await?;
-    fits(connection, &spot, base, file.is_some()).await?;
+    let resolved = look(connection, editor.scope, &at).await?;
+    fits(connection, &resolved, base, file.is_some()).await?;
     let (bytes, origin_of) = (file.as_ref().map_or(0, |file| file.bytes.len()), file.as_ref());
     Error::within("an entry (bytes)", bytes, limits::ENTRY_BYTES_MAX)?;
-    origin(connection, hand.scope, origin_of.and_then(|file| file.derived_from.as_ref())).await?;
+    origin(connection, editor.scope, origin_of.and_then(|file| file.derived_from.as_ref())).await?;
     let row: (i64,) = sqlx::query_as(OPEN)
         .bind(at.shelf.to_string())
         .fetch_one(&mut *connection)
@@ -185,7 +185,7 @@ pub(super) async fn propose(
         file.as_ref().map_or((None, None), |file| (file.derived_from.clone(), file.review_by_ms));
     let body = file.map(|file| Body::new(file.bytes, file.executable));
     let taken = (&at, body.as_ref().map(|body| body.bytes));
-    usage::propose(connection, quotas, taken, hand.by.session.as_ref()).await?;
+    usage::propose(connection, quotas, taken, editor.by.session.as_ref()).await?;
     let content = match &body {
         Some(body) => body.store(connection).await?,
         None => None,
@@ -198,42 +198,46 @@ pub(super) async fn propose(
         .bind(body.as_ref().map(|body| body.digest.to_string()))
         .bind(body.is_some_and(|body| body.executable))
         .bind(content)
-        .bind(hand.scope.person().to_string());
-    let query = bind_by(query, hand.by).bind(review_by_ms.map(number));
+        .bind(editor.scope.person().to_string());
+    let query = bind_by(query, editor.by).bind(review_by_ms.map(number));
     let query = bind_origin(query, origin.as_ref());
     let row: (i64,) = query.fetch_one(connection).await.map_err(writing)?;
     Ok(ProposalId(unsigned(row.0)?))
 }
 
-/// Lets pass what can come to stand at a spot.
+/// Lets pass what can come to stand at a resolved.
 async fn fits(
     connection: &mut SqliteConnection,
-    spot: &Spot,
+    resolved: &ResolvedPath,
     base: u64,
     has_file: bool,
 ) -> Result<(), Error> {
-    match (&spot.found, has_file) {
+    match (&resolved.found, has_file) {
         (Found::Folder, _) => return Err(Error::Folder),
         (Found::Nothing, false) => return Err(Error::Absent),
         (Found::Nothing | Found::File { .. }, _) => {}
     }
-    if spot.revision == base { Ok(()) } else { Err(spot.conflict(connection, None).await?) }
+    if resolved.revision == base {
+        Ok(())
+    } else {
+        Err(resolved.conflict(connection, None).await?)
+    }
 }
 
 pub(super) async fn comment(
     connection: &mut SqliteConnection,
-    hand: Hand<'_>,
+    editor: Editor<'_>,
     id: ProposalId,
     text: &str,
 ) -> Result<(), Error> {
-    one(connection, hand.scope, id).await?;
+    one(connection, editor.scope, id).await?;
     Error::within("a comment (bytes)", text.len(), limits::MESSAGE_BYTES_MAX)?;
     let query = sqlx::query_as(SAID).bind(number(id.0));
     let row: (i64,) = query.fetch_one(&mut *connection).await.map_err(wrong)?;
     let count = usize::try_from(row.0).unwrap_or(0) + 1;
     Error::within("a proposal (comments)", count, limits::COMMENTS_MAX)?;
-    let query = sqlx::query(SAY).bind(number(id.0)).bind(hand.scope.person().to_string());
-    let query = query.bind(number(hand.by.at_ms)).bind(text.to_owned());
+    let query = sqlx::query(SAY).bind(number(id.0)).bind(editor.scope.person().to_string());
+    let query = query.bind(number(editor.by.at_ms)).bind(text.to_owned());
     query.execute(connection).await.map(drop).map_err(writing)
 }
 
@@ -249,8 +253,8 @@ pub(super) async fn plan(
     if *standing != Standing::Open {
         return Err(Error::Decided { proposal: id, standing: *standing });
     }
-    let spot = look(connection, scope, at).await?;
-    let lets = spot.settings.lets_review(scope, author, by);
+    let resolved = look(connection, scope, at).await?;
+    let lets = resolved.settings.lets_review(scope, author, by);
     match decision {
         Decision::Withdraw if scope.person() == *author => return Ok(Vec::new()),
         Decision::Withdraw => return Err(Error::NotAuthor),
@@ -264,7 +268,7 @@ pub(super) async fn plan(
     if let Kept::Redacted(redaction) = kept {
         return Err(Error::Redacted(Box::new(redaction.clone())));
     }
-    fits(connection, &spot, *base, found.proposal.file.is_some()).await?;
+    fits(connection, &resolved, *base, found.proposal.file.is_some()).await?;
     let what = match body(connection, &found).await? {
         Some(body) => What::File(body),
         None => What::Gone,
@@ -283,10 +287,10 @@ pub(super) async fn plan(
     };
     let mut drafts = match &what {
         What::Gone => Vec::new(),
-        What::File(_) | What::Folder => spot.folders(connection, draft).await?,
+        What::File(_) | What::Folder => resolved.folders(connection, draft).await?,
     };
-    let mut last = draft(at.clone(), spot.revision + 1, what);
-    last.replaces = spot.origin.clone();
+    let mut last = draft(at.clone(), resolved.revision + 1, what);
+    last.replaces = resolved.origin.clone();
     (last.derived_from, last.review_by_ms) = (found.derived_from, found.review_by_ms);
     drafts.push(last);
     Ok(drafts)
@@ -329,19 +333,19 @@ pub(super) async fn decide(
 /// Sets what holds for a shelf.
 pub(super) async fn set(
     connection: &mut SqliteConnection,
-    hand: Hand<'_>,
+    editor: Editor<'_>,
     shelf: &Shelf,
     settings: &Settings,
 ) -> Result<(), Error> {
-    super::look::settings(connection, hand.scope, shelf).await?;
+    super::look::settings(connection, editor.scope, shelf).await?;
     if let Some(what) = settings.fault(shelf) {
         return Err(Error::Setting { what });
     }
-    let By { at_ms, .. } = hand.by;
+    let By { at_ms, .. } = editor.by;
     sqlx::query(SET)
         .bind(shelf.to_string())
         .bind(super::put::json(settings))
-        .bind(hand.scope.person().to_string())
+        .bind(editor.scope.person().to_string())
         .bind(number(*at_ms))
         .execute(connection)
         .await

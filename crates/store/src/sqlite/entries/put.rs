@@ -7,7 +7,7 @@ use outrigger_agent::Digest;
 use outrigger_policy::Principal;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 
-use super::look::Origin;
+use super::look::Provenance;
 use super::rows::{FILE, FOLDER, GONE, unsigned};
 use crate::entries::{By, Error, Kept, Place, Redaction, State, Version};
 use crate::sqlite::batch::number;
@@ -45,7 +45,7 @@ pub(super) struct Draft {
     pub(super) revision: u64,
     pub(super) what: What,
     /// Of the file that it takes the place of.
-    pub(super) replaces: Option<Origin>,
+    pub(super) replaces: Option<Provenance>,
     pub(super) author: Principal,
     pub(super) by: By,
     pub(super) accepted_by: Option<Principal>,

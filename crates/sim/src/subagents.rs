@@ -16,7 +16,7 @@ use crate::witness::Watched;
 
 /// What a session is among the others.
 #[derive(Debug, Default)]
-pub(crate) struct Kin {
+pub(crate) struct SubagentInvariants {
     pub(crate) spec: Option<Arc<Spec>>,
     /// It was ended for good.
     pub(crate) is_closed: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Kin {
 /// All sessions.
 pub(crate) type All = BTreeMap<SessionId, Watched>;
 
-impl Kin {
+impl SubagentInvariants {
     /// The call that started it.
     pub(crate) fn parent(&self) -> Option<&Parent> {
         self.spec.as_ref()?.parent()
@@ -77,14 +77,14 @@ impl Kin {
 /// What does not hold between a session and others after one more event of it.
 pub(crate) fn check(all: &All, session: &SessionId, event: &Event) -> Result<(), Violation> {
     let Some(own) = all.get(session) else { return Ok(()) };
-    match (event, own.kin.parent()) {
+    match (event, own.subagents.parent()) {
         (Event::Forked { cut, .. }, Some(parent)) => born(all, session, own, parent, &cut.labels),
         (Event::Said(message), Some(parent)) if matches!(message.author, Author::Agent(_)) => {
             // What was given up before it was opened is opened as ended.
             under_way(all, session, parent)
         }
         (Event::Started { .. }, Some(parent)) => {
-            if own.kin.is_closed {
+            if own.subagents.is_closed {
                 return Err(Violation::Orphan(session.clone()));
             }
             match above(all, session, parent)?.ledger.is_over(parent.effect) {
@@ -98,14 +98,14 @@ pub(crate) fn check(all: &All, session: &SessionId, event: &Event) -> Result<(),
             if matches!(outcome, Outcome::Unknown { .. }) {
                 return Ok(());
             }
-            if child.kin.is_open() || !child.kin.is_closed || !child.ledger.is_idle() {
+            if child.subagents.is_open() || !child.subagents.is_closed || !child.ledger.is_idle() {
                 return Err(Violation::Orphan(below));
             }
             if *spent != child.ledger.owed().plus(outrigger_agent::Amounts::STEP) {
                 return Err(Violation::Miscounted(below));
             }
             match outcome {
-                Outcome::Done(Product::Output(output)) if child.kin.is_begun => {
+                Outcome::Done(Product::Output(output)) if child.subagents.is_begun => {
                     labelled(&below, child, output)
                 }
                 _ => Ok(()),
@@ -144,11 +144,13 @@ fn born(
     if !is_its_call {
         return Err(Violation::NoIntent(session.to_string()));
     }
-    let (Some(ours), Some(theirs)) = (&own.kin.spec, &above.kin.spec) else { return Ok(()) };
+    let (Some(ours), Some(theirs)) = (&own.subagents.spec, &above.subagents.spec) else {
+        return Ok(());
+    };
     if above.ledger.is_open(parent.effect) && !covered(ours.budget, above, parent.effect) {
         return Err(Violation::Overspent(parent.effect));
     }
-    if is_wider(ours, theirs) || !above.kin.heard.is_subset(labels) {
+    if is_wider(ours, theirs) || !above.subagents.heard.is_subset(labels) {
         return Err(Violation::Wider(session.clone()));
     }
     Ok(())
@@ -184,7 +186,7 @@ fn is_wider(ours: &Spec, theirs: &Spec) -> bool {
 
 /// What it was told of comes up with its answer.
 fn labelled(below: &SessionId, child: &Watched, output: &ToolOutput) -> Result<(), Violation> {
-    match child.kin.heard.is_subset(&output.labels) {
+    match child.subagents.heard.is_subset(&output.labels) {
         true => Ok(()),
         false => Err(Violation::Unlabelled(below.clone())),
     }
@@ -195,7 +197,7 @@ pub(crate) fn tell(all: &All, session: &SessionId, event: &Event) -> Option<Happ
     let own = all.get(session)?;
     match event {
         Event::Said(message) if matches!(message.author, Author::Agent(_)) => {
-            let spec = own.kin.spec.as_ref()?;
+            let spec = own.subagents.spec.as_ref()?;
             Some(if spec.role.above.len() > 1 { Happening::Grandchild } else { Happening::Child })
         }
         Event::Forked { cut, .. } if !cut.sandboxes.is_empty() => Some(Happening::ChildCopied),
@@ -204,7 +206,7 @@ pub(crate) fn tell(all: &All, session: &SessionId, event: &Event) -> Option<Happ
                 Outcome::Done(Product::Output(output)) => {
                     let child = all.get(&session.child(*effect));
                     let starved = output.text.contains("does not cover its first question");
-                    let told = child.is_some_and(|child| !child.kin.heard.is_empty());
+                    let told = child.is_some_and(|child| !child.subagents.heard.is_empty());
                     match (starved, told) {
                         (true, _) => Some(Happening::ChildStarved),
                         (false, true) => Some(Happening::ChildLabelled),

@@ -11,7 +11,7 @@ use crate::limits;
 
 /// The limits of a client's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Attempts of one call, the first one included; never more than
     /// [`limits::ATTEMPTS_MAX`].
     pub attempts_max: u32,
@@ -35,7 +35,7 @@ pub struct Patience {
     pub seed: u64,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// The limits of [`limits`], with a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -106,30 +106,30 @@ mod tests {
 
     #[test]
     fn own_waits_double_up_to_the_cap_and_end_after_six_attempts() {
-        let patience = Patience::new(1);
+        let policy = RetryPolicy::new(1);
         let mut rng = fastrand::Rng::with_seed(1);
         for (attempt, whole) in [(1, 500), (2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000)] {
             for _ in 0..100 {
-                let wait = patience.wait_ms(attempt, Retry::Backoff, &mut rng).unwrap();
+                let wait = policy.wait_ms(attempt, Retry::Backoff, &mut rng).unwrap();
                 assert!((whole / 2..=whole).contains(&wait), "{attempt}: {wait}");
             }
         }
-        assert_eq!(patience.wait_ms(6, Retry::Backoff, &mut rng), None);
-        assert_eq!(patience.wait_ms(1, Retry::Never, &mut rng), None);
-        let more = Patience { attempts_max: 99, backoff_base_ms: u64::MAX, ..patience };
+        assert_eq!(policy.wait_ms(6, Retry::Backoff, &mut rng), None);
+        assert_eq!(policy.wait_ms(1, Retry::Never, &mut rng), None);
+        let more = RetryPolicy { attempts_max: 99, backoff_base_ms: u64::MAX, ..policy };
         assert!(more.wait_ms(5, Retry::Backoff, &mut rng).unwrap() <= limits::BACKOFF_CAP_MS);
         assert_eq!(more.wait_ms(6, Retry::Backoff, &mut rng), None);
     }
 
     #[test]
     fn a_providers_wait_is_honoured_up_to_its_limit() {
-        let patience = Patience::new(1);
+        let policy = RetryPolicy::new(1);
         let mut rng = fastrand::Rng::with_seed(1);
         let day = Retry::After(Duration::from_secs(86_400));
-        assert_eq!(patience.wait_ms(1, day, &mut rng), None);
+        assert_eq!(policy.wait_ms(1, day, &mut rng), None);
         for (seconds, least_ms) in [(0, 0), (7, 7_000), (120, limits::RETRY_AFTER_MS_MAX)] {
             let wait = Duration::from_secs(seconds);
-            let wait = patience.wait_ms(1, Retry::After(wait), &mut rng).unwrap();
+            let wait = policy.wait_ms(1, Retry::After(wait), &mut rng).unwrap();
             assert!((least_ms..=least_ms + limits::RETRY_AFTER_JITTER_MS_MAX).contains(&wait));
         }
     }

@@ -1,4 +1,4 @@
-//! Accounts above the sessions of a storm: what holds for them, and that nothing starts
+//! Accounts above the sessions of a concurrent run: what holds for them, and that nothing starts
 //! beyond it.
 //!
 //! Owns a sum of its own over what sessions owe. Must never ask the store what it counted.
@@ -9,21 +9,21 @@ use outrigger_store::{Accounts, Change, Stopped, Terms};
 use crate::Violation;
 use crate::tally::Happening;
 use crate::world::World;
-use crate::{family, kin, limits};
+use crate::{family, limits, subagents};
 
 /// What holds for all sessions of a world together.
 #[derive(Debug, Default)]
-pub(crate) struct Purse {
+pub(crate) struct AccountTotals {
     tokens: Option<u64>,
     is_stopped: bool,
 }
 
-/// Whether a seed's storms have accounts with limits, and several sessions that share them.
+/// Whether a seed's concurrent runs have accounts with limits, and several sessions that share them.
 pub(crate) fn has(seed: u64) -> bool {
     family::is_one_of(seed, 61, limits::PURSES_OF_256)
 }
 
-impl Purse {
+impl AccountTotals {
     pub(crate) fn limit(&mut self, tokens: u64) {
         self.tokens = Some(tokens);
     }
@@ -37,12 +37,12 @@ impl Purse {
     }
 
     /// Whether something may start that has become part of what these owe.
-    pub(crate) fn allows(&self, all: &kin::All) -> Result<(), Violation> {
+    pub(crate) fn allows(&self, all: &subagents::All) -> Result<(), Violation> {
         if self.is_stopped {
             return Err(Violation::StartedStopped);
         }
         // What subagents owe is reserved above them.
-        let roots = all.values().filter(|own| own.kin.parent().is_none());
+        let roots = all.values().filter(|own| own.subagents.parent().is_none());
         let owed: u64 = roots.map(|own| own.ledger.owed().tokens).sum();
         match self.tokens {
             Some(most) if owed > most => Err(Violation::AccountOverdrawn { owed, most }),
@@ -63,7 +63,7 @@ impl World {
         };
         let set = self.journal.set_terms(&account, change).await;
         set.expect("accounts in memory can be set");
-        self.witness.purse(|purse| purse.limit(tokens));
+        self.witness.accounts(|accounts| accounts.limit(tokens));
     }
 
     /// Throws the switch that stops everything, or takes it back.
@@ -75,7 +75,7 @@ impl World {
         };
         let set = self.journal.set_terms(&AccountId::organisation(), change).await;
         set.expect("accounts in memory can be set");
-        self.witness.purse(|purse| purse.stop(is_stopped));
+        self.witness.accounts(|accounts| accounts.stop(is_stopped));
         if is_stopped {
             self.witness.count(Happening::Switched);
         }

@@ -4,7 +4,7 @@ use outrigger_policy::{Scope, Shelf};
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
-use super::plan::Hand;
+use super::plan::Editor;
 use super::put::{Draft, put};
 use super::rows::wrong;
 use super::{labels, look, proposals, prune, redact, usage};
@@ -26,12 +26,12 @@ pub(in crate::sqlite) struct Request {
 pub(in crate::sqlite) struct Order {
     pub(in crate::sqlite) scope: Scope,
     pub(in crate::sqlite) by: By,
-    pub(in crate::sqlite) work: Work,
+    pub(in crate::sqlite) work: WriteRequest,
 }
 
 /// Something to do.
 #[derive(Debug)]
-pub(in crate::sqlite) enum Work {
+pub(in crate::sqlite) enum WriteRequest {
     Change(Change),
     Propose(Proposed),
     Comment(ProposalId, String),
@@ -47,7 +47,7 @@ pub(in crate::sqlite) enum Answer {
     Done,
 }
 
-impl Work {
+impl WriteRequest {
     /// About how much text it brings.
     pub(in crate::sqlite) fn bytes(&self) -> usize {
         match self {
@@ -110,21 +110,21 @@ impl Order {
         quotas: &Quotas,
     ) -> Result<Answer, Error> {
         let Self { scope, by, work } = self;
-        let hand = Hand { scope, by };
+        let editor = Editor { scope, by };
         match work {
-            Work::Change(change) => {
-                hand.change(connection, quotas, change.clone()).await.map(Answer::Changed)
+            WriteRequest::Change(change) => {
+                editor.change(connection, quotas, change.clone()).await.map(Answer::Changed)
             }
-            Work::Propose(proposed) => {
+            WriteRequest::Propose(proposed) => {
                 look::within(by)?;
-                let id = proposals::propose(connection, quotas, hand, proposed.clone()).await?;
+                let id = proposals::propose(connection, quotas, editor, proposed.clone()).await?;
                 Ok(Answer::Proposed(id))
             }
-            Work::Comment(id, text) => {
-                proposals::comment(connection, hand, *id, text).await?;
+            WriteRequest::Comment(id, text) => {
+                proposals::comment(connection, editor, *id, text).await?;
                 Ok(Answer::Done)
             }
-            Work::Decide(id, decision) => {
+            WriteRequest::Decide(id, decision) => {
                 let drafts = proposals::plan(connection, scope, *id, decision).await?;
                 let changed = write(connection, quotas, drafts).await?;
                 let revision = changed.version().map(|version| version.revision);
@@ -132,15 +132,15 @@ impl Order {
                 proposals::decide(connection, scope, decided, by.at_ms, revision).await?;
                 Ok(Answer::Changed(changed))
             }
-            Work::Set(shelf, settings) => {
-                proposals::set(connection, hand, shelf, settings).await?;
+            WriteRequest::Set(shelf, settings) => {
+                proposals::set(connection, editor, shelf, settings).await?;
                 Ok(Answer::Done)
             }
         }
     }
 }
 
-impl Hand<'_> {
+impl Editor<'_> {
     async fn change(
         &self,
         connection: &mut SqliteConnection,

@@ -1,4 +1,4 @@
-//! A storm: several hosts drive one session at the same moment, die and come back under
+//! A concurrent run: several hosts drive one session at the same moment, die and come back under
 //! other rules, while the store, the backend and the model fail, the sandbox is lost,
 //! and people stop, steer, answer late, twice and against each other. When it is over
 //! the session must come to its end, or wait for a named reason.
@@ -21,13 +21,13 @@ fn moment(rng: &mut fastrand::Rng, most_ms: u64) -> Duration {
     Duration::from_millis(rng.u64(..most_ms))
 }
 
-/// Runs a session through a storm.
+/// Runs a session through a concurrent run.
 pub(crate) async fn run(world: &World, mut rng: fastrand::Rng) -> Result<(), Violation> {
     if world.roots.len() > 1 {
         world.limit_all(&mut rng).await;
     }
     for round in 0..limits::STARTS_MAX {
-        if round < limits::STORMY_ROUNDS {
+        if round < limits::DISTURBED_ROUNDS {
             world.rage(&mut rng).await?;
         }
         let kind = Kind::any(&mut rng);
@@ -44,8 +44,8 @@ pub(crate) async fn run(world: &World, mut rng: fastrand::Rng) -> Result<(), Vio
             world.answer_all(&mut rng).await?;
             continue;
         }
-        if !world.witness.is_quiet() || round + 1 < limits::STORMY_ROUNDS {
-            tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
+        if !world.witness.is_quiet() || round + 1 < limits::DISTURBED_ROUNDS {
+            tokio::time::sleep(Duration::from_millis(limits::CONCURRENT_MS_MAX)).await;
             continue;
         }
         world.wait_for_those_below(&calm.engine).await?;
@@ -92,10 +92,10 @@ impl World {
             if self.witness.open_below().is_none() && self.witness.is_quiet() {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
+            tokio::time::sleep(Duration::from_millis(limits::CONCURRENT_MS_MAX)).await;
         }
         // What was used in this very millisecond is left alone.
-        tokio::time::sleep(Duration::from_millis(limits::STORM_MS_MAX)).await;
+        tokio::time::sleep(Duration::from_millis(limits::CONCURRENT_MS_MAX)).await;
         engine.gc(0).await;
         check_nothing_left(self).await
     }
@@ -121,7 +121,7 @@ impl World {
             }
             let life = drive(&engine, &session);
             let ended = if rng.bool() {
-                tokio::time::timeout(moment(&mut rng, limits::STORM_MS_MAX), life).await.ok()
+                tokio::time::timeout(moment(&mut rng, limits::CONCURRENT_MS_MAX), life).await.ok()
             } else {
                 Some(life.await)
             };
@@ -163,13 +163,13 @@ impl World {
     /// People who say something, stop the turn, let it go on, or end the session.
     async fn meddle(&self, mut rng: fastrand::Rng) -> Result<(), Violation> {
         for _ in 0..rng.u8(..3) {
-            tokio::time::sleep(moment(&mut rng, limits::STORM_MS_MAX / 2)).await;
+            tokio::time::sleep(moment(&mut rng, limits::CONCURRENT_MS_MAX / 2)).await;
             let engine = self.bystander();
             let by = "person:other";
             let session = self.somebody(&mut rng);
             if self.roots.len() > 1 && rng.bool() {
                 self.switch(true).await;
-                tokio::time::sleep(moment(&mut rng, limits::STORM_MS_MAX / 2)).await;
+                tokio::time::sleep(moment(&mut rng, limits::CONCURRENT_MS_MAX / 2)).await;
                 self.switch(false).await;
             }
             let meddled = match rng.u8(..8) {

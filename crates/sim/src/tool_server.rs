@@ -1,5 +1,5 @@
 //! A server outside with tools: one that acts, one that acts once for a key however often
-//! it is asked, and one that only reads. In a storm it hangs, fails, or does what is asked
+//! it is asked, and one that only reads. In a concurrent run it hangs, fails, or does what is asked
 //! and dies before it answers.
 
 use async_trait::async_trait;
@@ -70,7 +70,7 @@ pub(crate) fn may_repeat(tool: &str) -> bool {
 
 /// The way of one process to it.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ToolServer {
     pub(crate) witness: Arc<Witness>,
     pub(crate) under: Under,
     pub(crate) life: Arc<Life>,
@@ -87,7 +87,7 @@ enum Fate {
     Hangs,
 }
 
-impl Desk {
+impl ToolServer {
     pub(crate) fn servers(self) -> BTreeMap<String, OutsideServer> {
         let port = Arc::new(self);
         let (timeout_ms, result_bytes_max) = (limits::DESK_MS_MAX, limits::DESK_BYTES_MAX);
@@ -116,7 +116,7 @@ impl Desk {
 }
 
 #[async_trait]
-impl Outside for Desk {
+impl Outside for ToolServer {
     async fn list(&self, _: Option<&Arc<dyn outrigger_sandbox::Sandbox>>) -> Result<Listed, Fault> {
         let tools = TOOLS.iter().map(|(tool, _)| described(tool)).collect();
         Ok(Listed { tools, left_out: 0 })
