@@ -40,9 +40,9 @@ pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 pub(crate) use self::skills::Skills;
 pub(crate) use self::tools::{Server, Way};
 
-/// A configuration file. Every key may be absent; docs/configuration.md says what
-/// each means.
+/// A configuration file of Outrigger. Every key may be absent.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Outrigger"))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct File {
     pub(crate) model: ModelFile,
@@ -56,45 +56,93 @@ pub(crate) struct File {
     pub(crate) memory: MemoryFile,
     pub(crate) skills: Skills,
     pub(crate) retention: RetentionFile,
+    /// Servers outside whose tools sessions have, by their names.
+    #[cfg_attr(test, schemars(extend("propertyNames" =
+        {"maxLength": limits::SERVER_NAME_CHARS_MAX, "examples": ["github"]})))]
     pub(crate) tools: BTreeMap<ServerName, ServerFile>,
+    /// Agents that a session may start as subagents, by their names.
+    #[cfg_attr(test, schemars(extend("propertyNames" =
+        {"maxLength": limits::AGENT_NAME_CHARS_MAX, "examples": ["reviewer"]})))]
     pub(crate) agents: BTreeMap<AgentName, AgentFile>,
 }
 
-/// Where the Docker backend finds its engine and what its sandboxes are made from.
+/// The engine of sandboxes whose `backend` is `docker`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DockerFile {
+    /// The engine's socket; if absent, that of `DOCKER_HOST`, else `/var/run/docker.sock`. No
+    /// sandbox ever sees it.
+    #[cfg_attr(test, schemars(example = &"/var/run/docker.sock"))]
     pub(crate) socket: Option<PathBuf>,
+    /// The runtime of all sandboxes; if absent, the engine's own. `runsc` gives the isolation
+    /// `gvisor`, where the engine has it and it is new enough (`docs/how-to/use-docker.md`).
+    #[cfg_attr(test, schemars(example = &"runc"))]
     pub(crate) runtime: Option<String>,
+    /// The image of sandboxes that name no other template. It must be there: images are never
+    /// pulled by themselves.
+    #[cfg_attr(test, schemars(example = &"debian:12"))]
     pub(crate) image: Option<String>,
 }
 
+/// Where a session stops, in a way that it can be resumed from.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsFile {
+    /// Model calls and tool calls of one turn. Instead: `--max-steps`.
+    #[cfg_attr(test, schemars(extend("default" = limits::STEPS_DEFAULT)))]
     pub(crate) steps_max: Option<Whole<1, 1_000_000>>,
+    /// Tokens of a session, input and output together. Instead: `--max-tokens`.
+    #[cfg_attr(test, schemars(extend("default" = limits::TOKENS_DEFAULT)))]
     pub(crate) tokens_max: Option<Tokens>,
+    /// Seconds of one turn by the clock on the wall. Waiting for a person is none of it.
+    #[cfg_attr(test, schemars(extend("default" = limits::TURN_MS_DEFAULT / 1_000)))]
     pub(crate) turn_seconds_max: Option<Whole<1, 2_592_000>>,
+    /// Hours after which what nobody approved is denied; if absent, it waits for ever. It costs
+    /// nothing meanwhile: the sandbox is cold, and no process runs.
+    #[cfg_attr(test, schemars(example = 72))]
     pub(crate) approval_hours_max: Option<Whole<1, 8_760>>,
+    /// Hours after which those whom `@escalates` of a rule names may approve what it asks about,
+    /// too (`docs/how-to/write-policies.md`); if absent, it never escalates. Below
+    /// `approval_hours_max`, if that is set.
+    #[cfg_attr(test, schemars(example = 24))]
     pub(crate) approval_escalate_hours: Option<Whole<1, 8_760>>,
+    /// How many agents deep subagents may start others (`docs/how-to/subagents.md`). With 0 there
+    /// are none; with 1 those that the session starts start no others.
+    #[cfg_attr(test, schemars(extend("default" = limits::SUBAGENTS_DEEP_DEFAULT)))]
     pub(crate) subagents_deep: Option<Whole<0, 4>>,
 }
 
 /// Who is told that something waits for a person.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Notify {
+    /// A program and its arguments, run when a session stops because something waits, with what
+    /// `outrigger inbox --json` prints for it on standard input, and without the environment
+    /// variables that hold keys. It has 10 s. It may be told again of what still waits.
+    #[cfg_attr(test, schemars(example = ["notify-me", "--urgent"]))]
     pub(crate) command: Vec<String>,
+    /// An address to which the JSON that `command` is given is sent by a POST. Redirections are not
+    /// followed; an answer other than 2xx is warned of.
+    #[cfg_attr(test, schemars(example = &"https://hooks.example/outrigger"))]
     pub(crate) webhook: Option<String>,
     /// The variables that hold keys, which are nobody's whom we start.
     #[serde(skip)]
     pub(crate) keys: BTreeSet<String>,
 }
 
+/// How much of a directory is copied into a sandbox.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkspaceFile {
+    /// MiB of the directory's files together.
+    #[cfg_attr(test, schemars(extend("default" = limits::WORKSPACE_BYTES_DEFAULT >> 20)))]
     pub(crate) mib_max: Option<Whole<1, 16_777_216>>,
+    /// How many files the directory may have.
+    #[cfg_attr(test, schemars(extend("default" = limits::WORKSPACE_FILES_DEFAULT)))]
     pub(crate) files_max: Option<Whole<1, 100_000_000>>,
 }
 

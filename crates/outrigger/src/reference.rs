@@ -2,13 +2,14 @@
 //! tests, which fail when a page that is checked in says otherwise; `UPDATE_EXPECT=1`
 //! writes it anew.
 
-mod keys;
-
 use clap::CommandFactory;
 use expect_test::expect_file;
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, RestrictFormats, Transform};
+use serde_json::Value;
 use std::fmt::Write;
 
-use self::keys::{Key, TABLES};
 use crate::cli::Cli;
 use crate::config::{Config, File};
 use crate::exit::Kind;
@@ -19,35 +20,129 @@ const COLUMNS: usize = 90;
 const NOTE: &str =
     "<!-- Written by a test of crates/outrigger; UPDATE_EXPECT=1 writes it anew. -->";
 
-fn configuration() -> String {
-    let mut page = format!("{NOTE}\n\n{}", include_str!("reference/configuration.md"));
-    for table in TABLES {
-        write!(page, "\n## `[{}]`: {}\n\n", table.header, table.about).unwrap();
-        page.push_str("| key | type | default | what it does |\n|---|---|---|---|\n");
-        for Key { name, kind, default, about, instead, .. } in table.keys {
-            let default = default();
-            let instead = match *instead {
-                "" => String::new(),
-                instead => format!(" Instead: {instead}."),
-            };
-            writeln!(page, "| `{name}` | {kind} | {default} | {about}{instead} |").unwrap();
+/// What editors check a configuration file by: draft 7 is what taplo knows. It shows what is said
+/// of a key only where that stands beside the type, so nothing is referred to.
+fn schema() -> Schema {
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let settings = settings
+        .with_transform(RecursiveTransform(without_null as fn(&mut Schema)))
+        .with_transform(RestrictFormats::default());
+    settings.into_generator().into_root_schema_for::<File>()
+}
+
+/// TOML has no null: what is absent is not written.
+fn without_null(schema: &mut Schema) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.retain(|key, value| key != "default" || !value.is_null());
+    for key in ["type", "enum", "anyOf"] {
+        let Some(Value::Array(any)) = schema.get_mut(key) else { continue };
+        any.retain(|one| !one.is_null() && one != "null" && one["type"] != "null");
+        match (key, &mut any[..]) {
+            ("type", [one]) => schema["type"] = one.take(),
+            ("anyOf", [Value::Object(one)]) => {
+                // What is said of the key stays, not what is said of its type.
+                let mut one = std::mem::take(one);
+                schema.remove(key);
+                one.append(schema);
+                *schema = one;
+            }
+            _ => {}
         }
     }
-    write!(page, "\n## Example\n\n```toml\n{}```\n", example()).unwrap();
+}
+
+/// The tables of a file, each with its header.
+fn tables() -> Vec<(String, Value)> {
+    let of = |(name, schema): (&String, &Value)| {
+        // Any number of tables by their names, or one that may be several, or one.
+        let named = schema["patternProperties"].as_object().and_then(|named| named.values().next());
+        let table = named.or(schema["anyOf"].get(0)).unwrap_or(schema);
+        let example = schema["propertyNames"]["examples"][0].as_str();
+        let header = example.map_or(name.clone(), |example| format!("{name}.{example}"));
+        (header, table.clone())
+    };
+    keys(&schema().to_value()).map(of).collect()
+}
+
+/// The keys of a table, in their order.
+fn keys(table: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    table["properties"].as_object().into_iter().flatten()
+}
+
+/// What is said of a key or a table, in one line. A page that it names becomes a link.
+fn about(schema: &Value) -> String {
+    let text = schema["description"].as_str().unwrap().replace('\n', " ");
+    let link = |(index, part): (usize, &str)| match part.strip_prefix("docs/") {
+        Some(page) if index % 2 == 1 => format!("[{part}]({page})"),
+        _ if index % 2 == 1 => format!("`{part}`"),
+        _ => part.to_owned(),
+    };
+    text.split('`').enumerate().map(link).collect()
+}
+
+/// A type, as people read it.
+fn kind(schema: &Value) -> String {
+    let list = |key: &str| schema[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let values = list("enum").iter().chain(list("oneOf").iter().map(|one| &one["const"]));
+    let values: Vec<_> = values.map(|value| format!("`{value}`")).collect();
+    if !values.is_empty() {
+        return values.join(" or ");
+    }
+    let several = |schema: &Value| kind(schema).replacen("string", "strings", 1);
+    let names: Vec<_> = keys(schema).map(|(name, _)| format!("`{name}`")).collect();
+    let plain = match schema["type"].as_str().unwrap() {
+        "object" if names.is_empty() => {
+            format!("table of {}", several(&schema["additionalProperties"]))
+        }
+        "object" => format!("table: {}", names.join(", ")),
+        "array" => format!("list of {}", several(&schema["items"])),
+        "integer" => "whole number".to_owned(),
+        other => other.to_owned(),
+    };
+    match (&schema["pattern"], range(schema)) {
+        (Value::String(pattern), _) => format!("{plain}, `{pattern}`"),
+        (_, Some((least, most))) => format!("{plain}, {least} to {most}"),
+        _ => plain,
+    }
+}
+
+/// The least and the most of a number.
+fn range(schema: &Value) -> Option<(f64, f64)> {
+    Some((schema["minimum"].as_f64()?, schema["maximum"].as_f64()?))
+}
+
+/// A value as a file has it.
+fn written(value: &Value) -> String {
+    toml::Value::try_from(value).unwrap().to_string()
+}
+
+fn configuration() -> String {
+    let mut page = format!("{NOTE}\n\n{}", include_str!("reference/configuration.md"));
+    for (header, table) in tables() {
+        let heading = about(&table);
+        write!(page, "\n## `[{header}]`: {}\n\n", heading.trim_end_matches('.')).unwrap();
+        page.push_str("| key | type | default | what it does |\n|---|---|---|---|\n");
+        for (name, key) in keys(&table) {
+            let default = key.get("default").map(|value| format!("`{}`", written(value)));
+            let default = default.as_deref().unwrap_or("–");
+            writeln!(page, "| `{name}` | {} | {default} | {} |", kind(key), about(key)).unwrap();
+        }
+    }
+    write!(page, "\n## Example\n\n```toml{}```\n", example()).unwrap();
     page
 }
 
 /// A file in which every key is set.
 fn example() -> String {
     let mut text = String::new();
-    for (index, table) in TABLES.iter().enumerate() {
-        let gap = if index > 0 { "\n" } else { "" };
-        writeln!(text, "{gap}[{}]", table.header).unwrap();
-        for key in table.keys {
-            // A server is either at an address or a program.
-            let program = table.name == "tools" && ["command", "sandbox"].contains(&key.name);
-            let off = if key.name == "script" || program { "# " } else { "" };
-            writeln!(text, "{off}{} = {}", key.name, key.example()).unwrap();
+    for (header, table) in tables() {
+        write!(text, "\n[{header}]\n").unwrap();
+        for (name, key) in keys(&table) {
+            let value = key["examples"].get(0).unwrap_or(&key["default"]);
+            // A script is instead of a model, and a program instead of a server's address.
+            let program = header == "tools.github" && ["command", "sandbox"].contains(&&**name);
+            let off = if name == "script" || program { "# " } else { "" };
+            writeln!(text, "{off}{name} = {}", written(value)).unwrap();
         }
     }
     text
@@ -92,6 +187,12 @@ fn docs_configuration_is_current() {
 }
 
 #[test]
+fn docs_config_schema_is_current() {
+    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    expect_file!["../../../docs/config.schema.json"].assert_eq(&text);
+}
+
+#[test]
 fn docs_cli_is_current() {
     expect_file!["../../../docs/cli.md"].assert_eq(&cli());
 }
@@ -101,68 +202,45 @@ fn docs_exit_codes_is_current() {
     expect_file!["../../../docs/exit-codes.md"].assert_eq(&exit_codes());
 }
 
-/// The names that are allowed where this is wrong.
-fn allowed(text: &str) -> Vec<String> {
-    let error = toml::from_str::<File>(text).unwrap_err();
-    let (_, names) = error.message().split_once("expected one of ").expect("it names them");
-    names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
-}
-
 #[test]
-fn every_key_of_the_files_is_documented_and_no_other() {
-    let tables: Vec<_> = TABLES.iter().map(|table| table.name.to_owned()).collect();
-    assert_eq!(tables, allowed("nothing = 1"));
-    for table in TABLES {
-        let keys: Vec<_> = table.keys.iter().map(|key| key.name.to_owned()).collect();
-        let wrong = format!("[{}]\n\"\" = 1", table.header);
-        let allowed = match toml::from_str::<File>(&wrong).unwrap_err().message() {
-            // Two names are joined by a word.
-            said if said.contains(" or `") => {
-                said.split('`').skip(3).step_by(2).map(str::to_owned).collect()
-            }
-            _ => allowed(&wrong),
-        };
-        assert_eq!(keys, allowed, "[{}]", table.name);
-    }
+fn every_key_is_described() {
+    let mut described = RecursiveTransform(|schema: &mut Schema| {
+        for (name, key) in keys(schema.as_value()) {
+            assert!(key["description"].is_string(), "{name}");
+        }
+    });
+    described.transform(&mut schema());
 }
 
 #[test]
 fn the_example_and_every_default_are_taken() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
-    std::fs::write(&path, example()).unwrap();
-    Config::of_files(std::slice::from_ref(&path)).map_err(|failure| failure.message).unwrap();
-    let plain = Config::default();
-    for key in TABLES.iter().flat_map(|table| table.keys.iter().map(move |key| (table, key))) {
-        let (table, key) = key;
-        let default = (key.default)();
-        let Some(value) = default.strip_prefix('`').and_then(|text| text.strip_suffix('`')) else {
-            continue;
-        };
-        if table.name == "tools" {
-            // A server has to be somewhere, which no default says.
-            continue;
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let config = Config::of_files(std::slice::from_ref(&path));
+        format!("{:?}", config.map_err(|failure| failure.message).unwrap())
+    };
+    read(&example());
+    for (header, table) in tables() {
+        // A server has to be somewhere, which no default says.
+        let more = if header == "tools.github" { "url = \"https://a\"\n" } else { "" };
+        let plain = format!("[{header}]\n{more}");
+        for (name, key) in keys(&table).filter(|(_, key)| !key["default"].is_null()) {
+            let set = format!("{plain}{name} = {}\n", written(&key["default"]));
+            assert!(read(&set) == read(&plain) || header == "model", "{set}");
         }
-        std::fs::write(&path, format!("[{}]\n{} = {value}\n", table.name, key.name)).unwrap();
-        let set = Config::of_files(std::slice::from_ref(&path));
-        let set = set.map_err(|failure| failure.message).unwrap();
-        let model = table.name == "model";
-        assert!(model || format!("{set:?}") == format!("{plain:?}"), "{}.{}", table.name, key.name);
     }
 }
 
 #[test]
 fn numbers_outside_their_documented_range_are_refused() {
-    for table in TABLES {
-        for key in table.keys {
-            let Some((_, range)) = key.kind.split_once("whole number, ") else { continue };
-            let (least, most) = range.split_once(" to ").expect("a range");
-            let (least, most): (u64, u64) = (least.parse().unwrap(), most.parse().unwrap());
-            let below = least.checked_sub(1).map(|below| (below, false));
-            for (value, fits) in
-                [(least, true), (most, true), (most + 1, false)].into_iter().chain(below)
-            {
-                let text = format!("[{}]\n{} = {value}", table.header, key.name);
+    for (header, table) in tables() {
+        for (name, key) in keys(&table) {
+            let Some((least, most)) = range(key) else { continue };
+            let around = [(least, true), (most, true), (least - 1.0, false), (most + 1.0, false)];
+            for (value, fits) in around {
+                let text = format!("[{header}]\n{name} = {value}");
                 assert_eq!(toml::from_str::<File>(&text).is_ok(), fits, "{text}");
             }
         }

@@ -13,6 +13,8 @@ use crate::limits;
 
 /// A name of an agent, as rules write it: `Agent::"reviewer"`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("pattern" = "^[a-z0-9][a-z0-9-]*$")))]
 pub(crate) struct AgentName(String);
 
 impl<'de> Deserialize<'de> for AgentName {
@@ -30,18 +32,39 @@ impl<'de> Deserialize<'de> for AgentName {
     }
 }
 
-/// One table.
+/// An agent that a session may start as a subagent, by its name: 1 to 32 characters of a-z 0-9 -;
+/// any number of such tables. The agent `default` is always there; its table changes it
+/// (`docs/how-to/subagents.md`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentFile {
+    /// What the model that may start the agent is told of it; if absent, its name.
+    #[cfg_attr(test, schemars(example = &"reads a change and says what is wrong with it"))]
     description: Option<String>,
+    /// What is added to the agent's system prompt.
+    #[cfg_attr(test, schemars(example = &"You review changes. Do not change files."))]
     instructions: Option<String>,
+    /// The tools that the agent has, of those of the session that starts it; if absent, all.
+    #[cfg_attr(test, schemars(example = ["read_file", "ls", "glob", "grep", "execute"]))]
     tools: Option<BTreeSet<String>>,
+    /// The most model calls and tool calls of one of these agents.
+    #[cfg_attr(test, schemars(example = 50))]
     steps: Option<Count>,
+    /// The most tokens of one of these agents, input and output together.
+    #[cfg_attr(test, schemars(example = 200_000))]
     tokens: Option<Count>,
+    /// The most money of one of these agents, in US dollars.
+    #[cfg_attr(test, schemars(example = 0.5))]
     dollars: Option<Dollars>,
+    /// The most seconds that the agent's effects may take, those beside each other counted each.
+    #[cfg_attr(test, schemars(example = 1_800))]
     seconds: Option<Count>,
+    /// The most seconds of processors that the agent's commands may take.
+    #[cfg_attr(test, schemars(example = 600))]
     cpu_seconds: Option<Count>,
+    /// The most bytes that the agent may send to tools outside.
+    #[cfg_attr(test, schemars(example = 1_048_576))]
     egress_bytes: Option<Count>,
 }
 

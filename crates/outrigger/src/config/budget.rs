@@ -17,12 +17,29 @@ use crate::limits;
 /// Nano-dollars of a dollar.
 pub(crate) const NANOS: f64 = 1e9;
 
+/// What may be spent (`docs/how-to/budgets.md`). From an amount that begins with `soft_` on a
+/// person is asked; with a `per` counting begins anew each `"day"` or `"month"`, in UTC.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BudgetFile {
+    /// What one session may spend, without a `per`. `tokens` comes before `limits.tokens_max`,
+    /// which holds if it is absent. Instead: `--max-tokens`, `--max-dollars`.
+    #[cfg_attr(test, schemars(extend("examples" =
+        [{"dollars": 2, "soft_dollars": 1.5, "cpu_seconds": 3600}])))]
     pub(crate) session: LevelFile,
+    /// What all sessions of a user may spend, for whom nothing was set; if absent, no limit holds.
+    /// A stronger file can't change a weaker one's. Instead: `outrigger budget set user:NAME`.
+    #[cfg_attr(test, schemars(extend("examples" =
+        [{"dollars": 100, "soft_dollars": 80, "per": "month"}])))]
     pub(crate) user: LevelFile,
+    /// What all sessions may spend, as for a user. Instead: `outrigger budget set org`.
+    #[cfg_attr(test, schemars(extend("examples" =
+        [{"dollars": 1000, "tokens": 1_000_000_000, "per": "month"}])))]
     pub(crate) organisation: LevelFile,
+    /// A file that says what models cost. It comes before the built-in prices, which are list
+    /// prices of some providers; a model at an address of your own has only prices from here.
+    #[cfg_attr(test, schemars(example = &"prices.toml"))]
     pub(crate) prices: Option<PathBuf>,
 }
 
@@ -30,26 +47,42 @@ pub(super) type Count = Whole<1, 1_000_000_000_000_000>;
 
 /// What may be spent on one level.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LevelFile {
+    /// The most model calls and tool calls.
     steps: Option<Count>,
+    /// The most tokens, input and output together.
     tokens: Option<Count>,
+    /// The most money, in US dollars.
     dollars: Option<Dollars>,
+    /// The most seconds that effects may take, those beside each other counted each.
     seconds: Option<Count>,
+    /// The most seconds of processors that commands may take.
     cpu_seconds: Option<Count>,
+    /// The most bytes that may be sent to tools outside.
     egress_bytes: Option<Count>,
+    /// Model calls and tool calls from which on a person is asked.
     soft_steps: Option<Count>,
+    /// Tokens from which on a person is asked.
     soft_tokens: Option<Count>,
+    /// US dollars from which on a person is asked.
     soft_dollars: Option<Dollars>,
+    /// Seconds of effects from which on a person is asked.
     soft_seconds: Option<Count>,
+    /// Seconds of processors from which on a person is asked.
     soft_cpu_seconds: Option<Count>,
+    /// Bytes that leave from which on a person is asked.
     soft_egress_bytes: Option<Count>,
-    /// After what time an account's counting begins anew.
+    /// After what time an account's counting begins anew, in UTC. A session has none.
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = [Period::Day, Period::Month])))]
     per: Option<Period>,
 }
 
 /// An amount of money, exact to the nano-dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(try_from = "f64"))]
+#[cfg_attr(test, schemars(extend("minimum" = 0, "maximum" = limits::DOLLARS_MAX)))]
 pub(crate) struct Dollars(u64);
 
 impl Dollars {

@@ -10,6 +10,7 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Provider {
     /// Anthropic Messages.
@@ -37,18 +38,47 @@ impl Provider {
 /// Tokens, as they are configured.
 pub(crate) type Tokens = Whole<1, 1_000_000_000>;
 
-/// The `[model]` table of a file.
+/// Which model is asked, and where.
 #[derive(Debug, Default, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ModelFile {
+    /// How the provider is spoken to: Anthropic Messages, OpenAI Responses, or OpenAI Chat
+    /// Completions, which most other servers speak. If absent, told by the name, for `claude…`,
+    /// `gpt…` and `o1` and its like. Instead: `--provider`, `OUTRIGGER_PROVIDER`.
+    #[cfg_attr(test, schemars(example = &"openai-chat"))]
     pub(crate) provider: Option<Provider>,
+    /// The model, as its provider names it. Instead: `--model`, `OUTRIGGER_MODEL`.
+    #[cfg_attr(test, schemars(example = &"qwen3-coder"))]
     pub(crate) name: Option<String>,
+    /// Where the provider is; if absent, at the provider's own address. The key is sent there, if
+    /// there is one; an address of your own needs none unless `api_key_env` names its variable. The
+    /// address is dropped where a stronger file or flag names another `provider`. Instead:
+    /// `--base-url`, `OUTRIGGER_BASE_URL`.
+    #[cfg_attr(test, schemars(example = &"http://127.0.0.1:8000/v1"))]
     pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key; if absent, `ANTHROPIC_API_KEY` or
+    /// `OPENAI_API_KEY`, by the provider. The key itself never stands in a file of ours.
+    #[cfg_attr(test, schemars(example = &"MY_SERVER_KEY"))]
     pub(crate) api_key_env: Option<String>,
+    /// Hosts to which the key is sent over plain http, where whoever stands between reads it. To
+    /// this machine it always is; to any other host only over https.
+    #[cfg_attr(test, schemars(example = ["10.0.0.7"], extend("default" = [])))]
     pub(crate) http_hosts: Option<Vec<String>>,
+    /// Tokens that the model's context holds; the conversation is summarised before it is full.
+    #[cfg_attr(test, schemars(extend("default" = crate::limits::CONTEXT_TOKENS_DEFAULT)))]
     pub(crate) context_tokens: Option<Tokens>,
+    /// Tokens of output that one call may ask for.
+    #[cfg_attr(test, schemars(extend("default" = crate::limits::OUTPUT_TOKENS_DEFAULT)))]
     pub(crate) output_tokens_max: Option<Tokens>,
+    /// Attempts of one model call, the first one included. The wait between them doubles from half
+    /// a second to eight; a provider's Retry-After is honoured, and one above two minutes ends the
+    /// call, to be resumed later.
+    #[cfg_attr(test, schemars(extend("default" = outrigger_model::limits::ATTEMPTS_MAX)))]
     pub(crate) attempts_max: Option<Whole<1, 6>>,
+    /// A file of turns to play instead of asking a model, whatever the other keys say. Instead:
+    /// `--script`.
+    #[cfg_attr(test, schemars(example = &"turns.toml"))]
     pub(crate) script: Option<PathBuf>,
 }
 

@@ -8,12 +8,26 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::{Failure, Kind, Outcome};
 
+/// The rules that every step is judged by (`docs/how-to/write-policies.md`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PolicyFile {
+    /// Whether the built-in rules hold beside those of the files. A stronger file can't change what
+    /// a weaker one says.
+    #[cfg_attr(test, schemars(extend("default" = Policy::default().defaults)))]
     pub(crate) defaults: Option<bool>,
+    /// Files of rules, in Cedar. Those of all configuration files hold together.
+    #[cfg_attr(test, schemars(example = ["rules/hosts.cedar"], extend("default" = [])))]
     pub(crate) files: Option<Vec<PathBuf>>,
+    /// Files of rules for the organisation: what they do not permit, nobody can be permitted.
+    /// Without one the organisation is judged by the other rules. Only one configuration file may
+    /// say it.
+    #[cfg_attr(test, schemars(example = ["rules/ceiling.cedar"], extend("default" = [])))]
     pub(crate) ceiling: Option<Vec<PathBuf>>,
+    /// A file that says who is in which group; if absent, nobody is in one. Only one configuration
+    /// file may say it.
+    #[cfg_attr(test, schemars(example = &"people.toml"))]
     pub(crate) people: Option<PathBuf>,
 }
 

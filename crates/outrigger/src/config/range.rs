@@ -6,6 +6,8 @@ use std::fmt;
 
 /// A whole number from `MIN` to `MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("minimum" = MIN, "maximum" = MAX)))]
 pub(crate) struct Whole<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
@@ -39,6 +41,8 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
 
 /// Cores, kept in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(try_from = "f64"))]
+#[cfg_attr(test, schemars(extend("minimum" = 0.01, "maximum" = 1_024)))]
 pub(crate) struct Cores(u32);
 
 impl Cores {

@@ -7,11 +7,19 @@ use crate::limits;
 
 type Days = Whole<1, 36_500>;
 
-/// The keys of the table.
+/// How long `outrigger gc` keeps what is over (`docs/how-to/space.md`). What is kept of disks has
+/// its own, `sandbox.retention_hours`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionFile {
+    /// From the last event of a session that is over until it is removed, with its patch and its
+    /// disks; if absent, it is kept for ever. Instead: `--older-than`.
+    #[cfg_attr(test, schemars(example = 365))]
     pub(crate) sessions_days: Option<Days>,
+    /// From the writing of a patch until it goes; if absent, with its session. Instead:
+    /// `--older-than`.
+    #[cfg_attr(test, schemars(example = 90))]
     pub(crate) patches_days: Option<Days>,
 }
 

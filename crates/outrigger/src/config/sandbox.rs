@@ -16,6 +16,7 @@ use crate::limits;
 
 /// `[sandbox]`, or any number of `[[sandbox]]`.
 #[derive(Debug, Clone)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(untagged))]
 pub(crate) enum SandboxFiles {
     One(Box<SandboxFile>),
     Several(Vec<SandboxFile>),
@@ -47,35 +48,94 @@ impl<'de> Deserialize<'de> for SandboxFiles {
     }
 }
 
-/// One table.
+/// The sandboxes of a session: what they may take and see, and how they are looked after.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SandboxFile {
+    /// The sandbox's name in the session. The tools of every sandbox but the first end in it, for
+    /// example `execute_fetch`.
+    #[cfg_attr(test, schemars(extend("default" = limits::SANDBOX_NAME_DEFAULT)))]
     pub(crate) name: Option<Name>,
+    /// Where the sandbox is made. A session stays in the backend that it was begun in.
+    #[cfg_attr(test, schemars(extend("default" = Sandbox::default().backend.as_str())))]
     pub(crate) backend: Option<BackendName>,
+    /// The root filesystem that the sandbox begins with, by a name that its backend knows.
+    /// `host-tools` is this machine's own programs, read-only. The native backend knows the images
+    /// that `outrigger sandbox import` and `pull` made templates of; for the Docker backend it is
+    /// an image of the engine's, and `host-tools` is the one of `[docker]`.
+    #[cfg_attr(test, schemars(extend("default" = Sandbox::default().template())))]
     pub(crate) template: Option<String>,
+    /// MiB of memory, of all processes of the sandbox together. Not enforced where no cgroup can be
+    /// written; `outrigger doctor` says so.
+    #[cfg_attr(test, schemars(extend("default" = Spec::default().memory_bytes_max >> 20)))]
     pub(crate) memory_mib_max: Option<Whole<16, 16_777_216>>,
+    /// Processes and threads at once.
+    #[cfg_attr(test, schemars(extend("default" = Spec::default().pids_max)))]
     pub(crate) pids_max: Option<Whole<8, 4_194_304>>,
+    /// Cores. Not enforced where no cgroup can be written.
+    #[cfg_attr(test, schemars(extend("default" = f64::from(Spec::default().cpu_millis_max) / 1e3)))]
     pub(crate) cpus_max: Option<Cores>,
+    /// MiB that the sandbox may write to its disk.
+    #[cfg_attr(test, schemars(extend("default" = Spec::default().disk_bytes_max >> 20)))]
     pub(crate) disk_mib_max: Option<Whole<1, 1_073_741_824>>,
+    /// Files, directories and links on the sandbox's disk.
+    #[cfg_attr(test, schemars(extend("default" = Spec::default().disk_inodes_max)))]
     pub(crate) files_max: Option<Whole<64, 4_294_967_295>>,
+    /// Further directories of this machine that sandboxes see, read-only, such as a toolchain outside
+    /// `/usr`. The model can read whatever is in them, in every sandbox of the native backend.
+    #[cfg_attr(test, schemars(example = ["/opt/toolchain"], extend("default" = [])))]
     pub(crate) read_only: Option<Vec<PathBuf>>,
+    /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it
+    /// was begun with. `outrigger doctor` says what this machine offers.
+    #[cfg_attr(test, schemars(extend("default" = Spec::default().isolation_min.to_string())))]
     pub(crate) isolation_min: Option<Least>,
+    /// The sandbox's network. No backend gives its sandboxes one, so anything else is refused.
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = ["none"], "default" = "none")))]
     pub(crate) network: Option<NoNetwork>,
+    /// Whether the directory is copied into the sandbox; if absent, it is into the first and not
+    /// into the others. Changes are taken out of the first sandbox only.
+    #[cfg_attr(test, schemars(example = true))]
     pub(crate) workspace: Option<bool>,
+    /// Whose the sandbox is: the session's own, destroyed with it, or shared by all sessions of an
+    /// assistant, as the first of them filled it.
+    #[cfg_attr(test, schemars(example = &"assistant", extend("default" = "thread")))]
     pub(crate) scope: Option<ScopeName>,
+    /// The assistant whose sessions share the sandbox, if they do.
+    #[cfg_attr(test, schemars(extend("default" = limits::ASSISTANT_DEFAULT)))]
     pub(crate) assistant: Option<Name>,
+    /// What becomes of the sandbox while the session waits for a person: nothing of it runs, its
+    /// processes stop, or it goes on. Less deeply where its backend can't. `off` never freezes it.
+    #[cfg_attr(test, schemars(extend("default" = "cold")))]
     pub(crate) suspend: Option<SuspendName>,
+    /// Milliseconds that the model thinks before the sandbox's processes are stopped. The next
+    /// command finds them where they were.
+    #[cfg_attr(test, schemars(extend("default" = Sandbox::default().freeze_after_ms)))]
     pub(crate) freeze_after_ms: Option<Whole<1, 86_400_000>>,
+    /// When the sandbox's disk is kept, to begin from if it is lost: when it was filled and after
+    /// each turn that may have changed it, or never.
+    #[cfg_attr(test, schemars(extend("default" = "turn")))]
     pub(crate) snapshots: Option<KeepName>,
+    /// Snapshots that are kept at once; the oldest goes first.
+    #[cfg_attr(test, schemars(extend("default" = Sandbox::default().snapshots_kept)))]
     pub(crate) snapshots_kept: Option<Whole<1, 256>>,
+    /// Seconds without a request or a running command until the sandbox goes cold by itself, also
+    /// when nobody is there.
+    #[cfg_attr(test, schemars(extend("default" = limits::SANDBOX_IDLE_MS_DEFAULT / 1_000)))]
     pub(crate) idle_seconds_max: Option<Whole<1, 31_536_000>>,
+    /// Hours after which a sandbox that is shared is destroyed, whatever runs in it.
+    #[cfg_attr(test, schemars(example = 720))]
     pub(crate) age_hours_max: Option<Whole<1, 87_600>>,
+    /// Hours for which sandboxes and snapshots are kept that nobody uses: those of sessions that
+    /// answered, and those that no session names. The largest number of all tables holds.
+    #[cfg_attr(test, schemars(extend("default" = limits::RETENTION_MS_DEFAULT / 3_600_000)))]
     pub(crate) retention_hours: Option<Whole<1, 87_600>>,
 }
 
 /// A name of a sandbox or an assistant, which becomes part of ids and names of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(extend("pattern" =
+    format!("^[a-z0-9_]{{1,{}}}$", limits::SANDBOX_NAME_CHARS_MAX))))]
 pub(crate) struct Name(String);
 
 impl<'de> Deserialize<'de> for Name {
@@ -93,6 +153,7 @@ impl<'de> Deserialize<'de> for Name {
 
 /// Backends that are built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BackendName {
     Native,
@@ -111,6 +172,7 @@ impl BackendName {
 
 /// The least isolation that is accepted. None at all can't be asked for.
 #[derive(Debug, Clone, Copy, Deserialize, clap::ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Least {
@@ -149,6 +211,7 @@ impl<'de> Deserialize<'de> for NoNetwork {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ScopeName {
     Thread,
@@ -156,6 +219,7 @@ pub(crate) enum ScopeName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SuspendName {
     Cold,
@@ -164,6 +228,7 @@ pub(crate) enum SuspendName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeepName {
     Turn,

@@ -14,6 +14,8 @@ use crate::limits;
 
 /// A name of a server, which becomes part of names of tools.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("pattern" = "^[a-z0-9]+(_[a-z0-9]+)*$")))]
 pub(crate) struct ServerName(pub(crate) String);
 
 impl<'de> Deserialize<'de> for ServerName {
@@ -33,20 +35,47 @@ impl<'de> Deserialize<'de> for ServerName {
     }
 }
 
-/// One table.
+/// A server of the Model Context Protocol whose tools sessions have, by its name: 1 to 24 of a-z
+/// 0-9 and single _ within; any number of such tables (`docs/how-to/outside-tools.md`).
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerFile {
+    /// Where the server is: `https`, or `http` on this very machine. A redirect is not followed.
+    #[cfg_attr(test, schemars(example = &"https://mcp.example/mcp"))]
     pub(crate) url: Option<String>,
+    /// A program that is the server, spoken to over its standard streams, instead of `url`. It runs
+    /// in `sandbox`, for as long as one call.
+    #[cfg_attr(test, schemars(example = ["my-server"]))]
     pub(crate) command: Vec<String>,
+    /// The `[[sandbox]]` in which the program runs: one of its own, in which no tool of ours acts.
+    #[cfg_attr(test, schemars(example = &"fetch"))]
     pub(crate) sandbox: Option<String>,
+    /// The environment variable that holds a bearer token for the server. The token itself never
+    /// stands in a file of ours.
+    #[cfg_attr(test, schemars(example = &"GITHUB_TOKEN"))]
     pub(crate) token_env: Option<String>,
+    /// Further headers of every request, each with the environment variable that holds its value.
+    #[cfg_attr(test, schemars(example = BTreeMap::from([("x-api-key", "MCP_API_KEY")])))]
     pub(crate) headers_env: BTreeMap<String, String>,
+    /// The tools that sessions may have, as the server names them; if absent, all that it has.
+    #[cfg_attr(test, schemars(example = ["get_issue", "create_issue"]))]
     pub(crate) allow: Option<BTreeSet<String>>,
+    /// Tools of the server that change nothing. After a crash they are called again, and the default
+    /// rules let them be called without asking. What the server says of them is not believed.
+    #[cfg_attr(test, schemars(example = ["get_issue"]))]
     pub(crate) read_only: BTreeSet<String>,
+    /// Tools that act, and do the same call with the same key once. After a crash they are called
+    /// again with that key; any other that was under way is told to the model as unknown.
+    #[cfg_attr(test, schemars(example = ["create_issue"]))]
     pub(crate) idempotent: BTreeSet<String>,
+    /// Whether calls of this server may run beside each other and beside other tools that may.
     pub(crate) concurrent: bool,
+    /// Seconds from the start of a call to giving up.
+    #[cfg_attr(test, schemars(extend("default" = limits::OUTSIDE_MS_DEFAULT / 1_000)))]
     pub(crate) timeout_seconds_max: Option<Whole<1, 3_600>>,
+    /// Bytes of an answer that the model sees; the middle of a longer one is left out.
+    #[cfg_attr(test, schemars(extend("default" = outrigger_tools::limits::OUTSIDE_BYTES_DEFAULT)))]
     pub(crate) result_bytes_max: Option<Whole<1_000, 1_000_000>>,
 }
 
