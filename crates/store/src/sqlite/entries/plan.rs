@@ -33,7 +33,7 @@ impl Editor<'_> {
         Draft { replaces: resolved.origin.clone(), ..draft }
     }
 
-    /// The folders that are missing above a resolved, and then what comes there.
+    /// The folders that are missing above a path, and then what comes there.
     pub(super) async fn onto(
         &self,
         connection: &mut SqliteConnection,

@@ -40,10 +40,13 @@ const CONTENT: &str = "SELECT bytes FROM contents WHERE content = $1";
 const COMMENTS: &str =
     "SELECT author, at_ms, text FROM comments WHERE proposal = $1 ORDER BY comment";
 const OPEN: &str = "SELECT COUNT(*) FROM proposals WHERE shelf = $1 AND standing = 0";
-const PROPOSE: &str = "INSERT INTO proposals (shelf, path, base, standing, bytes, digest, \
+/// The content, if there is one, and what names it.
+const PROPOSE: &str = "INSERT INTO contents (bytes) SELECT $19 WHERE $19 IS NOT NULL; \
+    INSERT INTO proposals (shelf, path, base, standing, bytes, digest, \
     executable, content, author, via, at_ms, agent, session, seq, labels, message, review_by_ms, \
-    origin_shelf, origin_path, origin_revision) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9, \
-    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING proposal";
+    origin_shelf, origin_path, origin_revision) VALUES ($1, $2, $3, 0, $4, $5, $6, \
+    IIF($19 IS NULL, NULL, (SELECT MAX(content) FROM contents)), \
+    $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING proposal";
 const SAID: &str = "SELECT COUNT(*) FROM comments WHERE proposal = $1";
 const SAY: &str = "INSERT INTO comments (proposal, author, at_ms, text) VALUES ($1, $2, $3, $4)";
 const DECIDE: &str = "UPDATE proposals SET standing = $2, decided_by = $3, decided_at_ms = $4, \
@@ -186,26 +189,21 @@ pub(super) async fn propose(
     let body = file.map(|file| Body::new(file.bytes, file.executable));
     let taken = (&at, body.as_ref().map(|body| body.bytes));
     usage::propose(connection, quotas, taken, editor.by.session.as_ref()).await?;
-    let content = match &body {
-        Some(body) => body.store(connection).await?,
-        None => None,
-    };
     let query = sqlx::query_as(PROPOSE)
         .bind(at.shelf.to_string())
         .bind(at.path.as_str().to_owned())
         .bind(number(base))
         .bind(bytes as i64)
         .bind(body.as_ref().map(|body| body.digest.to_string()))
-        .bind(body.is_some_and(|body| body.executable))
-        .bind(content)
+        .bind(body.as_ref().is_some_and(|body| body.executable))
         .bind(editor.scope.person().to_string());
     let query = bind_by(query, editor.by).bind(review_by_ms.map(number));
-    let query = bind_origin(query, origin.as_ref());
+    let query = bind_origin(query, origin.as_ref()).bind(body.and_then(|body| body.new_bytes()));
     let row: (i64,) = query.fetch_one(connection).await.map_err(writing)?;
     Ok(ProposalId(unsigned(row.0)?))
 }
 
-/// Lets pass what can come to stand at a resolved.
+/// Lets pass what can come to stand at a path.
 async fn fits(
     connection: &mut SqliteConnection,
     resolved: &ResolvedPath,

@@ -13,7 +13,6 @@ use crate::entries::{By, Error, Kept, Place, Redaction, State, Version};
 use crate::sqlite::batch::number;
 use crate::sqlite::fault;
 
-const CONTENT: &str = "INSERT INTO contents (bytes) VALUES ($1)";
 /// The content, if it is new, the version, what stands at the path since, and the words of
 /// it. What the index has of the path is taken out before its text is another one.
 const PUT: &str = "INSERT INTO contents (bytes) SELECT $25 WHERE $25 IS NOT NULL; \
@@ -90,19 +89,19 @@ impl Body {
         Self { bytes: length, digest, executable, searchable, source: Source::New(bytes) }
     }
 
-    /// The row of its content, made if it is new.
-    pub(super) async fn store(
-        &self,
-        connection: &mut SqliteConnection,
-    ) -> Result<Option<i64>, Error> {
+    /// What is to be stored of it.
+    pub(super) fn new_bytes(&self) -> Option<Vec<u8>> {
         match &self.source {
-            Source::New(bytes) => {
-                let query = sqlx::query(CONTENT).bind(bytes.clone());
-                let done = query.execute(connection).await.map_err(wrong)?;
-                Ok(Some(done.last_insert_rowid()))
-            }
-            Source::Known(content) => Ok(Some(*content)),
-            Source::Lost(_) => Ok(None),
+            Source::New(bytes) => Some(bytes.clone()),
+            Source::Known(_) | Source::Lost(_) => None,
+        }
+    }
+
+    /// The row of its content, if it has one already.
+    fn known_content(&self) -> Option<i64> {
+        match self.source {
+            Source::Known(content) => Some(content),
+            Source::New(_) | Source::Lost(_) => None,
         }
     }
 
@@ -129,12 +128,6 @@ pub(super) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
         What::Folder => (FOLDER, None),
         What::Gone => (GONE, None),
     };
-    let (content, new) = match body.map(|body| &body.source) {
-        Some(Source::Known(content)) => (Some(*content), None),
-        Some(Source::New(bytes)) => (None, Some(bytes.clone())),
-        Some(Source::Lost(_)) | None => (None, None),
-    };
-    let is_kept = content.is_some() || new.is_some();
     let redacted = body.and_then(Body::redaction).map(json);
     let query = sqlx::query_as(PUT)
         .bind(draft.at.shelf.to_string())
@@ -144,15 +137,15 @@ pub(super) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
         .bind(number(body.map_or(0, |body| body.bytes)))
         .bind(body.map(|body| body.digest.to_string()))
         .bind(body.is_some_and(|body| body.executable))
-        .bind(content);
+        .bind(body.and_then(Body::known_content));
     let query = bind_by(query.bind(draft.author.to_string()), &draft.by)
         .bind(draft.review_by_ms.map(number));
     let query = bind_origin(query, draft.derived_from.as_ref())
         .bind(draft.accepted_by.as_ref().map(ToString::to_string))
         .bind(redacted)
         .bind(draft.at.path.folder().map(|folder| folder.as_str().to_owned()))
-        .bind(body.is_some_and(|body| body.searchable && is_kept))
-        .bind(new);
+        .bind(body.is_some_and(|body| body.searchable && body.redaction().is_none()))
+        .bind(body.and_then(Body::new_bytes));
     let rows: Vec<(i64,)> = query.fetch_all(connection).await.map_err(wrong)?;
     let number = rows.first().map_or(0, |(version,)| *version);
     Ok(draft.written(unsigned(number)?))
