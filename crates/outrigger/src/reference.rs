@@ -85,8 +85,11 @@ fn kind(schema: &Value) -> String {
     let list = |key: &str| schema[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let values = list("enum").iter().chain(list("oneOf").iter().map(|one| &one["const"]));
     let values: Vec<_> = values.map(|value| format!("`{value}`")).collect();
-    if !values.is_empty() {
-        return values.join(" or ");
+    if let Some((last, others)) = values.split_last() {
+        return match others {
+            [] => last.clone(),
+            others => format!("{} or {last}", others.join(", ")),
+        };
     }
     let several = |schema: &Value| kind(schema).replacen("string", "strings", 1);
     let names: Vec<_> = keys(schema).map(|(name, _)| format!("`{name}`")).collect();
