@@ -57,7 +57,7 @@ pub(crate) const MODEL_FAILS_OF_256: u8 = 4;
 pub(crate) const EXPIRE_MS: u64 = 24 * 3_600_000;
 /// How late an intent becomes durable where that safeguard is taken away.
 pub(crate) const INTENT_LATE_MS: u64 = 25;
-/// Storms that each seed goes through.
+/// Concurrent runs that each seed goes through.
 pub(crate) const CONCURRENT_RUNS: u64 = 3;
 /// Hosts that drive one session at the same moment.
 pub(crate) const HOSTS_MAX: usize = 3;

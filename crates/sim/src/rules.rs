@@ -76,7 +76,7 @@ impl Kind {
         match (self, call.tool.as_str()) {
             (Self::Asking, "execute") => Says::Ask,
             (Self::AskingBelow, "execute") if is_below => Says::Ask,
-            (Self::Usual, "mcp__desk__send" | "mcp__desk__put") => Says::Ask,
+            (Self::Usual, "mcp__outside__send" | "mcp__outside__put") => Says::Ask,
             (Self::Reading, "write_file" | "edit_file") => Says::No,
             _ => Says::Yes,
         }

@@ -21,7 +21,7 @@ use crate::tally::Happening;
 use crate::witness::Witness;
 
 /// Its name.
-const SERVER: &str = "desk";
+const SERVER: &str = "outside";
 /// Its tools, and what our configuration says of each.
 const TOOLS: [(&str, Declared); 3] =
     [("send", Declared::Acts), ("put", Declared::Idempotent), ("look", Declared::ReadOnly)];
@@ -59,7 +59,7 @@ pub(crate) fn tools(seed: u64) -> Vec<ToolSpec> {
 
 /// A call that a model makes of one of them.
 pub(crate) fn call(rng: &mut fastrand::Rng, word: &str) -> (&'static str, String) {
-    let name = ["mcp__desk__send", "mcp__desk__put", "mcp__desk__look"][rng.usize(..3)];
+    let name = ["mcp__outside__send", "mcp__outside__put", "mcp__outside__look"][rng.usize(..3)];
     (name, format!(r#"{{"what":"{word}"}}"#))
 }
 

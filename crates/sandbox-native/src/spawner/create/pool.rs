@@ -128,7 +128,7 @@ impl ZygotePool {
     fn receive(&mut self, template: &GuestTemplate, flags: RecvFlags) -> io::Result<PreforkResult> {
         let mut reply = [0; limits::PREFORK_REPLY_BYTES_MAX];
         let (length, fds) = passing::receive(&self.worker.socket, &mut reply, flags)?;
-        let nonsense = || io::Error::other("the maker of blanks is broken");
+        let nonsense = || io::Error::other("the maker of guests is broken");
         let reply =
             postcard::from_bytes::<PreforkReply>(&reply[..length]).map_err(|_| nonsense())?;
         self.worker.took();
