@@ -57,8 +57,6 @@ pub(crate) struct FuseServer {
     mounts: Vec<Rc<mount::Mount>>,
     shared: Option<Rc<FuseContext>>,
     buffer: Vec<u8>,
-    /// Something was asked or answered.
-    asked: bool,
 }
 
 impl FuseServer {
@@ -80,7 +78,7 @@ impl FuseServer {
             .into_iter()
             .map(|(device, path)| Rc::new(mount::Mount::new(device, path, Rc::clone(&shared))));
         let buffer = vec![0; limits::REQUEST_BYTES_MAX];
-        Self { mounts: mounts.collect(), shared: Some(shared), buffer, asked: false }
+        Self { mounts: mounts.collect(), shared: Some(shared), buffer }
     }
 
     /// Whether there is anything to serve.
@@ -102,15 +100,9 @@ impl FuseServer {
 
     /// Takes what the kernel asks of a mount.
     pub(crate) fn ready(&mut self, number: usize) {
-        self.asked = true;
         if let Some(mount) = self.mounts.get(number) {
             mount.read(&mut self.buffer);
         }
-    }
-
-    /// Whether anything was asked or answered since this was asked last.
-    pub(crate) fn was_asked(&mut self) -> bool {
-        std::mem::take(&mut self.asked)
     }
 
     /// Takes what the kernel asks of all, so that what ended processes closed is known.
@@ -135,13 +127,12 @@ impl FuseServer {
 
     /// A host answered.
     pub(crate) fn answer(
-        &mut self,
+        &self,
         connection: u64,
         number: u64,
         result: Result<TreeReply, FileError>,
     ) {
         if let Some(shared) = &self.shared {
-            self.asked = true;
             shared.requests.answer(connection, number, result);
             shared.tasks.run();
         }

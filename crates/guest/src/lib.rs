@@ -43,7 +43,6 @@ mod scratch;
 #[cfg(fuzzing)]
 mod serve;
 #[cfg(fuzzing)]
-mod sleep;
 #[cfg(fuzzing)]
 mod sys;
 #[cfg(fuzzing)]

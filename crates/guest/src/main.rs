@@ -29,7 +29,6 @@ mod options;
 mod paths;
 mod scratch;
 mod serve;
-mod sleep;
 mod sys;
 mod zygote;
 
@@ -215,6 +214,5 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
             ConnectionSource::Single
         }
     };
-    let sleep = sleep::Sleep::default();
-    Ok(Guest { source, signals, connections, commands, files, fuse, sleep })
+    Ok(Guest { source, signals, connections, commands, files, fuse })
 }

@@ -31,7 +31,6 @@ mod pieces;
 #[cfg(feature = "port")]
 mod port;
 mod request;
-mod spin;
 pub mod text;
 mod tree;
 pub mod wire;
@@ -50,7 +49,6 @@ pub use memory_tree::{MemoryTree, MemoryTrees};
 pub use pieces::each_piece;
 #[cfg(feature = "port")]
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
-pub use spin::SpinWait;
 pub use tree::{ExpectedRevision, Node, TreeEntry, TreeOp, TreeReply};
 #[cfg(feature = "port")]
 pub use tree::{Tree, Trees};

@@ -257,14 +257,8 @@ async fn open(
         |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
-    let serving = match trees {
-        Some((sandbox, trees)) => Some(ServedTrees {
-            sandbox: sandbox.clone(),
-            trees: Arc::clone(trees),
-            socket: Some(Arc::new(socket.try_clone().map_err(failed)?)),
-        }),
-        None => None,
-    };
+    let serving = trees
+        .map(|(sandbox, trees)| ServedTrees { sandbox: sandbox.clone(), trees: Arc::clone(trees) });
     let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
     Link::open_serving(reads, writes, serving).await
 }

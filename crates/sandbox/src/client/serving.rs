@@ -5,8 +5,6 @@
 //! for rights by the tree.
 
 use std::future::poll_fn;
-use std::io::{self, Read};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::link::start;
 use super::outbox::Outbox;
 use crate::wire::{self, Request, ToGuest};
-use crate::{FileError, FileErrorKind, SandboxId, SpinWait, TreeOp, TreeReply, Trees, limits};
+use crate::{FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits};
 
 /// What a connection was ended for.
 const CROWD: &str = "its guest asked more of its trees at once than it may";
@@ -28,9 +26,6 @@ pub struct ServedTrees {
     pub sandbox: SandboxId,
     /// Asked for each operation.
     pub trees: Arc<dyn Trees>,
-    /// The connection once more, if it is a socket and does not block: to look at it
-    /// without the runtime.
-    pub socket: Option<Arc<UnixStream>>,
 }
 
 /// Performs what one guest asks of the trees that are served into its sandbox.
@@ -48,20 +43,13 @@ impl TreeServer {
         Self { serving, outbox, room: Arc::new(Semaphore::new(2 * limits::TREE_OPS_MAX)) }
     }
 
-    /// A way to read the next question without the runtime, if there is one.
-    pub(super) fn poller(&self) -> Option<SocketPoller> {
-        let socket = self.serving.socket.clone()?;
-        Some(SocketPoller { socket, spin: SpinWait::default(), in_a_row: 0 })
-    }
-
     /// Performs an operation: at once if it need not wait for anything, which saves the
-    /// turn of another task and a timer, else beside the others. Gives whether it was at
-    /// once. An error ends the connection.
+    /// turn of another task and a timer, else beside the others. An error ends the connection.
     pub(super) async fn hear(
         self: &Arc<Self>,
         number: u64,
         op: TreeOp,
-    ) -> Result<bool, &'static str> {
+    ) -> Result<(), &'static str> {
         let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| CROWD)?;
         let path = op.path().to_owned();
         let server = Arc::clone(self);
@@ -69,7 +57,6 @@ impl TreeServer {
         match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
             Poll::Ready(result) => {
                 self.answer(number, &path, result).await;
-                Ok(true)
             }
             Poll::Pending => {
                 let server = Arc::clone(self);
@@ -80,9 +67,9 @@ impl TreeServer {
                     server.answer(number, &path, result).await;
                     drop(permit);
                 });
-                Ok(false)
             }
         }
+        Ok(())
     }
 
     async fn answer(&self, number: u64, path: &str, result: Result<TreeReply, FileError>) {
@@ -103,35 +90,6 @@ impl TreeServer {
             Some(tree) => tree.perform(op).await,
             None => Err(failed(op.path(), "nobody serves it here")),
         }
-    }
-}
-
-/// Reads of a socket without asking the runtime, which would wake others of its threads for
-/// each question.
-#[derive(Debug)]
-pub(super) struct SocketPoller {
-    socket: Arc<UnixStream>,
-    spin: SpinWait,
-    in_a_row: u32,
-}
-
-impl SocketPoller {
-    /// Reads what comes soon.
-    pub(super) async fn read(&mut self, piece: &mut [u8]) -> Option<io::Result<usize>> {
-        self.in_a_row += 1;
-        if self.in_a_row >= limits::SPINS_IN_A_ROW_MAX {
-            self.in_a_row = 0;
-            tokio::task::yield_now().await;
-        }
-        let mut socket = &*self.socket;
-        let found = self.spin.look(|| match socket.read(piece) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            read => Some(read),
-        });
-        if found.is_none() {
-            self.in_a_row = 0;
-        }
-        found
     }
 }
 
