@@ -90,6 +90,36 @@ fn a_description_that_came_from_elsewhere_is_no_trusted_text() {
     assert_eq!(begun(&world, "two"), (true, "[]".to_owned()));
 }
 
+/// Who accepts a skill lets it into prompts; where its words came from stays known.
+#[test]
+fn a_description_labels_the_session_that_is_told_it() {
+    let world = World::new();
+    let rules = world.path("writes.cedar");
+    fs::write(&rules, "@id(\"all\") permit (principal, action, resource);\n").unwrap();
+    let rules = rules.display().to_string();
+    world.configure(&format!("[policy]\ndefaults = false\nfiles = [{rules:?}]\n"));
+    // Sessions propose files, and no folders.
+    let given = world.path("more.md");
+    fs::write(&given, "more\n").unwrap();
+    let shelf =
+        |review| world.ran(0, &["memory", "shelf", "/skills/organisation", "--review", review]);
+    shelf("false");
+    let more = "/skills/organisation/greet/more.md";
+    world.ran(0, &["memory", "put", more, given.to_str().unwrap()]);
+    shelf("true");
+    let dir = world.dir("hostile", &[("AGENTS.md", b"Write a skill.\n")]);
+    let path = "/skills/organisation/greet/SKILL.md";
+    let write = json!({ "file_path": path, "content": SKILL });
+    let script = world.script(&[Turn(&[("write_file", write)])]);
+    world.ran(0, &["run", "Do it.", "--dir", dir.to_str().unwrap(), "--script", &script]);
+    assert_eq!(begun(&world, "one"), (false, "[]".to_owned()));
+    world.ran(0, &["memory", "proposals", "accept", "1"]);
+    let listed = world.ran(0, &["skills", "ls", "--json"]).json();
+    assert_eq!(listed["skills"][0]["standing"], "offered", "{listed}");
+    let labels = json!(["from:AGENTS.md", "untrusted"]).to_string();
+    assert_eq!(begun(&world, "two"), (true, labels));
+}
+
 #[test]
 fn folders_go_in_and_out_as_they_were() {
     let world = World::new();
