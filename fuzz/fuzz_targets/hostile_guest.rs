@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use outrigger_sandbox::client::Link;
 use outrigger_sandbox::wire::{self, FromGuest, Reply, Request};
 use outrigger_sandbox::{Command, ExecId, Execute, Generation, limits};
+use outrigger_sandbox_client::Link;
 use tokio::io::AsyncWriteExt as _;
 
 /// Input of the fuzzer is far shorter than this.

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Weak};
 
-use outrigger_sandbox::client::{Link, RemoteSandbox};
 use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId};
+use outrigger_sandbox_client::{Link, RemoteSandbox};
 
 use crate::backend::{Inner, locked};
 use crate::held;

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
-use outrigger_sandbox::client::Link;
 use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, Spec};
+use outrigger_sandbox_client::Link;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::models::ContainerStateStatusEnum as Status;
-use outrigger_sandbox::client::RemoteSandbox;
 use outrigger_sandbox::{
     CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
     OutputSink, Sandbox, SandboxId,
 };
+use outrigger_sandbox_client::RemoteSandbox;
 use tokio::sync::Mutex as Turn;
 
 use crate::backend::now_ms;

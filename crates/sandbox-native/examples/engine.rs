@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, MemoryTrees, Origin, Output, OutputSink, SandboxId, Spec,
-    conformance,
+    Backend, Command, ExecId, Execute, Origin, Output, OutputSink, SandboxId, Spec,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
+use outrigger_sandbox_testing::{FakeTrees, conformance};
 
 /// Passes output on as it comes.
 struct Print;
@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
         mode = next("the mode");
     }
     let (state, program) = (next("the state directory"), next("the spawner"));
-    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     let config = Config {
         state_dir: PathBuf::from(state),
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },

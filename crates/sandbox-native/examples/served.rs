@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use outrigger_sandbox::{Backend, Command, ExecId, Execute, MemoryTrees, SandboxId, Spec};
+use outrigger_sandbox::{Backend, Command, ExecId, Execute, SandboxId, Spec};
 use outrigger_sandbox_native::{Config, Launch, Native};
+use outrigger_sandbox_testing::FakeTrees;
 
 /// Opens, reads and closes a file so often, and prints the median in microseconds.
 const OPEN_READ: &str = "import os, time\n\
@@ -20,7 +21,7 @@ const OPEN_READ: &str = "import os, time\n\
 async fn main() {
     let program = std::env::args().nth(1).expect("the spawner");
     let state = tempfile::tempdir().expect("a directory");
-    let trees = Arc::new(MemoryTrees::new(&["/memory"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory"]));
     let config = Config {
         state_dir: state.path().join("state"),
         launch: Launch { program: PathBuf::from(program), args: Vec::new() },

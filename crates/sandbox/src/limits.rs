@@ -80,21 +80,6 @@ pub const REGEX_BYTES_MAX: usize = 4 << 20;
 pub const NAMED_LINES_MAX: usize = 10;
 /// Symbolic links that one path may lead through, as on Linux.
 pub const LINKS_MAX: u32 = 40;
-/// All file contents of one fake sandbox together.
-pub const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
-/// From the start of a conformance case until it counts as hanging. No case may come
-/// near it by being slow: the longest takes forty snapshots, of many requests to a daemon
-/// each, beside others' work.
-pub const CASE_MS_MAX: u64 = 900_000;
-/// Conformance cases that run at once; most of them wait.
-pub const CASES_AT_ONCE: usize = 4;
-/// From a new connection to a guest until its greeting.
-pub const HELLO_MS_MAX: u64 = 10_000;
-/// What a guest has to answer beyond the time that the request itself may take.
-/// After it the life of the sandbox counts as lost.
-pub const GUEST_SLACK_MS: u64 = 30_000;
-/// Frames that wait for a guest to read them.
-pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
 /// Idle time and age that a sandbox can be given: ten years.
 pub const LIFETIME_MS_MAX: u64 = 10 * 365 * 24 * 3_600_000;
 

@@ -6,13 +6,12 @@
 //! two who write never lose what one of them wrote. Knows nothing of who keeps the
 //! files, nor how a sandbox shows them to its programs.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "port")]
-use std::{fmt::Debug, sync::Arc};
+use std::fmt::Debug;
+use std::sync::Arc;
 
-#[cfg(feature = "port")]
-use crate::SandboxId;
-use crate::{FileError, FileErrorKind, limits};
+use crate::{FileError, FileErrorKind, SandboxId, limits};
 
 /// What is asked of a tree. Paths are absolute, canonical (no `.`, `..`, `//` or slash at
 /// the end) and begin with a mount point of [`crate::Spec::served`], which is a folder
@@ -217,8 +216,7 @@ pub enum TreeReply {
 ///
 /// Everything that is asked comes from inside a sandbox and is hostile: the tree checks
 /// paths, lengths and rights itself. What whoever asks may not see is `file_not_found`.
-#[cfg(feature = "port")]
-#[async_trait::async_trait]
+#[async_trait]
 pub trait Tree: Send + Sync + Debug {
     /// Performs one operation. Called at once from many tasks.
     async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError>;
@@ -233,7 +231,6 @@ pub trait Tree: Send + Sync + Debug {
 
 /// Which tree is whose. A backend is opened with one and asks it for each operation, so
 /// that what it says now holds at once.
-#[cfg(feature = "port")]
 pub trait Trees: Send + Sync + Debug {
     /// The tree that is served into a sandbox. `None`: nobody serves it here, and what
     /// its programs ask for fails.

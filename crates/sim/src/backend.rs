@@ -3,12 +3,12 @@
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
     Backend, Capabilities, CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply,
     Generation, Input, ListedSandbox, OutputSink, Sandbox, SandboxId, Snapshot, SnapshotId,
     Snapshots, Spec, Suspend,
 };
+use outrigger_sandbox_testing::fake::Fake;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -6,8 +6,8 @@
 use futures_util::future::{join_all, join3};
 use outrigger_agent::{Author, Message, Park, SessionId};
 use outrigger_engine::{Engine, Error, workspace};
-use outrigger_sandbox::fake::Disk;
 use outrigger_sandbox::{Snapshots, Suspend};
+use outrigger_sandbox_testing::fake::Disk;
 use std::time::Duration;
 
 use crate::crash::Death;

@@ -5,8 +5,8 @@
 use async_trait::async_trait;
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
 use outrigger_engine::Engine;
-use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
+use outrigger_sandbox_testing::fake::{Disk, Fake};
 use outrigger_store::{
     Before, Cached, Error, Journal, Page, SessionRow, Snapshot, Summary, Verified,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use outrigger_agent::Park;
 use outrigger_sandbox::Suspend;
-use outrigger_sandbox::fake::Disk;
+use outrigger_sandbox_testing::fake::Disk;
 
 use crate::crash::Death;
 use crate::family;

@@ -7,7 +7,7 @@ use outrigger_agent::{
 use outrigger_engine::Owner;
 use outrigger_policy::Verdict;
 use outrigger_sandbox::SandboxId;
-use outrigger_sandbox::fake::Fake;
+use outrigger_sandbox_testing::fake::Fake;
 use outrigger_tools::outside::Calling;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};

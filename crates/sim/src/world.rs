@@ -5,8 +5,8 @@ use outrigger_agent::{
     TurnLimits, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, SandboxConfig};
-use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, SandboxId, Suspend};
+use outrigger_sandbox_testing::fake::{Disk, Fake};
 use outrigger_store::{Blobs, Journal, Memory, load_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -19,8 +19,9 @@ pub(crate) enum Floor {
 /// Every crate of the project and its floor.
 ///
 /// `sim` is a tool for tests, and yet stands above `engine`: it drives a real
-/// engine over a made-up world, so it needs the engine below it. `attack` and `evil`
-/// are tools for tests as well: the one drives backends, the other runs inside them.
+/// engine over a made-up world, so it needs the engine below it. `attack`, `evil` and
+/// `sandbox-testing` are tools for tests as well: the first drives backends, the second
+/// runs inside them, and the third says what every backend must do.
 const FLOORS: &[(&str, Floor)] = &[
     ("beneath", Floor::At(0)),
     ("policy", Floor::At(0)),
@@ -31,15 +32,17 @@ const FLOORS: &[(&str, Floor)] = &[
     ("skills", Floor::At(1)),
     ("evil", Floor::At(0)),
     ("guest", Floor::At(1)),
-    ("sandbox-native", Floor::At(1)),
-    ("sandbox-docker", Floor::At(1)),
-    ("sandbox-kube", Floor::At(1)),
-    ("sandbox-remote", Floor::At(1)),
+    ("sandbox-client", Floor::At(1)),
+    ("sandbox-testing", Floor::At(1)),
     ("gate", Floor::At(1)),
+    ("sandbox-native", Floor::At(2)),
+    ("sandbox-docker", Floor::At(2)),
+    ("sandbox-kube", Floor::At(2)),
+    ("sandbox-remote", Floor::At(2)),
     ("model", Floor::At(2)),
     ("store", Floor::At(2)),
     ("api", Floor::At(2)),
-    ("attack", Floor::At(2)),
+    ("attack", Floor::At(3)),
     ("tools", Floor::At(3)),
     ("mcp", Floor::At(4)),
     ("engine", Floor::At(4)),
@@ -59,11 +62,17 @@ const NARROW: &[(&str, &[&str], &str)] = &[
         &["evil", "guest", "sandbox", "sandbox-native", "sandbox-docker"],
         "sandboxes are attacked through their port, whoever uses them",
     ),
-    ("guest", &["sandbox"], "the guest takes nothing but the wire types of `sandbox`"),
-    ("sandbox-native", &["sandbox"], "the composition root hands a backend its guest program"),
-    ("sandbox-docker", &["sandbox"], "a backend knows nothing but its port"),
-    ("sandbox-kube", &["sandbox"], "a backend knows nothing but its port"),
-    ("sandbox-remote", &["sandbox"], "a backend knows nothing but its port"),
+    ("guest", &["sandbox"], "the guest takes nothing but the types and the wire of `sandbox`"),
+    ("sandbox-client", &["sandbox"], "a connection to a guest knows nothing but the wire"),
+    ("sandbox-testing", &["sandbox"], "backends are tested by their port alone"),
+    (
+        "sandbox-native",
+        &["sandbox", "sandbox-client"],
+        "the composition root hands a backend its guest program",
+    ),
+    ("sandbox-docker", &["sandbox", "sandbox-client"], "a backend knows nothing but its port"),
+    ("sandbox-kube", &["sandbox", "sandbox-client"], "a backend knows nothing but its port"),
+    ("sandbox-remote", &["sandbox", "sandbox-client"], "a backend knows nothing but its port"),
 ];
 
 /// The floor of a crate, by its short name.
@@ -181,7 +190,7 @@ mod tests {
                 fixture("outrigger-sandbox", &[]),
             ],
             &expect![[r"
-                crates/guest/Cargo.toml:1: layers: `outrigger-guest` -> `outrigger-policy`: the guest takes nothing but the wire types of `sandbox`
+                crates/guest/Cargo.toml:1: layers: `outrigger-guest` -> `outrigger-policy`: the guest takes nothing but the types and the wire of `sandbox`
                 crates/sandbox-native/Cargo.toml:1: layers: `outrigger-sandbox-native` -> `outrigger-policy`: the composition root hands a backend its guest program
             "]],
         );
@@ -197,7 +206,7 @@ mod tests {
         check_members(
             vec![native, fixture("outrigger-guest", &[])],
             &expect![[r"
-                crates/sandbox-native/Cargo.toml:1: layers: `outrigger-sandbox-native` (floor 1) -> `outrigger-guest` (floor 1) points sideways; dependencies point down
+                crates/sandbox-native/Cargo.toml:1: layers: `outrigger-sandbox-native` -> `outrigger-guest`: the composition root hands a backend its guest program
             "]],
         );
     }

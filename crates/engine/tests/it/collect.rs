@@ -1,7 +1,7 @@
 //! What no journal names is destroyed, and nothing else.
 
-use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, SandboxId, SnapshotId, Snapshots};
+use outrigger_sandbox_testing::fake::Fake;
 use std::time::Duration;
 
 use crate::model::{done, run};

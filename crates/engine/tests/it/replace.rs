@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Event, Loss, Seq, TurnEnd};
 use outrigger_engine::{Notice, SnapshotPolicy, Warning};
-use outrigger_sandbox::fake::Disk;
+use outrigger_sandbox_testing::fake::Disk;
 use outrigger_store::load_all;
 
 use crate::model::{done, run};

@@ -2,7 +2,7 @@
 
 use outrigger_agent::Scope;
 use outrigger_sandbox::Backend;
-use outrigger_sandbox::fake::Disk;
+use outrigger_sandbox_testing::fake::Disk;
 use std::time::Duration;
 use tokio::sync::Notify;
 

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Event, SessionId};
-use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{
     Backend, Capabilities, Error, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId,
     Snapshots, Spec, Suspend,
 };
+use outrigger_sandbox_testing::fake::Fake;
 use outrigger_store::{Journal, Memory, Summary};
 use std::sync::{Arc, Mutex};
 

@@ -9,8 +9,8 @@ use outrigger_engine::{
 };
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
-use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, SandboxId};
+use outrigger_sandbox_testing::fake::Fake;
 use outrigger_store::{Blobs, Journal, Memory};
 use std::collections::BTreeMap;
 use std::sync::Arc;

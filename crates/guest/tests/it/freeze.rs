@@ -1,7 +1,7 @@
 //! What commands leave behind stops and goes on.
 
-use outrigger_sandbox::client::RemoteSandbox;
 use outrigger_sandbox::{Error, FileOp, FileReply, Sandbox};
+use outrigger_sandbox_client::RemoteSandbox;
 
 use crate::harness::*;
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use outrigger_sandbox::client::{Link, RemoteSandbox};
 use outrigger_sandbox::{CreateOutcome, ExecId, Execute, Executed, Sandbox, SandboxId};
+use outrigger_sandbox_client::{Link, RemoteSandbox};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
     SocketType, recv, sendmsg, socketpair, sockopt,

@@ -4,8 +4,8 @@ use std::io::Read;
 use std::process::Child;
 use std::sync::Arc;
 
-use outrigger_sandbox::client::{Link, RemoteSandbox};
 use outrigger_sandbox::{CreateOutcome, End, Error, FileOp, Sandbox, SandboxId};
+use outrigger_sandbox_client::{Link, RemoteSandbox};
 
 use crate::harness::*;
 

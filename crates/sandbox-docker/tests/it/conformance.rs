@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::support::*;
 use expect_test::expect_file;
-use outrigger_sandbox::conformance;
+use outrigger_sandbox_testing::conformance;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outrigger_sandbox::client::{Link, RemoteSandbox, ServedTrees};
 use outrigger_sandbox::{
     Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Origin, Sandbox,
     SandboxId, Snapshots, Spec, Suspend, Trees,
 };
+use outrigger_sandbox_client::{Link, RemoteSandbox, ServedTrees};
 use tokio::net::UnixStream;
 
 use super::connect::{Launch, SpawnerClient};

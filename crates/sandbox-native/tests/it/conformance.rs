@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::support::*;
 use expect_test::expect;
-use outrigger_sandbox::{MemoryTrees, conformance};
 use outrigger_sandbox_native::{Config, Native};
+use outrigger_sandbox_testing::{FakeTrees, conformance};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_suite_passes() {
-    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     let world = world().await;
     let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
     let backend = Arc::new(Native::open(config).await.unwrap());
@@ -22,7 +22,7 @@ async fn the_suite_passes() {
 /// That part alone, to be quick while it is worked on.
 #[tokio::test(flavor = "multi_thread")]
 async fn trees_are_served() {
-    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     let world = world().await;
     let config = Config { trees: Some(trees.clone()), ..config(world.state.path()) };
     let backend = Arc::new(Native::open(config).await.unwrap());

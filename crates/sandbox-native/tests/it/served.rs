@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use outrigger_sandbox::{Backend, FileOp, FileReply, MemoryTree, MemoryTrees, Sandbox, Spec};
+use outrigger_sandbox::{Backend, FileOp, FileReply, Sandbox, Spec};
 use outrigger_sandbox_native::Native;
+use outrigger_sandbox_testing::{FakeTree, FakeTrees};
 use tokio::task::JoinSet;
 
 use crate::support::*;
@@ -13,7 +14,7 @@ use crate::support::*;
 /// A sandbox into which a tree is served.
 struct Serving {
     world: World,
-    tree: Arc<MemoryTree>,
+    tree: Arc<FakeTree>,
     sandbox: Arc<dyn Sandbox>,
 }
 
@@ -22,7 +23,7 @@ fn spec() -> Spec {
 }
 
 async fn serving() -> Serving {
-    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     let tree = trees.tree(&sandbox_id("one"));
     let world = world_with(|config| config.trees = Some(trees)).await;
     let sandbox = world.native.create(&sandbox_id("one"), &spec()).await.unwrap();
@@ -62,7 +63,7 @@ fn beside<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> 
 }
 
 /// Waits until a tree was asked more often than that.
-async fn asked(tree: &MemoryTree, before: u64) {
+async fn asked(tree: &FakeTree, before: u64) {
     soon(async {
         while tree.asked() == before {
             // poll: a tree tells nobody
@@ -94,7 +95,7 @@ async fn without_the_engine_that_serves_everything_fails_and_works_again_with_an
     assert_eq!(said.matches("Input/output error").count(), 3, "{said}");
     assert!(said.ends_with("over\n"), "{said}");
     tree.release();
-    let trees = Arc::new(MemoryTrees::new(&["/memory", "/skills"]));
+    let trees = Arc::new(FakeTrees::new(&["/memory", "/skills"]));
     trees.set(&id, Some(Arc::clone(&tree)));
     let mut config = config(world.state.path());
     config.trees = Some(trees);

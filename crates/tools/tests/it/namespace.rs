@@ -2,7 +2,8 @@
 //! file.
 
 use expect_test::expect;
-use outrigger_sandbox::{FileErrorKind, MemoryTree, Sandbox};
+use outrigger_sandbox::{FileErrorKind, Sandbox};
+use outrigger_sandbox_testing::FakeTree;
 use outrigger_tools::namespace::{MOUNTS, Namespace, SeenRevisions, Trees};
 use outrigger_tools::{Invocation, perform};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::world::{World, status};
 
 struct Laid {
     world: World,
-    tree: Arc<MemoryTree>,
+    tree: Arc<FakeTree>,
     seen: Arc<SeenRevisions>,
     calls: u64,
 }
@@ -21,7 +22,7 @@ impl Laid {
     async fn new() -> Self {
         let mut world = World::new().await;
         world.file("src/a.rs", "one\n").await;
-        let tree = Arc::new(MemoryTree::new(&MOUNTS));
+        let tree = Arc::new(FakeTree::new(&MOUNTS));
         tree.put("/memory/user/notes.md", "alpha\nbeta\n");
         tree.put("/memory/user/deep/more.md", "beta\n");
         tree.put("/skills/user/pdf/SKILL.md", "---\nname: pdf\n---\nbeta\n");

@@ -1,8 +1,8 @@
 //! What a crash of the harness in the middle of a call means.
 
 use outrigger_agent::Status;
-use outrigger_sandbox::fake::Disk;
 use outrigger_sandbox::{Error, ExecId};
+use outrigger_sandbox_testing::fake::Disk;
 use outrigger_tools::{Invocation, perform};
 use std::time::Duration;
 

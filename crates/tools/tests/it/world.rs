@@ -1,8 +1,8 @@
 //! A fake sandbox and short ways to call tools in it.
 
 use outrigger_agent::{Status, ToolOutput};
-use outrigger_sandbox::fake::Fake;
 use outrigger_sandbox::{Backend, ExecId, FileOp, Precondition, Sandbox, SandboxId, WriteMode};
+use outrigger_sandbox_testing::fake::Fake;
 use outrigger_tools::{Invocation, perform};
 use serde_json::Value;
 use std::sync::Arc;

@@ -1,0 +1,9 @@
+//! Limits of a connection to a guest, beside those of [`outrigger_sandbox::limits`].
+
+/// From a new connection to a guest until its greeting.
+pub const HELLO_MS_MAX: u64 = 10_000;
+/// What a guest has to answer beyond the time that the request itself may take.
+/// After it the life of the sandbox counts as lost.
+pub const GUEST_SLACK_MS: u64 = 30_000;
+/// Frames that wait for a guest to read them.
+pub const GUEST_INBOX_FRAMES_MAX: usize = 64;

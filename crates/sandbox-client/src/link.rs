@@ -1,0 +1,374 @@
+//! One connection to a guest, shared by all who use a sandbox.
+//!
+//! Owns the numbers of requests and who waits for which. Everything that comes is
+//! checked for form by [`wire`] and for length here; an answer to nobody is dropped,
+//! and one that can't be an answer ends the connection. When it ends everybody who
+//! waits is told why.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::mpsc;
+
+use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, Reply, Request, Stream, ToGuest};
+use outrigger_sandbox::{Error, Generation, limits as door};
+
+use crate::limits::HELLO_MS_MAX;
+use crate::outbox::Outbox;
+use crate::serving::{ServedTrees, TreeServer};
+
+/// Bytes read from the socket at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Who waits for answers.
+#[derive(Debug)]
+enum Waiters {
+    Open(HashMap<u64, Waiter>),
+    /// The connection is over, and why.
+    Over(&'static str),
+}
+
+/// Where the answers to a request go, and how much output it may still be sent, in bytes.
+#[derive(Debug)]
+struct Waiter {
+    replies: mpsc::UnboundedSender<Reply>,
+    stdout: u64,
+    stderr: u64,
+}
+
+type WaiterTable = Arc<Mutex<Waiters>>;
+
+/// Why a connection ended that nothing was wrong with.
+const ENDED: &str = "its guest ended";
+/// Why a connection was ended.
+const MALFORMED: &str = "its guest sent what is no answer";
+const EXCESS: &str = "its guest sent more output than it was asked for";
+
+/// A connection to a guest, shared by all who use its sandbox.
+#[derive(Debug)]
+pub struct Link {
+    generation: Generation,
+    waiting: WaiterTable,
+    outbox: Arc<Outbox>,
+    next: AtomicU64,
+}
+
+/// A request that waits for its answers; dropping it tells the guest that nobody does.
+#[derive(Debug)]
+pub struct PendingRequest<'a> {
+    link: &'a Link,
+    request: u64,
+    /// Bounded in bytes: one answer, and before it the output that was asked for. A
+    /// guest that sends more loses the connection.
+    replies: mpsc::UnboundedReceiver<Reply>,
+    over: bool,
+}
+
+fn lost(reason: &str) -> Error {
+    Error::Lost { reason: reason.to_owned() }
+}
+
+impl Link {
+    /// Takes a connection over and reads the guest's greeting, which says which life
+    /// of the sandbox it is.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if no guest of this version greets within
+    /// [`HELLO_MS_MAX`].
+    pub async fn open(
+        reads: impl AsyncRead + Send + Unpin + 'static,
+        writes: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Error> {
+        Self::open_serving(reads, writes, None).await
+    }
+
+    /// As [`Link::open`]. As long as it is open it answers for the trees that are served
+    /// into the sandbox, if there are any.
+    ///
+    /// # Errors
+    /// Those of [`Link::open`].
+    pub async fn open_serving(
+        mut reads: impl AsyncRead + Send + Unpin + 'static,
+        writes: impl AsyncWrite + Send + Unpin + 'static,
+        serving: Option<ServedTrees>,
+    ) -> Result<Self, Error> {
+        let mut frames = FrameBuffer::default();
+        let limit = Duration::from_millis(HELLO_MS_MAX);
+        let hello = tokio::time::timeout(limit, greeting(&mut reads, &mut frames)).await;
+        let generation = match hello.map_err(|_| lost("its guest does not answer"))?? {
+            FromGuest::Hello { version: wire::VERSION, generation } => generation,
+            FromGuest::Hello { version, .. } => {
+                return Err(Error::Lost {
+                    reason: format!("its guest speaks version {version} of the wire"),
+                });
+            }
+            FromGuest::Reply { .. } | FromGuest::Tree { .. } => {
+                return Err(lost("its guest did not greet"));
+            }
+        };
+        let waiting: WaiterTable = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
+        let outbox = Arc::new(Outbox::new(writes));
+        let server = serving.map(|serving| Arc::new(TreeServer::new(serving, Arc::clone(&outbox))));
+        if server.is_some() {
+            let frame = wire::encode(&ToGuest { request: 0, ask: Request::Serve })
+                .map_err(|error| Error::Invalid(error.to_string()))?;
+            outbox.send(frame).await;
+        }
+        start(read(reads, frames, Arc::clone(&waiting), Arc::clone(&outbox), server));
+        let works = Arc::clone(&outbox);
+        start(async move { works.work().await });
+        Ok(Self { generation, waiting, outbox, next: AtomicU64::new(1) })
+    }
+
+    /// Which life of the sandbox it leads to.
+    #[must_use]
+    pub fn generation(&self) -> &Generation {
+        &self.generation
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the connection is over, [`Error::Invalid`] if the request
+    /// does not fit into a frame.
+    pub async fn ask(&self, ask: Request) -> Result<PendingRequest<'_>, Error> {
+        let request = self.next.fetch_add(1, Ordering::Relaxed);
+        let (stdout, stderr) = allowance(&ask);
+        let frame = wire::encode(&ToGuest { request, ask })
+            .map_err(|error| Error::Invalid(error.to_string()))?;
+        let (sender, replies) = mpsc::unbounded_channel();
+        match &mut *locked(&self.waiting) {
+            Waiters::Open(waiters) => {
+                waiters.insert(request, Waiter { replies: sender, stdout, stderr })
+            }
+            Waiters::Over(why) => return Err(lost(why)),
+        };
+        let pending = PendingRequest { link: self, request, replies, over: false };
+        self.outbox.send(frame).await;
+        Ok(pending)
+    }
+
+    /// Whether its guest may still be there.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(*locked(&self.waiting), Waiters::Open(_))
+    }
+
+    fn why(&self) -> &'static str {
+        match *locked(&self.waiting) {
+            Waiters::Open(_) => ENDED,
+            Waiters::Over(why) => why,
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.outbox.close();
+    }
+}
+
+impl PendingRequest<'_> {
+    /// The next answer.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the connection ended before it came.
+    pub async fn next(&mut self) -> Result<Reply, Error> {
+        let reply = self.replies.recv().await.ok_or_else(|| lost(self.link.why()))?;
+        self.over = !matches!(reply, Reply::Output { .. });
+        Ok(reply)
+    }
+}
+
+impl Drop for PendingRequest<'_> {
+    fn drop(&mut self) {
+        if let Waiters::Open(waiters) = &mut *locked(&self.link.waiting) {
+            waiters.remove(&self.request);
+        }
+        if self.over {
+            return;
+        }
+        // If there is no room for it now, its answers come and are dropped.
+        if let Ok(frame) = wire::encode(&ToGuest { request: self.request, ask: Request::Forget }) {
+            let _ = self.link.outbox.try_send(frame);
+        }
+    }
+}
+
+async fn greeting(
+    reads: &mut (impl AsyncRead + Unpin),
+    frames: &mut FrameBuffer,
+) -> Result<FromGuest, Error> {
+    let mut piece = [0; 512];
+    loop {
+        if let Some(message) = frames.take().map_err(|error| lost(&error.to_string()))? {
+            return Ok(message);
+        }
+        match reads.read(&mut piece).await {
+            Ok(length) if length > 0 => frames.push(&piece[..length]),
+            Ok(_) | Err(_) => return Err(lost(ENDED)),
+        }
+    }
+}
+
+/// The two tasks of a connection end with it and touch nothing else.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a backend stands below the engine and its registry of tasks; these end with their socket"
+)]
+pub(super) fn start(task: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(task);
+}
+
+async fn read(
+    mut reads: impl AsyncRead + Unpin,
+    mut frames: FrameBuffer,
+    waiting: WaiterTable,
+    outbox: Arc<Outbox>,
+    server: Option<Arc<TreeServer>>,
+) {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        if let Err(why) = deliver(&mut frames, &waiting, server.as_ref()).await {
+            // Dropping the senders ends every wait.
+            *locked(&waiting) = Waiters::Over(why);
+            break;
+        }
+        match reads.read(&mut piece).await {
+            Ok(length) if length > 0 => frames.push(&piece[..length]),
+            Ok(_) | Err(_) => {
+                *locked(&waiting) = Waiters::Over(ENDED);
+                break;
+            }
+        }
+    }
+    // The other half of the stream goes too, which tells the guest.
+    outbox.close();
+}
+
+/// Gives every whole answer to whom it is for. An error says why this guest is not to be
+/// listened to any longer.
+async fn deliver(
+    frames: &mut FrameBuffer,
+    waiting: &WaiterTable,
+    server: Option<&Arc<TreeServer>>,
+) -> Result<(), &'static str> {
+    loop {
+        let (request, reply) = match frames.take() {
+            Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
+            Ok(Some(FromGuest::Tree { number, op })) => {
+                server.ok_or(MALFORMED)?.hear(number, op).await?;
+                continue;
+            }
+            Ok(None) => return Ok(()),
+            Ok(Some(FromGuest::Hello { .. })) | Err(_) => return Err(MALFORMED),
+        };
+        let mut waiting = locked(waiting);
+        let Waiters::Open(waiters) = &mut *waiting else { return Ok(()) };
+        let Some(waiter) = waiters.get_mut(&request) else { continue };
+        if let Reply::Output { stream, bytes } = &reply {
+            let left = match stream {
+                Stream::Stdout => &mut waiter.stdout,
+                Stream::Stderr => &mut waiter.stderr,
+            };
+            // An empty piece takes memory too.
+            *left = left.checked_sub((bytes.len() as u64).max(1)).ok_or(EXCESS)?;
+            let _ = waiter.replies.send(reply);
+        } else if let Some(waiter) = waiters.remove(&request) {
+            let _ = waiter.replies.send(reply);
+        }
+    }
+}
+
+/// Bytes of output that may come before the answer, per stream. One frame more than
+/// was asked for, because a command that is only attached to keeps the caps that it
+/// was started with.
+fn allowance(ask: &Request) -> (u64, u64) {
+    let more = |bytes: u64| bytes.saturating_add(door::FRAME_BYTES_MAX as u64);
+    match ask {
+        Request::Execute(request) => {
+            (more(request.stdout_bytes_max), more(request.stderr_bytes_max))
+        }
+        Request::Kill(_)
+        | Request::Files(_)
+        | Request::Input { .. }
+        | Request::Freeze
+        | Request::Thaw
+        | Request::Forget
+        | Request::Serve
+        | Request::Tree { .. } => (0, 0),
+    }
+}
+
+fn locked(waiting: &WaiterTable) -> MutexGuard<'_, Waiters> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use outrigger_sandbox::{Command, ExecId, Execute};
+    use tokio::io::AsyncWriteExt;
+
+    fn reply(reply: Reply) -> Vec<u8> {
+        wire::encode(&FromGuest::Reply { request: 1, reply }).unwrap()
+    }
+
+    fn output(bytes: usize) -> Vec<u8> {
+        reply(Reply::Output { stream: Stream::Stdout, bytes: vec![b'x'; bytes] })
+    }
+
+    /// What a caller of `ask` learns from a guest that greets and sends these frames.
+    async fn learns(ask: Request, frames: Vec<Vec<u8>>) -> String {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        let generation = Generation::new("g1").unwrap();
+        let hello = FromGuest::Hello { version: wire::VERSION, generation };
+        theirs.write_all(&wire::encode(&hello).unwrap()).await.unwrap();
+        let (reads, writes) = tokio::io::split(ours);
+        let link = Link::open(reads, writes).await.unwrap();
+        let mut pending = link.ask(ask).await.unwrap();
+        let guest = async {
+            for frame in frames {
+                // It may be cut off on the way.
+                let _ = theirs.write_all(&frame).await;
+            }
+        };
+        let answer = async {
+            loop {
+                match pending.next().await {
+                    Ok(Reply::Output { .. }) => {}
+                    Ok(other) => break format!("{other:?}"),
+                    Err(error) => break error.to_string(),
+                }
+            }
+        };
+        tokio::join!(guest, answer).1
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_sends_no_answers_is_cut_off_and_those_who_wait_are_told() {
+        let execute = || {
+            let id = ExecId::new("e").unwrap();
+            let mut request = Execute::new(id, Command::Shell(String::new()));
+            request.stdout_bytes_max = 10;
+            Request::Execute(request)
+        };
+        let kill = || Request::Kill(ExecId::new("e").unwrap());
+        let full = door::FRAME_BYTES_MAX - 64;
+        let table = [
+            (kill(), vec![reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (kill(), vec![vec![2, 0, 0, 0, 255, 255]], MALFORMED),
+            (kill(), vec![u32::MAX.to_le_bytes().to_vec()], MALFORMED),
+            (kill(), vec![output(1)], EXCESS),
+            (execute(), vec![output(10), reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (execute(), vec![output(full), output(100)], EXCESS),
+        ];
+        for (ask, frames, expected) in table {
+            let learnt = learns(ask, frames).await;
+            assert!(learnt.ends_with(expected), "{learnt}, not {expected}");
+        }
+    }
+}

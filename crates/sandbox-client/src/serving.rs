@@ -1,0 +1,111 @@
+//! Answers for the trees that are served into a sandbox.
+//!
+//! Owns how many operations are performed for one connection at once, and for how long.
+//! Everything that is asked comes from inside a sandbox: it is checked for form here, and
+//! for rights by the tree.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use outrigger_sandbox::wire::{self, Request, ToGuest};
+use outrigger_sandbox::{
+    FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits as door,
+};
+use tokio::sync::Semaphore;
+
+use crate::link::start;
+use crate::outbox::Outbox;
+
+/// What a connection was ended for.
+const CROWD: &str = "its guest asked more of its trees at once than it may";
+
+/// Whose trees a connection answers for.
+#[derive(Debug, Clone)]
+pub struct ServedTrees {
+    /// The sandbox that it leads to.
+    pub sandbox: SandboxId,
+    /// Asked for each operation.
+    pub trees: Arc<dyn Trees>,
+}
+
+/// Performs what one guest asks of the trees that are served into its sandbox.
+#[derive(Debug)]
+pub(super) struct TreeServer {
+    serving: ServedTrees,
+    outbox: Arc<Outbox>,
+    /// Twice what a guest may ask at once: it counts an operation until it has the answer,
+    /// and this until the answer is on its way.
+    room: Arc<Semaphore>,
+}
+
+impl TreeServer {
+    pub(super) fn new(serving: ServedTrees, outbox: Arc<Outbox>) -> Self {
+        Self { serving, outbox, room: Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX)) }
+    }
+
+    /// Performs an operation: at once if it need not wait for anything, which saves the
+    /// turn of another task and a timer, else beside the others. An error ends the connection.
+    pub(super) async fn hear(
+        self: &Arc<Self>,
+        number: u64,
+        op: TreeOp,
+    ) -> Result<(), &'static str> {
+        let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| CROWD)?;
+        let path = op.path().to_owned();
+        let server = Arc::clone(self);
+        let mut work = Box::pin(async move { server.perform(op).await });
+        match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+            Poll::Ready(result) => {
+                self.answer(number, &path, result).await;
+            }
+            Poll::Pending => {
+                let server = Arc::clone(self);
+                start(async move {
+                    let limit = Duration::from_millis(door::TREE_MS_MAX);
+                    let late = |_| Err(failed(&path, "nobody answered for it in time"));
+                    let result = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
+                    server.answer(number, &path, result).await;
+                    drop(permit);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn answer(&self, number: u64, path: &str, result: Result<TreeReply, FileError>) {
+        let result = result.and_then(|reply| fits(reply, path));
+        let frame = wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } });
+        let frame = frame.or_else(|error| {
+            let result = Err(failed(path, &error.to_string()));
+            wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } })
+        });
+        if let Ok(frame) = frame {
+            self.outbox.send(frame).await;
+        }
+    }
+
+    async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError> {
+        op.check()?;
+        match self.serving.trees.of(&self.serving.sandbox) {
+            Some(tree) => tree.perform(op).await,
+            None => Err(failed(op.path(), "nobody serves it here")),
+        }
+    }
+}
+
+fn failed(path: &str, detail: &str) -> FileError {
+    FileError { kind: FileErrorKind::Io, path: path.to_owned(), detail: detail.to_owned() }
+}
+
+/// Refuses what is above the limits of an answer: a bug of the tree, which the guest
+/// would take for a broken host.
+fn fits(reply: TreeReply, path: &str) -> Result<TreeReply, FileError> {
+    let fits = match &reply {
+        TreeReply::Listed { entries, .. } => entries.len() <= door::TREE_PAGE_ENTRIES_MAX,
+        TreeReply::Contents { contents, .. } => contents.len() <= door::TREE_FILE_BYTES_MAX,
+        TreeReply::Node(_) | TreeReply::Done => true,
+    };
+    if fits { Ok(reply) } else { Err(failed(path, "the answer is too large")) }
+}
