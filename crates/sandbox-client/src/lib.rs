@@ -12,6 +12,7 @@ mod link;
 mod outbox;
 mod remote;
 mod serving;
+mod task;
 
 pub use link::{Link, PendingRequest};
 pub use remote::RemoteSandbox;

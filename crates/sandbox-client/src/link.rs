@@ -19,6 +19,7 @@ use outrigger_sandbox::{Error, Generation, limits as door};
 use crate::limits::HELLO_MS_MAX;
 use crate::outbox::Outbox;
 use crate::serving::{ServedTrees, TreeServer};
+use crate::task::start;
 
 /// Bytes read from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -212,15 +213,6 @@ async fn greeting(
             Ok(_) | Err(_) => return Err(lost(ENDED)),
         }
     }
-}
-
-/// The two tasks of a connection end with it and touch nothing else.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a backend stands below the engine and its registry of tasks; these end with their socket"
-)]
-pub(super) fn start(task: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(task);
 }
 
 async fn read(

@@ -15,8 +15,8 @@ use outrigger_sandbox::{
 };
 use tokio::sync::Semaphore;
 
-use crate::link::start;
 use crate::outbox::Outbox;
+use crate::task::start;
 
 /// What a connection was ended for.
 const CROWD: &str = "its guest asked more of its trees at once than it may";

@@ -6,8 +6,6 @@
 //! that. Only the fake, which isolates nothing, is let off real programs and a kernel.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -16,6 +14,7 @@ use crate::FakeTrees;
 use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
 use outrigger_sandbox::{Backend, Error, SandboxId, Spec};
 
+mod case;
 mod cold;
 mod context;
 mod declared;
@@ -33,6 +32,7 @@ mod lifecycle;
 mod lifetime;
 mod lives;
 mod need;
+mod report;
 mod resources;
 mod search;
 mod served;
@@ -44,39 +44,11 @@ mod transfer;
 mod tree_kill;
 mod users;
 
-use context::Context;
+pub use report::{CaseResult, CaseStatus, SuiteReport};
+
+use case::Case;
+use context::{Context, Outcome};
 use need::Need;
-
-/// Nothing, or what was not as it must be.
-type Outcome = Result<(), String>;
-
-type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
-
-/// A named case.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    name: &'static str,
-    needs: &'static [Need],
-    /// What its sandbox is made from, given what others are made from.
-    spec: fn(Spec) -> Spec,
-    run: Run,
-}
-
-/// A table of cases: which function each is, what it needs in brackets, and which
-/// function adjusts its specification.
-macro_rules! cases {
-    ($group:literal: $($case:ident $([$($need:ident),+])? $(with $spec:ident)?,)*) => {
-        pub(super) const CASES: &[super::Case] = &[$(super::Case {
-            name: concat!($group, "/", stringify!($case)),
-            needs: &[$($(super::Need::$need),+)?],
-            spec: super::cases!(@spec $($spec)?),
-            run: |context| Box::pin($case(context)),
-        },)*];
-    };
-    (@spec) => { |spec| spec };
-    (@spec $spec:ident) => { $spec };
-}
-use cases;
 
 const TABLES: &[&[Case]] = &[
     exec::CASES,
@@ -105,97 +77,6 @@ const TABLES: &[&[Case]] = &[
     served_faults::CASES,
 ];
 
-/// How a case went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// As it must.
-    Passed,
-    /// Not as it must, and how.
-    Failed(String),
-    /// Not run, and why this backend is let off.
-    NotApplicable(String),
-}
-
-/// A case with its verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseResult {
-    /// The case, for example `exec/exit_codes`.
-    pub name: &'static str,
-    /// How it went.
-    pub verdict: Verdict,
-    /// How long it took, with the making and the removal of its sandbox. In milliseconds.
-    pub took_ms: u64,
-}
-
-/// What became of all cases.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// Name of the backend.
-    pub backend: String,
-    /// In the order in which they ran.
-    pub cases: Vec<CaseResult>,
-}
-
-impl Report {
-    /// Cases that did not go as they must.
-    pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
-        self.cases.iter().filter(|case| matches!(case.verdict, Verdict::Failed(_)))
-    }
-
-    /// Cases that this backend was let off.
-    pub fn not_applicable(&self) -> impl Iterator<Item = &CaseResult> {
-        self.cases.iter().filter(|case| matches!(case.verdict, Verdict::NotApplicable(_)))
-    }
-
-    /// What this backend was let off, a line for each reason with the names of the
-    /// cases, for a test that pins them: a declaration that says less than it did is
-    /// seen, and so is a case that nothing runs any more.
-    pub fn let_off(&self) -> String {
-        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for case in self.not_applicable() {
-            let Verdict::NotApplicable(why) = &case.verdict else { continue };
-            match reasons.iter_mut().find(|(reason, _)| reason == why) {
-                Some((_, names)) => names.push(case.name),
-                None => reasons.push((why, vec![case.name])),
-            }
-        }
-        let text = |(why, names): &(&str, Vec<&str>)| format!("{why}:\n  {}\n", names.join("\n  "));
-        reasons.iter().map(text).collect()
-    }
-
-    /// For tests.
-    ///
-    /// # Panics
-    /// With the whole table if a case failed, or if none ran. Those that failed stand
-    /// at its end, each with how long it took.
-    pub fn assert_passed(&self) {
-        let ran = self.cases.len() > self.not_applicable().count();
-        assert!(ran && self.failed().next().is_none(), "{self}");
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self.cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
-        for CaseResult { name, verdict, took_ms } in &self.cases {
-            match verdict {
-                Verdict::Passed => writeln!(f, "{name:width$}  passed in {took_ms} ms")?,
-                Verdict::Failed(_) => writeln!(f, "{name:width$}  FAILED after {took_ms} ms")?,
-                Verdict::NotApplicable(why) => writeln!(f, "{name:width$}  not run: {why}")?,
-            }
-        }
-        let (failed, not_run) = (self.failed().count(), self.not_applicable().count());
-        let passed = self.cases.len() - failed - not_run;
-        let backend = &self.backend;
-        write!(f, "{backend}: {passed} passed, {failed} failed, {not_run} not applicable")?;
-        for CaseResult { name, verdict, took_ms } in self.failed() {
-            let Verdict::Failed(why) = verdict else { continue };
-            write!(f, "\n{name} FAILED after {took_ms} ms: {why}")?;
-        }
-        Ok(())
-    }
-}
-
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of
 /// its own that is destroyed afterwards with all that was made of it. Those that
 /// strain the host come last, one after the other.
@@ -206,12 +87,12 @@ pub async fn run(
     backend: Arc<dyn Backend>,
     trees: Option<Arc<FakeTrees>>,
     filter: Option<&str>,
-) -> Report {
+) -> SuiteReport {
     let capabilities = backend.capabilities();
     let wanted = |case: &Case| filter.is_none_or(|filter| case.name.contains(filter));
     let chosen: Vec<Case> =
         TABLES.iter().copied().flatten().copied().filter(|case| wanted(case)).collect();
-    let mut verdicts = BTreeMap::new();
+    let mut statuses = BTreeMap::new();
     let serves = trees.is_some();
     let (mut apart, mut alone) = (VecDeque::new(), VecDeque::new());
     for (number, case) in chosen.iter().enumerate() {
@@ -220,20 +101,20 @@ pub async fn run(
         let missing = case.needs.iter().find_map(|need| need.missing(capabilities));
         match missing.or(unserved.then_some("it was given no trees to serve")) {
             Some(why) => {
-                drop(verdicts.insert(number, (Verdict::NotApplicable(why.to_owned()), 0)));
+                drop(statuses.insert(number, (CaseStatus::NotApplicable(why.to_owned()), 0)));
             }
             None if strains => alone.push_back((number, *case)),
             None => apart.push_back((number, *case)),
         }
     }
     for (cases, at_once) in [(apart, CASES_AT_ONCE), (alone, 1)] {
-        verdicts.extend(judge_all((&backend, &trees), cases, at_once).await);
+        statuses.extend(judge_all((&backend, &trees), cases, at_once).await);
     }
-    let judged = chosen.into_iter().zip(verdicts.into_values());
+    let judged = chosen.into_iter().zip(statuses.into_values());
     let cases = judged
-        .map(|(case, (verdict, took_ms))| CaseResult { name: case.name, verdict, took_ms })
+        .map(|(case, (status, took_ms))| CaseResult { name: case.name, status, took_ms })
         .collect();
-    Report { backend: capabilities.backend.clone(), cases }
+    SuiteReport { backend: capabilities.backend.clone(), cases }
 }
 
 /// Verdicts by number of the case, with how many milliseconds each took.
@@ -241,8 +122,8 @@ async fn judge_all(
     (backend, trees): (&Arc<dyn Backend>, &Option<Arc<FakeTrees>>),
     mut cases: VecDeque<(usize, Case)>,
     at_once: usize,
-) -> BTreeMap<usize, (Verdict, u64)> {
-    let mut verdicts = BTreeMap::new();
+) -> BTreeMap<usize, (CaseStatus, u64)> {
+    let mut statuses = BTreeMap::new();
     let mut running = JoinSet::new();
     let mut numbers = HashMap::new();
     loop {
@@ -253,16 +134,16 @@ async fn judge_all(
             let task = running.spawn(async move { judge(&backend, trees, &case).await });
             numbers.insert(task.id(), (number, Instant::now()));
         }
-        let (task, verdict) = match running.join_next_with_id().await {
-            None => return verdicts,
-            Some(Ok((task, Ok(())))) => (task, Verdict::Passed),
-            Some(Ok((task, Err(why)))) => (task, Verdict::Failed(why)),
-            Some(Err(error)) => (error.id(), Verdict::Failed(format!("it panicked: {error}"))),
+        let (task, status) = match running.join_next_with_id().await {
+            None => return statuses,
+            Some(Ok((task, Ok(())))) => (task, CaseStatus::Passed),
+            Some(Ok((task, Err(why)))) => (task, CaseStatus::Failed(why)),
+            Some(Err(error)) => (error.id(), CaseStatus::Failed(format!("it panicked: {error}"))),
         };
         let (number, begun) =
             numbers.remove(&task).expect("every task was noted when it was started");
         let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        verdicts.insert(number, (verdict, took_ms));
+        statuses.insert(number, (status, took_ms));
     }
 }
 

@@ -14,15 +14,12 @@
 //! break, `&&` or `||`; with quotes, `$NAME`, `> FILE`, `>> FILE` and `>&2`.
 
 use async_trait::async_trait;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
-use tokio::time::Instant;
-
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, DiskLimit, Error, ExecId, Generation, Isolation, Layer,
-    ListedSandbox, NetworkMode, Origin, Sandbox, SandboxId, Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, DiskLimit, Error, Isolation, Layer, ListedSandbox,
+    NetworkMode, Sandbox, SandboxId, Snapshots, Spec, Suspend,
 };
+use std::sync::Arc;
+use tokio::time::Instant;
 
 mod files;
 mod handle;
@@ -33,14 +30,13 @@ mod script;
 mod snapshots;
 mod tree;
 mod words;
+mod world;
 
 use handle::Handle;
 use sandbox::FakeSandbox;
-use snapshots::SnapshotStore;
-use tree::Tree;
+use world::{FakeState, absent};
 
-/// The one template that the fake has.
-const TEMPLATE: &str = "host-tools";
+pub use world::ExecStart;
 
 /// What becomes of a sandbox's files when it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,58 +47,10 @@ pub enum Disk {
     Dropped,
 }
 
-/// Something that began to run: a command, or a changing file operation.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ExecStart {
-    /// In which sandbox.
-    pub sandbox: SandboxId,
-    /// In which life of it.
-    pub generation: Generation,
-    /// Under which id.
-    pub exec: ExecId,
-}
-
 /// The fake backend. Clones share one world.
 #[derive(Debug, Clone)]
 pub struct Fake {
     shared: Arc<FakeState>,
-}
-
-#[derive(Debug)]
-struct FakeState {
-    capabilities: Capabilities,
-    world: Mutex<World>,
-    /// Something was killed, lost or destroyed: whoever waits looks again.
-    changed: Notify,
-}
-
-#[derive(Debug)]
-struct World {
-    began: Instant,
-    boxes: BTreeMap<SandboxId, FakeSandbox>,
-    snapshots: SnapshotStore,
-    lives: u64,
-    /// When the last disk was made: no two are made at the same time.
-    made_at_ms: u64,
-    starts: Vec<ExecStart>,
-}
-
-impl FakeState {
-    /// The world, with everything done that is due.
-    fn world(&self) -> MutexGuard<'_, World> {
-        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        world.boxes.retain(|_, fake| fake.settle(now));
-        world
-    }
-}
-
-impl World {
-    /// Since it began; the fake knows no other time. Never before a disk was made.
-    fn now_ms(&self) -> u64 {
-        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        elapsed.max(self.made_at_ms)
-    }
 }
 
 impl Default for Fake {
@@ -136,16 +84,7 @@ impl Fake {
     /// An empty world.
     #[must_use]
     pub fn new() -> Self {
-        let world = World {
-            began: Instant::now(),
-            boxes: BTreeMap::new(),
-            snapshots: SnapshotStore::default(),
-            lives: 0,
-            made_at_ms: 0,
-            starts: Vec::new(),
-        };
-        let (capabilities, changed) = (capabilities(), Notify::new());
-        Self { shared: Arc::new(FakeState { capabilities, world: Mutex::new(world), changed }) }
+        Self { shared: Arc::new(FakeState::new(capabilities())) }
     }
 
     /// A specification that the fake accepts: one that asks for no isolation.
@@ -182,25 +121,6 @@ impl Fake {
         let world = self.shared.world();
         let fake = world.boxes.get(id)?;
         fake.tree.file(path).ok().map(<[u8]>::to_vec)
-    }
-}
-
-impl World {
-    /// Where the disk of a new sandbox begins.
-    fn tree(&self, origin: &Origin) -> Result<Tree, Error> {
-        match origin {
-            Origin::Template(name) if name == TEMPLATE => Ok(Tree::new()),
-            Origin::Template(name) => Err(absent("template", name)),
-            Origin::Snapshot(name) => {
-                self.snapshots.tree(name).ok_or_else(|| absent("snapshot", name.as_str()))
-            }
-        }
-    }
-
-    fn next_generation(&mut self) -> Generation {
-        self.lives += 1;
-        let name = format!("fake-{}", self.lives);
-        Generation::new(name).expect("a word and a number are a valid name")
     }
 }
 
@@ -271,8 +191,4 @@ impl Backend for Fake {
     fn snapshots(&self) -> Result<&dyn Snapshots, Error> {
         Ok(self)
     }
-}
-
-fn absent(what: &str, name: &str) -> Error {
-    Error::Absent { what: what.to_owned(), name: name.to_owned() }
 }

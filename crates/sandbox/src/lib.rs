@@ -21,6 +21,7 @@ pub mod limits;
 mod pieces;
 mod port;
 mod request;
+mod spec;
 pub mod text;
 mod tree;
 pub mod wire;
@@ -33,7 +34,8 @@ pub use files::{
     ManifestEntry, Occurrences, Precondition, WriteMode,
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
-pub use life::{CreateOutcome, Lifetime, ListedSandbox, Origin, Snapshot, Spec, State, Suspend};
+pub use life::{CreateOutcome, ListedSandbox, Origin, Snapshot, State, Suspend};
 pub use pieces::each_piece;
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
+pub use spec::{Lifetime, Spec};
 pub use tree::{ExpectedRevision, Node, Tree, TreeEntry, TreeOp, TreeReply, Trees};

@@ -2,10 +2,12 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon, text, write_op};
+use super::case::cases;
+use super::context::{
+    Context, Listener, Outcome, ensure, id, read_op, same, shell, soon, text, write_op,
+};
 use super::frozen::{LEAVE_A_BEAT, beats};
 use super::lives::{is_absent, is_busy, is_lost, refused};
-use super::{Outcome, cases};
 use outrigger_sandbox::{
     CreateOutcome, End, Execute, FileOp, SandboxId, State, Suspend, WriteMode,
 };

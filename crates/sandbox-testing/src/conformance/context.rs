@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use super::Outcome;
 use crate::FakeTrees;
 use outrigger_sandbox::{
     Backend, Command, Error, ExecId, Execute, Executed, FileErrorKind, FileOp, FileReply,
@@ -16,6 +15,9 @@ use outrigger_sandbox::{
 /// How long a case waits for something that must happen soon. What must not be waited
 /// for instead takes longer: commands of the cases sleep for 50 s.
 const SOON: Duration = Duration::from_secs(40);
+
+/// Nothing, or what was not as it must be.
+pub(super) type Outcome = Result<(), String>;
 
 /// A backend and a fresh sandbox of it.
 #[derive(Debug, Clone)]

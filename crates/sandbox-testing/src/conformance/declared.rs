@@ -1,10 +1,10 @@
 //! What a backend declares is there, and what it does not declare is refused by
 //! name: nothing is silently less than it was asked to be.
 
-use super::context::{Context, ensure, id, same, shell};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, id, same, shell};
 use super::lives::{is_absent, is_invalid, is_unsupported, refused};
 use super::served::served;
-use super::{Outcome, cases};
 use outrigger_sandbox::{
     Error, Execute, Input, Lifetime, Origin, SandboxId, Spec, Suspend, TerminalSize, limits,
 };

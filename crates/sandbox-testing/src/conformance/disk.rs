@@ -1,9 +1,9 @@
 //! The limit of the disk: what passes it is stopped, and what is removed can be
 //! written again.
 
-use super::context::{Context, ensure, same, shell, soon};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, same, shell, soon};
 use super::lives::until;
-use super::{Outcome, cases};
 use outrigger_sandbox::{End, Execute, Executed, Spec};
 
 cases! { "disk":

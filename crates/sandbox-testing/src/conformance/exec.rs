@@ -1,7 +1,7 @@
 //! Commands: what they are given and how they end.
 
-use super::context::{Context, argv, ensure, id, same, shell, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Outcome, argv, ensure, id, same, shell, text};
 use outrigger_sandbox::{Command, End, Error, Execute, FileOp, Precondition, WriteMode};
 
 cases! { "exec":

@@ -4,8 +4,10 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, Listener, argv, ensure, id, same, shell, soon, text, write_op};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{
+    Context, Listener, Outcome, argv, ensure, id, same, shell, soon, text, write_op,
+};
 use outrigger_sandbox::{Command, End, Error, Execute, Executed, WriteMode};
 
 cases! { "ids":

@@ -2,8 +2,8 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, argv, same, shell, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Outcome, argv, same, shell, text};
 use outrigger_sandbox::{Command, End, Error, Execute, limits};
 
 cases! { "limits":

@@ -1,7 +1,7 @@
 //! Output: which stream, in which order, how much of it, and where the rest is.
 
-use super::context::{Context, Listener, ensure, id, same, shell, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Listener, Outcome, ensure, id, same, shell, text};
 use outrigger_sandbox::{End, Execute, FileOp, FileReply, Streams, limits};
 
 cases! { "output":

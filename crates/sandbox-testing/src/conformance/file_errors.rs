@@ -1,7 +1,9 @@
 //! Every typed error of the file operations, and paths that lead astray.
 
-use super::context::{Context, edit_op, expecting, id, read_op, same, shell, text, write_op};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{
+    Context, Outcome, edit_op, expecting, id, read_op, same, shell, text, write_op,
+};
 use outrigger_sandbox::FileErrorKind::{
     AlreadyExists, Conflict, FileNotFound, InvalidArgument, InvalidPath, IsDirectory,
     NotADirectory, PermissionDenied, TooLarge,

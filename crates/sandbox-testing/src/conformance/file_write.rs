@@ -1,8 +1,8 @@
 //! Operations that change something, when they go well; and that none is
 //! performed twice.
 
-use super::context::{Context, edit_op, expecting, id, same, text, write_op};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Outcome, edit_op, expecting, id, same, text, write_op};
 use outrigger_sandbox::{
     EditReport, EntryKind, FileErrorKind, FileOp, FileReply, Occurrences, Precondition, WriteMode,
     text::digest,

@@ -1,8 +1,8 @@
 //! Suspension that keeps processes: they stop, and go on with the next command.
 
-use super::context::{Context, ensure, same, soon};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, same, soon};
 use super::lives::{a_while, is_absent, is_busy, refused, until};
-use super::{Outcome, cases};
 use outrigger_sandbox::{CreateOutcome, SandboxId, State, Suspend};
 
 cases! { "frozen":

@@ -2,9 +2,9 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, Listener, ensure, id, read_op, same, shell, soon};
+use super::case::cases;
+use super::context::{Context, Listener, Outcome, ensure, id, read_op, same, shell, soon};
 use super::lives::{is_lost, refused};
-use super::{Outcome, cases};
 use outrigger_sandbox::{CreateOutcome, Error, Isolation, SandboxId, Spec, State};
 
 cases! { "lifecycle":

@@ -1,8 +1,8 @@
 //! What a backend does by itself when nobody asks for a sandbox for long.
 
-use super::context::{Context, same, shell, soon};
+use super::case::cases;
+use super::context::{Context, Outcome, same, shell, soon};
 use super::lives::{is_lost, refused, until};
-use super::{Outcome, cases};
 use outrigger_sandbox::{CreateOutcome, End, Lifetime, Spec, State, Suspend};
 
 cases! { "lifetime":

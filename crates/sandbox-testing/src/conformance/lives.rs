@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::Outcome;
-use super::context::{Context, Listener, id, same, shell, soon, text, within};
+use super::context::{Context, Listener, Outcome, id, same, shell, soon, text, within};
 use outrigger_sandbox::{
     End, Error, FileOp, ListedSandbox, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId,
     Snapshots, Spec, State, Suspend,

@@ -1,9 +1,9 @@
 //! Memory, processes and CPU: what passes a limit is stopped, and the sandbox and
 //! others go on.
 
-use super::context::{Context, ensure, same, shell, soon, text};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, same, shell, soon, text};
 use super::lives::until;
-use super::{Outcome, cases};
 use outrigger_sandbox::{End, Execute, Spec};
 
 cases! { "resources":

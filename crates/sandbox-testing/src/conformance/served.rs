@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::context::{Context, same, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Outcome, same, text};
 use crate::FakeTree;
 use outrigger_sandbox::Spec;
 

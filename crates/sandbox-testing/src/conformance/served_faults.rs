@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::context::{Context, Listener, ensure, same, shell, soon, text, within};
+use super::case::cases;
+use super::context::{Context, Listener, Outcome, ensure, same, shell, soon, text, within};
 use super::served::served;
-use super::{Outcome, cases};
 use crate::FakeTree;
 use outrigger_sandbox::{End, Suspend, limits};
 

@@ -2,9 +2,9 @@
 
 use tokio::task::JoinSet;
 
-use super::context::{Context, ensure, same};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, same};
 use super::lives::{is_absent, is_busy, refused};
-use super::{Outcome, cases};
 use outrigger_sandbox::{CreateOutcome, Origin, SandboxId, SnapshotId, Spec, State, Suspend};
 
 cases! { "snapshot":

@@ -1,8 +1,8 @@
 //! Commands with a terminal: what they see of it, and what is typed.
 
-use super::context::{Context, Listener, ensure, id, same, shell, soon, text};
+use super::case::cases;
+use super::context::{Context, Listener, Outcome, ensure, id, same, shell, soon, text};
 use super::lives::{is_invalid, refused};
-use super::{Outcome, cases};
 use outrigger_sandbox::{End, Error, Execute, Input, TerminalSize, limits};
 
 cases! { "terminal":

@@ -3,8 +3,8 @@
 //! A process that outlived its command would go on writing to a file; so the file
 //! is looked at twice, with another command between.
 
-use super::context::{Context, Listener, ensure, id, same, shell, soon, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Listener, Outcome, ensure, id, same, shell, soon, text};
 use outrigger_sandbox::{End, Execute, limits};
 
 cases! { "tree":

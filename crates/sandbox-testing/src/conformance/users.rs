@@ -1,7 +1,7 @@
 //! What the sandbox's user may do, and that it is no more.
 
-use super::context::{Context, ensure, same, text};
-use super::{Outcome, cases};
+use super::case::cases;
+use super::context::{Context, Outcome, ensure, same, text};
 
 cases! { "users":
     own_places_are_writable [Programs],

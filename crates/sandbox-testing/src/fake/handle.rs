@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 use super::life::Life;
+use super::run;
 use super::sandbox::FakeSandbox;
 use super::tree::Tree;
-use super::{ExecStart, FakeState, World, run};
+use super::world::{ExecStart, FakeState, World};
 use outrigger_sandbox::{
     CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input,
     OutputSink, Sandbox, SandboxId,
