@@ -11,7 +11,8 @@ use rustix::fs::{
     openat, openat2, readlinkat, renameat_with, statat, unlinkat,
 };
 
-use crate::{Draft, Error};
+use crate::Error;
+use crate::temporary::unused;
 
 /// A directory of the host. It stays the same one whatever its path becomes.
 ///
@@ -188,25 +189,13 @@ impl Dir {
         Ok(names.filter(move |name| !name.as_ref().is_ok_and(itself)))
     }
 
-    /// Begins a file that gets its name when it is whole, with [`Draft::put`]. It has the
-    /// permissions of the regular file that stands there, else those of a new one; it may
-    /// be executed by whoever may read it, or by nobody.
-    ///
-    /// # Errors
-    /// If it can't be made.
-    pub fn draft(&self, path: &Path, executable: bool) -> Result<Draft, Error> {
-        let (parent, name) = self.parent(path)?;
-        Draft::begin(parent, PathBuf::from(name), path, executable)
-    }
-
     /// Makes a link, in place of a file or link that stands there.
     ///
     /// # Errors
     /// If it can't be made.
     pub fn link(&self, target: &Path, path: &Path) -> Result<(), Error> {
         let (parent, name) = self.parent(path)?;
-        let temporary =
-            crate::draft::unused(|temporary| rustix::fs::symlinkat(target, &parent.0, temporary));
+        let temporary = unused(|temporary| rustix::fs::symlinkat(target, &parent.0, temporary));
         let (temporary, ()) = temporary.map_err(Error::of(path))?;
         let placed = rustix::fs::renameat(&parent.0, &temporary, &parent.0, name);
         if placed.is_err() {
@@ -263,7 +252,7 @@ impl Dir {
     }
 
     /// The directory in which a path stands, and its name there.
-    fn parent<'a>(&self, path: &'a Path) -> Result<(Self, &'a OsStr), Error> {
+    pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(Self, &'a OsStr), Error> {
         let outside = || Error::Outside(path.to_owned());
         let name = plain(path)?.file_name().ok_or_else(outside)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

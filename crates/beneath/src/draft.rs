@@ -3,12 +3,11 @@
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, renameat, unlinkat};
-use rustix::io::Errno;
 
-use crate::{Dir, Error, limits};
+use crate::temporary::unused;
+use crate::{Dir, Error};
 
 /// A file that has no name of its own yet. Dropped without [`Draft::put`], it is gone.
 #[derive(Debug)]
@@ -24,12 +23,15 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn begin(
-        parent: Dir,
-        name: PathBuf,
-        path: &Path,
-        executable: bool,
-    ) -> Result<Self, Error> {
+    /// Begins a file beneath a directory. It has the permissions of the regular file that
+    /// stands at its path, else those of a new one; it may be executed by whoever may read
+    /// it, or by nobody.
+    ///
+    /// # Errors
+    /// If it can't be made.
+    pub fn begin(dir: &Dir, path: &Path, executable: bool) -> Result<Self, Error> {
+        let (parent, name) = dir.parent(path)?;
+        let name = PathBuf::from(name);
         let kept = parent.stat(&name)?.filter(|stat| stat.kind == FileType::RegularFile);
         // The umask takes away from a new one.
         let new = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
@@ -68,23 +70,6 @@ impl Drop for Draft {
         if !self.is_put {
             // What can't be removed has a name that says whose it is.
             let _ = unlinkat(&self.parent, &self.temporary, AtFlags::empty());
-        }
-    }
-}
-
-/// Makes something under a name that nobody uses.
-pub(crate) fn unused<T>(
-    mut make: impl FnMut(&Path) -> Result<T, Errno>,
-) -> Result<(PathBuf, T), Errno> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut tries = 0;
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = PathBuf::from(format!(".outrigger-{}-{count}.tmp", std::process::id()));
-        match make(&name) {
-            // Left by a dead process that had the same number.
-            Err(Errno::EXIST) if tries < limits::DRAFT_NAMES_MAX => tries += 1,
-            made => return made.map(|made| (name, made)),
         }
     }
 }

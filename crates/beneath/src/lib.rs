@@ -14,6 +14,7 @@ mod draft;
 mod error;
 mod file_type;
 pub mod limits;
+mod temporary;
 
 pub use dir::{Dir, Stat};
 pub use draft::Draft;

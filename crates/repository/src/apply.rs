@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use outrigger_beneath::{self as beneath, Dir};
+use outrigger_beneath::{self as beneath, Dir, Draft};
 use outrigger_sandbox::EntryKind;
 use rustix::fs::FileType;
 
@@ -157,7 +157,7 @@ fn write(dir: &Dir, change: &Change) -> io::Result<()> {
     match after.kind {
         EntryKind::Link => dir.link(Path::new(OsStr::from_bytes(&after.contents)), path),
         EntryKind::File | EntryKind::Directory | EntryKind::Other => {
-            let mut draft = dir.draft(path, after.executable).map_err(io_error)?;
+            let mut draft = Draft::begin(dir, path, after.executable).map_err(io_error)?;
             draft.file().write_all(&after.contents)?;
             draft.file().sync_all()?;
             draft.put()

@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use outrigger_beneath::{self as beneath, Dir};
+use outrigger_beneath::{self as beneath, Dir, Draft};
 
 use crate::files::{File, Files, bad_path};
 use crate::limits::{FILE_BYTES_MAX, FILES_MAX, PATH_NAMES_MAX, TOTAL_BYTES_MAX};
@@ -174,7 +174,8 @@ fn fill(files: &Files, part: &Dir, folder: &Path) -> Result<(), Error> {
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
             part.make_dirs(above, 0o777).map_err(failed("writing", folder))?;
         }
-        let mut draft = part.draft(path, file.executable).map_err(failed("writing", folder))?;
+        let mut draft =
+            Draft::begin(part, path, file.executable).map_err(failed("writing", folder))?;
         let written = draft.file().write_all(&file.bytes).and_then(|()| draft.file().sync_all());
         written.map_err(|source| Error::Io {
             doing: "writing",

@@ -1,6 +1,6 @@
 //! Reading: what stands there, and what leads elsewhere.
 
-use outrigger_beneath::{Dir, Error};
+use outrigger_beneath::{Dir, Draft, Error};
 use rustix::fs::{FileType, Mode, mkfifoat};
 use std::fs;
 use std::io::Read;
@@ -51,7 +51,7 @@ fn no_link_is_followed_wherever_it_leads() {
         assert!(matches!(dir.file(path), Err(Error::Link(_))), "{path:?}");
         assert!(matches!(dir.stat(path), Err(Error::Link(_))), "{path:?}");
         assert!(matches!(dir.dir(path.parent().unwrap()), Err(Error::Link(_))), "{path:?}");
-        assert!(dir.draft(path, false).is_err(), "{path:?}");
+        assert!(Draft::begin(&dir, path, false).is_err(), "{path:?}");
         assert!(dir.link(Path::new("x"), path).is_err(), "{path:?}");
         assert!(dir.remove_file(path).is_err(), "{path:?}");
         assert!(dir.make_dirs(&path.parent().unwrap().join("new"), 0o777).is_err(), "{path:?}");

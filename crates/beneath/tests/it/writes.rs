@@ -1,6 +1,6 @@
 //! Writing: whole or not at all, and what stood there.
 
-use outrigger_beneath::{Dir, Error};
+use outrigger_beneath::{Dir, Draft, Error};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,12 +16,12 @@ fn mode(path: &Path) -> u32 {
 fn a_draft_is_there_whole_or_not_at_all() {
     let root = tempfile::tempdir().unwrap();
     let dir = Dir::open(root.path()).unwrap();
-    let mut draft = dir.draft(Path::new("file"), false).unwrap();
+    let mut draft = Draft::begin(&dir, Path::new("file"), false).unwrap();
     draft.file().write_all(b"half").unwrap();
     assert_eq!(dir.stat(Path::new("file")).unwrap(), None);
     drop(draft);
     assert_eq!(names(&dir), [""; 0]);
-    let mut draft = dir.draft(Path::new("file"), false).unwrap();
+    let mut draft = Draft::begin(&dir, Path::new("file"), false).unwrap();
     draft.file().write_all(b"whole").unwrap();
     draft.put().unwrap();
     assert_eq!(names(&dir), ["file"]);
@@ -34,7 +34,7 @@ fn a_link_is_replaced_and_what_it_leads_to_is_not() {
     let dir = Dir::open(root.path()).unwrap();
     fs::write(root.path().join("victim"), "untouched").unwrap();
     symlink("victim", root.path().join("link")).unwrap();
-    dir.draft(Path::new("link"), false).unwrap().put().unwrap();
+    Draft::begin(&dir, Path::new("link"), false).unwrap().put().unwrap();
     assert!(fs::symlink_metadata(root.path().join("link")).unwrap().is_file());
     dir.link(Path::new("elsewhere"), Path::new("link")).unwrap();
     assert_eq!(dir.read_link(Path::new("link")).unwrap(), Path::new("elsewhere"));
@@ -47,7 +47,7 @@ fn a_new_file_has_what_the_umask_leaves_and_another_what_it_had() {
     let root = tempfile::tempdir().unwrap();
     let dir = Dir::open(root.path()).unwrap();
     let put = |name: &str, executable| {
-        dir.draft(Path::new(name), executable).unwrap().put().unwrap();
+        Draft::begin(&dir, Path::new(name), executable).unwrap().put().unwrap();
         mode(&root.path().join(name))
     };
     // Tests run beside each other, so the umask of all of them is looked at and not set.

@@ -3,7 +3,7 @@
 //! What comes is hostile: everything is made beneath one handle, links last, and nothing is
 //! ever followed. Only a regular file is replaced.
 
-use outrigger_beneath::{self as beneath, Dir, words};
+use outrigger_beneath::{self as beneath, Dir, Draft, words};
 use outrigger_sandbox::{EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as door};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -198,7 +198,7 @@ async fn file(
     executable: bool,
     count: &Count,
 ) -> Outcome {
-    let mut draft = dir.draft(path, executable).map_err(|error| here(above, &error))?;
+    let mut draft = Draft::begin(dir, path, executable).map_err(|error| here(above, &error))?;
     let put = |bytes: &[u8]| {
         let written = draft.file().write_all(bytes);
         written.map_err(|error| {
