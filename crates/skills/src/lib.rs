@@ -14,9 +14,11 @@ mod prompt;
 mod rules;
 mod signature;
 mod skill;
+mod validate;
 
-pub use files::{File, Files, SKILL_FILE, digest, skill_of, validate};
+pub use files::{File, Files, SIGNATURE_FILE, SKILL_FILE, digest};
 pub use problem::{Problem, Reason};
 pub use prompt::prompt;
-pub use signature::{SIGNATURE_FILE, SignatureError, sign, verify};
+pub use signature::{SignatureError, sign, verify};
 pub use skill::{Skill, parse};
+pub use validate::{skill_of, validate};

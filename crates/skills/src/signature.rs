@@ -8,10 +8,6 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use crate::files::{Files, digest};
 use crate::limits::SIGNATURE_BYTES_MAX;
 
-/// The file with the signature, at the top of the skill: 128 hexadecimal digits and a
-/// line feed.
-pub const SIGNATURE_FILE: &str = "SKILL.sig";
-
 /// What is signed in front of the digest, so that a signature means nothing elsewhere.
 const CONTEXT: &[u8] = b"outrigger skill signature 1\n";
 
@@ -30,7 +26,7 @@ fn signed(files: &Files) -> Vec<u8> {
     [CONTEXT, &digest(files)].concat()
 }
 
-/// The content of [`SIGNATURE_FILE`] for these files.
+/// The content of [`crate::SIGNATURE_FILE`] for these files.
 #[must_use]
 pub fn sign(files: &Files, key: &[u8; 32]) -> String {
     let signature = SigningKey::from_bytes(key).sign(&signed(files));

@@ -1,8 +1,9 @@
 //! A skill as its SKILL.md has it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::files::{SKILL_FILE, lines};
+use crate::files::SKILL_FILE;
 use crate::frontmatter::{self, Value};
 use crate::limits::SKILL_BYTES_MAX;
 use crate::problem::{Problem, Reason};
@@ -54,6 +55,15 @@ pub(crate) fn read(text: &str, path: &str) -> Result<(Fields, String), Problem> 
     let text = lines(text);
     let (front, body) = frontmatter::split(&text).map_err(|reason| Problem::at(path, reason))?;
     Ok((frontmatter::read(front, path)?, trim(body).to_owned()))
+}
+
+/// A text with one kind of line break, as the reference reads it.
+fn lines(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Fields that were found to be right.
