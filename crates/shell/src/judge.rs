@@ -8,11 +8,12 @@ mod languages;
 
 use std::collections::BTreeSet;
 
-use crate::Facts;
 use crate::expand;
+use crate::facts::Facts;
 use crate::limits::NESTED_SCRIPTS_MAX;
 use crate::paths::{Guards, Places, Reach, plain};
 use crate::programs::{self, Form};
+use crate::reader;
 use crate::syntax::{Atom, Command, Kind, Redirect, Way, Word, is_pattern, literal};
 use crate::variables::Variables;
 
@@ -255,16 +256,16 @@ impl<'a> Judge<'a> {
         if self.depth == NESTED_SCRIPTS_MAX {
             return self.opaque();
         }
-        match crate::read(text) {
-            Some(reading) => {
+        match reader::read(text) {
+            Ok(commands) => {
                 let mut inner = Judge::new(self.guards, self.facts, self.depth + 1);
                 inner.places = self.places.clone();
                 // What is written inside may be run outside, and the other way.
-                let (wrote, ran) = inner.all(&reading);
+                let (wrote, ran) = inner.all(&commands);
                 self.wrote |= wrote;
                 self.ran |= ran;
             }
-            None => self.opaque(),
+            Err(reader::Unread) => self.opaque(),
         }
     }
 

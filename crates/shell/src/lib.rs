@@ -8,6 +8,7 @@
 //! understood.
 
 mod expand;
+mod facts;
 mod judge;
 pub mod limits;
 mod paths;
@@ -16,26 +17,7 @@ mod reader;
 mod syntax;
 mod variables;
 
-use std::collections::BTreeSet;
-
-/// What is known of a command.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The programs that it names, without their directories.
-    pub programs: BTreeSet<String>,
-    /// The guarded paths that it names, as they were given.
-    pub touches: BTreeSet<String>,
-    /// Whether it does what can't be known from its text.
-    pub opaque: bool,
-}
-
-impl Facts {
-    /// Whether all of it is known, and none of it is near what is guarded.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        !self.opaque && self.touches.is_empty()
-    }
-}
+pub use facts::Facts;
 
 /// Labels a command by its text. `guarded` are absolute paths; what lies below them is
 /// guarded too. The command is taken to begin in a directory that is neither guarded nor
@@ -46,20 +28,9 @@ impl Facts {
 pub fn label(command: &str, guarded: &[&str]) -> Facts {
     let guards = paths::Guards::new(guarded);
     let mut facts = Facts { touches: guards.mentioned(command), ..Facts::default() };
-    match read(command) {
-        Some(reading) => drop(judge::Judge::new(&guards, &mut facts, 0).all(&reading)),
-        None => facts.opaque = true,
+    match reader::read(command) {
+        Ok(commands) => drop(judge::Judge::new(&guards, &mut facts, 0).all(&commands)),
+        Err(reader::Unread) => facts.opaque = true,
     }
     facts
-}
-
-/// The commands of a text, if all of it is understood.
-fn read(text: &str) -> Option<Vec<syntax::Command>> {
-    let odd = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t') || (c.is_whitespace() && !c.is_ascii())
-    };
-    if text.len() > limits::COMMAND_BYTES_MAX || text.contains(odd) {
-        return None;
-    }
-    reader::read(text).ok()
 }

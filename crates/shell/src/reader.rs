@@ -9,7 +9,7 @@ mod compound;
 mod quote;
 mod word;
 
-use crate::limits::{DEPTH_MAX, DOCUMENTS_MAX, WORDS_MAX};
+use crate::limits::{COMMAND_BYTES_MAX, DEPTH_MAX, DOCUMENTS_MAX, WORDS_MAX};
 use crate::syntax::{Assignment, Command, Redirect, Way, Word};
 
 /// The text holds something that this reader does not know.
@@ -19,6 +19,12 @@ pub(crate) struct Unread;
 /// The commands of a whole text, in the order in which they stand; those inside a word
 /// before the word's own.
 pub(crate) fn read(text: &str) -> Result<Vec<Command>, Unread> {
+    let odd = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || (c.is_whitespace() && !c.is_ascii())
+    };
+    if text.len() > COMMAND_BYTES_MAX || text.contains(odd) {
+        return Err(Unread);
+    }
     let mut reader =
         Reader { text, at: 0, depth: 0, words: 0, due: Vec::new(), commands: Vec::new() };
     reader.statements(&[])?;
