@@ -1,14 +1,14 @@
 //! What came back, in the port's words.
 
 use outrigger_agent::Raw;
-use outrigger_tools::outside::{Answered, Block, Described};
+use outrigger_tools::outside::{Answered, Block, ToolDescription};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::Value;
 
 /// A tool as its server describes it.
-pub(crate) fn described(tool: &Tool) -> Described {
+pub(crate) fn described(tool: &Tool) -> ToolDescription {
     let schema = Value::Object((*tool.input_schema).clone()).to_string();
-    Described {
+    ToolDescription {
         tool: tool.name.to_string(),
         description: tool.description.as_deref().unwrap_or_default().to_owned(),
         schema: Raw::new(schema).expect("a JSON value is written as JSON"),

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use outrigger_agent::{Concurrency, Raw, ToolSpec};
 use outrigger_engine::OutsideServer;
 use outrigger_tools::outside::{
-    Answered, Block, Calling, Declared, Described, Fault, Listed, Offer, Outside,
+    Answered, Block, Calling, Declared, Fault, Listed, Offer, Outside, ToolDescription,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -31,9 +31,9 @@ pub(crate) fn has(seed: u64) -> bool {
     family::is_one_of(seed, 53, limits::DESKS_OF_256)
 }
 
-fn described(tool: &str) -> Described {
+fn described(tool: &str) -> ToolDescription {
     let schema = Raw::new(r#"{"type":"object"}"#.to_owned()).expect("it is JSON");
-    Described { tool: tool.to_owned(), description: format!("Does {tool}."), schema }
+    ToolDescription { tool: tool.to_owned(), description: format!("Does {tool}."), schema }
 }
 
 /// Its tools, as a session is opened with them.

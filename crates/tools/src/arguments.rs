@@ -6,8 +6,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::Tool;
-
 /// What an argument is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -109,25 +107,24 @@ fn whole(value: &Value) -> Option<u64> {
 ///
 /// # Errors
 /// What the model is told: every fault, and the arguments that there are.
-pub(crate) fn check(tool: &Tool, text: &str) -> Result<Arguments, String> {
-    let name = tool.name.as_str();
+pub(crate) fn check(name: &str, fields: &[Field], text: &str) -> Result<Arguments, String> {
     let value = serde_json::from_str(text).map_err(|error| {
-        format!("The arguments of `{name}` are no JSON: {error}.{}", allowed(tool.fields))
+        format!("The arguments of `{name}` are no JSON: {error}.{}", allowed(fields))
     })?;
     let Value::Object(mut given) = value else {
         let found = described(&value);
         return Err(format!(
             "The arguments of `{name}` must be a JSON object, not {found}.{}",
-            allowed(tool.fields)
+            allowed(fields)
         ));
     };
     let mut faults = Vec::new();
     for key in given.keys() {
-        if !tool.fields.iter().any(|field| field.name == key) {
-            faults.push(stranger(key, tool.fields, &given));
+        if !fields.iter().any(|field| field.name == key) {
+            faults.push(stranger(key, fields, &given));
         }
     }
-    for field in tool.fields {
+    for field in fields {
         match given.get(field.name) {
             None | Some(Value::Null) if field.need == Need::Optional => {
                 given.remove(field.name);
@@ -140,7 +137,7 @@ pub(crate) fn check(tool: &Tool, text: &str) -> Result<Arguments, String> {
         return Ok(Arguments(given));
     }
     let faults: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
-    Err(format!("Invalid arguments for `{name}`:{faults}{}", allowed(tool.fields)))
+    Err(format!("Invalid arguments for `{name}`:{faults}{}", allowed(fields)))
 }
 
 /// What is wrong with a value, if anything is.

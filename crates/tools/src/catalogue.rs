@@ -7,7 +7,7 @@
 use outrigger_agent::{Concurrency, Deadline, Raw, Recovery, ServedPaths, ToolKind, ToolSpec};
 use outrigger_sandbox::Spec;
 
-use crate::arguments::{self, Field, Kind, Need};
+use crate::arguments::{self, Arguments, Field, Kind, Need};
 use crate::limits;
 use crate::namespace::MOUNTS;
 
@@ -43,7 +43,7 @@ pub(crate) struct Tool {
     pub(crate) name: ToolName,
     description: &'static str,
     kind: ToolKind,
-    pub(crate) fields: &'static [Field],
+    fields: &'static [Field],
 }
 
 impl Tool {
@@ -78,6 +78,11 @@ impl Tool {
         };
         let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect();
         Some(ServedPaths { arguments: owned(arguments), mounts: owned(&MOUNTS) })
+    }
+
+    /// The arguments of a call, or what the model is told of their faults.
+    pub(crate) fn check(&self, text: &str) -> Result<Arguments, String> {
+        arguments::check(self.name.as_str(), self.fields, text)
     }
 
     /// What the turn machine and the model are told of it.

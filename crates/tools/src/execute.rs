@@ -6,7 +6,8 @@ use outrigger_sandbox::{
 };
 
 use crate::arguments::Arguments;
-use crate::{Took, cut, limits, output};
+use crate::call::Took;
+use crate::{cut, limits, output};
 
 /// Runs the command, or attaches to it, and says what it took.
 pub(crate) async fn execute(

@@ -6,13 +6,10 @@ use outrigger_sandbox::{
     Precondition, WriteMode, limits as door,
 };
 
-use crate::Invocation;
 use crate::arguments::Arguments;
-use crate::namespace::Files;
+use crate::call::Invocation;
+use crate::namespace::{Files, WORKSPACE};
 use crate::{cut, limits, output};
-
-/// Where a call looks that names no directory.
-pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// Lists a directory.
 pub(crate) async fn ls(

@@ -10,10 +10,11 @@
 
 #![forbid(unsafe_code)]
 
-use outrigger_agent::{Seen, ToolOutput, ToolSpec};
-use outrigger_sandbox::{Error, ExecId, OutputSink, Sandbox};
+use outrigger_agent::{ToolOutput, ToolSpec};
+use outrigger_sandbox::{Error, OutputSink, Sandbox};
 
 mod arguments;
+mod call;
 mod catalogue;
 mod cut;
 mod execute;
@@ -26,36 +27,12 @@ mod preview;
 mod search;
 pub mod subagent;
 
+pub use call::{Invocation, Took};
 pub use preview::{Preview, preview};
 
 use arguments::Arguments;
 use catalogue::{TOOLS, Tool, ToolName};
 use namespace::Files;
-
-/// A tool call that is about to be performed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation<'a> {
-    /// Name of the built-in tool, which for a further sandbox is not the one that the
-    /// model wrote.
-    pub tool: &'a str,
-    /// Its arguments, as the model wrote them: JSON, if it behaved.
-    pub arguments: &'a str,
-    /// The exec id of the call. The same call with the same id, in the same life of
-    /// the sandbox, changes nothing a second time.
-    pub exec: ExecId,
-    /// What the file that it changes was when a person approved the call: it is changed
-    /// only if it still is.
-    pub seen: Option<&'a Seen>,
-}
-
-/// What a command took, as its sandbox says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Took {
-    /// From its start to its end, in milliseconds.
-    pub wall_ms: u64,
-    /// Processor time of it and the children that it waited for, in milliseconds.
-    pub cpu_ms: u64,
-}
 
 /// All tools, acting in the sandbox of that name.
 #[must_use]
@@ -82,7 +59,7 @@ pub fn serve(tools: &mut [ToolSpec]) {
 #[must_use]
 pub fn target(tool: &str, arguments: &str) -> Option<String> {
     let tool = Tool::named(tool)?;
-    let arguments = arguments::check(tool, arguments).ok()?;
+    let arguments = tool.check(arguments).ok()?;
     let path = given_target(tool, &arguments)?;
     // What has no spelling is refused by the tool.
     Some(namespace::canonical(&path).unwrap_or(path))
@@ -94,7 +71,7 @@ fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
         ToolName::Execute => None,
         ToolName::ReadFile | ToolName::WriteFile | ToolName::EditFile => text("file_path"),
         ToolName::Ls | ToolName::Grep => {
-            Some(text("path").unwrap_or_else(|| files::WORKSPACE.to_owned()))
+            Some(text("path").unwrap_or_else(|| namespace::WORKSPACE.to_owned()))
         }
         ToolName::Glob => Some(search::globbed(arguments).0.to_owned()),
     }
@@ -105,7 +82,7 @@ fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
 #[must_use]
 pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::Facts> {
     let tool = Tool::named(tool).filter(|tool| tool.name == ToolName::Execute)?;
-    let arguments = arguments::check(tool, arguments).ok()?;
+    let arguments = tool.check(arguments).ok()?;
     Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))
 }
 
@@ -192,6 +169,6 @@ async fn on_files(
 fn checked(call: &Invocation<'_>) -> Result<(&'static Tool, Arguments), ToolOutput> {
     let tool =
         Tool::named(call.tool).ok_or_else(|| output::error(catalogue::unknown(call.tool)))?;
-    let arguments = arguments::check(tool, call.arguments).map_err(output::error)?;
+    let arguments = tool.check(call.arguments).map_err(output::error)?;
     Ok((tool, arguments))
 }

@@ -6,7 +6,7 @@
 //! lists, globs and greps above both sees both. The same trees are mounted inside, so
 //! that a command meets the same files; nothing here is a guard.
 
-mod route;
+mod path;
 mod search;
 mod seen;
 mod served;
@@ -18,13 +18,11 @@ use outrigger_sandbox::{
 };
 use std::sync::Arc;
 
-pub use route::{canonical, is_mounted, is_within};
+pub(crate) use path::WORKSPACE;
+pub use path::{MOUNTS, canonical, is_mounted, is_within};
 pub use seen::SeenRevisions;
 
 use served::Served;
-
-/// Where the rows of memory and of skills are mounted.
-pub const MOUNTS: [&str; 2] = ["/memory", "/skills"];
 
 /// Who performs file operations.
 #[async_trait]

@@ -5,60 +5,25 @@
 //! does, nor hand its text on with terminal control in it.
 
 use async_trait::async_trait;
-use outrigger_agent::{Digest, Raw};
+use outrigger_agent::Digest;
 use outrigger_sandbox::Sandbox;
-use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+mod description;
 mod offer;
 mod shown;
 
-pub use offer::{Declared, Offer, Unfit, clean, is_name, label, name};
+pub use description::{ToolDescription, clean};
+pub use offer::{Declared, Offer, Unfit, is_name, label, name};
 pub use shown::shown;
-
-use offer::canonical;
-
-/// A tool as its server describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
-    /// Its name at the server.
-    pub tool: String,
-    /// What the server says of it. Whoever runs the server wrote it.
-    pub description: String,
-    /// JSON Schema of its arguments.
-    pub schema: Raw,
-}
-
-impl Described {
-    /// Digest of all that it says, whatever the order of the keys.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        let schema = serde_json::from_str(self.schema.as_str()).unwrap_or(Value::Null);
-        let whole = serde_json::json!([self.tool, self.description, canonical(schema)]);
-        Digest::of(whole.to_string().as_bytes())
-    }
-
-    /// The same as people and models are shown it: without control characters and
-    /// characters that can't be seen, and no longer than it may be.
-    #[must_use]
-    pub fn inert(&self) -> Self {
-        let schema = serde_json::from_str(self.schema.as_str()).unwrap_or(Value::Null);
-        let schema = offer::clean_all(schema).to_string();
-        Self {
-            tool: clean(&self.tool, crate::limits::OUTSIDE_NAME_CHARS_MAX),
-            description: clean(&self.description, crate::limits::DESCRIPTION_CHARS_MAX),
-            schema: Raw::new(schema).expect("a JSON value is written as JSON"),
-        }
-    }
-}
 
 /// What tools a server has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
     /// In its order, each name once.
-    pub tools: Vec<Described>,
+    pub tools: Vec<ToolDescription>,
     /// How many more it has whose names are none ([`is_name`]). They are not told on: such a
     /// name could be a command for whoever pastes it.
     pub left_out: usize,

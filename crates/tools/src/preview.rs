@@ -8,10 +8,11 @@ use outrigger_sandbox::{
     Error, FileError, FileErrorKind, FileOp, FileReply, Occurrences, limits as door, text,
 };
 
-use crate::arguments::{self, Arguments};
+use crate::arguments::Arguments;
+use crate::call::Invocation;
 use crate::catalogue::{Tool, ToolName};
 use crate::namespace::Files;
-use crate::{Invocation, output};
+use crate::output;
 
 /// A file before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub async fn preview(
     files: &(impl Files + ?Sized),
 ) -> Result<Option<Preview>, Error> {
     let Some(tool) = Tool::named(call.tool) else { return Ok(None) };
-    let Ok(arguments) = arguments::check(tool, call.arguments) else { return Ok(None) };
+    let Ok(arguments) = tool.check(call.arguments) else { return Ok(None) };
     let changes = matches!(tool.name, ToolName::WriteFile | ToolName::EditFile);
     if !changes {
         return Ok(None);

@@ -4,8 +4,7 @@ use outrigger_agent::ToolOutput;
 use outrigger_sandbox::{Error, FileOp, FileReply, GrepMatch, GrepPattern};
 
 use crate::arguments::Arguments;
-use crate::files::WORKSPACE;
-use crate::namespace::Files;
+use crate::namespace::{Files, WORKSPACE};
 use crate::{cut, limits, output};
 
 /// Finds files by name.

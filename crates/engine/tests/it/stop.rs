@@ -4,7 +4,7 @@ use outrigger_agent::{Concurrency, Event, Outcome, Raw, Record, Seq, ToolSpec};
 use outrigger_engine::Engine;
 use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, State};
 use outrigger_store::{Journal, Summary, load_all};
-use outrigger_tools::outside::{Declared, Described, Offer};
+use outrigger_tools::outside::{Declared, Offer, ToolDescription};
 
 use crate::model::{Step, call, done, run};
 use crate::world::{World, drive, next_turn, session, work};
@@ -76,7 +76,7 @@ fn outside() -> ToolSpec {
     let (tool, description) = ("look".to_owned(), "Looks.".to_owned());
     let offer = Offer {
         server: "aside",
-        described: &Described { tool, description, schema },
+        described: &ToolDescription { tool, description, schema },
         changed: None,
         declared: Declared::ReadOnly,
         concurrency: Concurrency::Exclusive,

@@ -5,7 +5,7 @@
 //! address is another server; back at its first address it is what it was there.
 
 use outrigger_agent::{Digest, Raw};
-use outrigger_tools::outside::Described;
+use outrigger_tools::outside::ToolDescription;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,9 +64,9 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn described(&self, tool: &str) -> Described {
+    pub(crate) fn described(&self, tool: &str) -> ToolDescription {
         let (description, schema) = (self.description.clone(), self.schema.clone());
-        Described { tool: tool.to_owned(), description, schema }
+        ToolDescription { tool: tool.to_owned(), description, schema }
     }
 
     /// As people read it: the words, then the schema, line by line.
@@ -77,8 +77,8 @@ impl Text {
         format!("{}\n\n{schema:#}\n", inert.description)
     }
 
-    fn of(described: &Described) -> Self {
-        let Described { description, schema, .. } = described.clone();
+    fn of(described: &ToolDescription) -> Self {
+        let ToolDescription { description, schema, .. } = described.clone();
         Self { description, schema }
     }
 }
@@ -150,7 +150,7 @@ impl Pins {
     }
 
     /// Takes in what the server says now.
-    fn hear(&mut self, address: &str, listed: &[Described]) -> Heard {
+    fn hear(&mut self, address: &str, listed: &[ToolDescription]) -> Heard {
         let heard = self.turn_to(address);
         self.tools.values_mut().for_each(|pin| pin.there = false);
         for described in listed {
@@ -173,7 +173,11 @@ impl Pins {
 }
 
 /// Takes in what a server says now, and gives what is pinned of it from now on.
-pub(crate) fn take(paths: &Paths, server: &Server, listed: &[Described]) -> Outcome<(Pins, Heard)> {
+pub(crate) fn take(
+    paths: &Paths,
+    server: &Server,
+    listed: &[ToolDescription],
+) -> Outcome<(Pins, Heard)> {
     let mut heard = Heard::Before;
     let pins = change(paths, &server.name, |pins| {
         heard = pins.hear(&server.address(), listed);
@@ -243,10 +247,14 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    fn said(tools: &[(&str, &str)]) -> Vec<Described> {
+    fn said(tools: &[(&str, &str)]) -> Vec<ToolDescription> {
         let one = |(tool, description): &(&str, &str)| {
             let schema = Raw::new("{\"type\":\"object\"}".to_owned()).unwrap();
-            Described { tool: (*tool).to_owned(), description: (*description).to_owned(), schema }
+            ToolDescription {
+                tool: (*tool).to_owned(),
+                description: (*description).to_owned(),
+                schema,
+            }
         };
         tools.iter().map(one).collect()
     }

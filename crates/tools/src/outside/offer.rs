@@ -2,14 +2,13 @@
 //! server's words made harmless.
 
 use outrigger_agent::{
-    Concurrency, Deadline, Digest, Hidden, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of,
-    visible,
+    Concurrency, Deadline, Digest, OutsideTool, Recovery, ToolKind, ToolSpec, labels_of,
 };
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::Described;
-use crate::{cut, limits};
+use super::description::ToolDescription;
+use crate::limits;
 
 /// What our configuration says of a tool: never the server's own word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +28,7 @@ pub struct Offer<'a> {
     /// Its server, as our configuration names it.
     pub server: &'a str,
     /// What the model is told of it.
-    pub described: &'a Described,
+    pub described: &'a ToolDescription,
     /// What the server says now, if that is something else.
     pub changed: Option<&'a Digest>,
     /// What our configuration says of it.
@@ -68,7 +67,7 @@ impl Offer<'_> {
     /// # Errors
     /// Why it can't be offered.
     pub fn spec(&self) -> Result<ToolSpec, Unfit> {
-        let Described { tool, description, schema } = self.described;
+        let ToolDescription { tool, description, schema } = self.described;
         let name = name(self.server, tool)?;
         let bytes = description.len() + schema.as_str().len();
         if bytes > limits::SCHEMA_BYTES_MAX {
@@ -141,75 +140,21 @@ pub fn label(server: &str) -> BTreeSet<String> {
     labels_of(&format!("mcp:{server}"))
 }
 
-/// With the keys of every object in order.
-pub(crate) fn canonical(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let sorted: BTreeMap<_, _> =
-                fields.into_iter().map(|(key, value)| (key, canonical(value))).collect();
-            Value::Object(sorted.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
-        other => other,
-    }
-}
-
-/// Every text within is cleaned.
-pub(crate) fn clean_all(value: Value) -> Value {
-    let text = |text: &str| clean(text, limits::DESCRIPTION_CHARS_MAX);
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(key, value)| (text(&key), clean_all(value)));
-            Value::Object(fields.collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(clean_all).collect()),
-        Value::String(words) => Value::String(text(&words)),
-        other => other,
-    }
-}
-
-/// Text without terminal control and without characters that nobody sees and models read,
-/// cut after `chars_max` characters.
-#[must_use]
-pub fn clean(text: &str, chars_max: usize) -> String {
-    let seen = visible(&cut::plain(text.as_bytes()), Hidden::Removed);
-    let mut chars = seen.chars();
-    let mut kept: String = chars.by_ref().take(chars_max).collect();
-    if chars.next().is_some() {
-        kept.push_str(" [cut]");
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use expect_test::expect;
     use outrigger_agent::Raw;
 
-    fn described(tool: &str, description: &str, schema: &str) -> Described {
+    fn described(tool: &str, description: &str, schema: &str) -> ToolDescription {
         let schema = Raw::new(schema.to_owned()).unwrap();
-        Described { tool: tool.to_owned(), description: description.to_owned(), schema }
+        ToolDescription { tool: tool.to_owned(), description: description.to_owned(), schema }
     }
 
-    fn spec(described: &Described) -> Result<ToolSpec, Unfit> {
+    fn spec(described: &ToolDescription) -> Result<ToolSpec, Unfit> {
         let (declared, concurrency) = (Declared::Acts, Concurrency::Exclusive);
         let (changed, sandbox, timeout_ms) = (None, None, 1_000);
         Offer { server: "s", described, changed, declared, concurrency, sandbox, timeout_ms }.spec()
-    }
-
-    #[test]
-    fn a_digest_knows_every_word_and_not_their_order() {
-        let first = described("t", "d", r#"{"type":"object","properties":{"a":{},"b":{}}}"#);
-        let same = described("t", "d", r#"{"properties": {"b":{}, "a":{}}, "type":"object"}"#);
-        assert_eq!(first.digest(), same.digest());
-        for other in [
-            described("u", "d", first.schema.as_str()),
-            described("t", "d ", first.schema.as_str()),
-            described("t", "d", r#"{"type":"object","properties":{"a":{},"c":{}}}"#),
-        ] {
-            assert_ne!(first.digest(), other.digest());
-        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
-//! The one spelling of a path.
+//! The one spelling of a path, and which of them are mounted.
 
 use outrigger_agent::{Hidden, visible};
 use outrigger_sandbox::{FileError, FileErrorKind, limits, text};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::MOUNTS;
-use crate::files::WORKSPACE;
+/// Where the rows of memory and of skills are mounted.
+pub const MOUNTS: [&str; 2] = ["/memory", "/skills"];
+
+/// Where a call looks that names no directory.
+pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// The absolute path that a caller means, by its text alone: a relative one begins at the
 /// workspace, `.` and empty parts are nothing, `..` is the part before, and letters are

@@ -1,0 +1,29 @@
+//! A call of a tool, and what it took.
+
+use outrigger_agent::Seen;
+use outrigger_sandbox::ExecId;
+
+/// A tool call that is about to be performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation<'a> {
+    /// Name of the built-in tool, which for a further sandbox is not the one that the
+    /// model wrote.
+    pub tool: &'a str,
+    /// Its arguments, as the model wrote them: JSON, if it behaved.
+    pub arguments: &'a str,
+    /// The exec id of the call. The same call with the same id, in the same life of
+    /// the sandbox, changes nothing a second time.
+    pub exec: ExecId,
+    /// What the file that it changes was when a person approved the call: it is changed
+    /// only if it still is.
+    pub seen: Option<&'a Seen>,
+}
+
+/// What a command took, as its sandbox says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Took {
+    /// From its start to its end, in milliseconds.
+    pub wall_ms: u64,
+    /// Processor time of it and the children that it waited for, in milliseconds.
+    pub cpu_ms: u64,
+}
