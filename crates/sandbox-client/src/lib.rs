@@ -11,9 +11,9 @@ pub mod limits;
 mod link;
 mod outbox;
 mod remote;
-mod serving;
 mod task;
+mod tree_server;
 
 pub use link::{Link, PendingRequest};
 pub use remote::RemoteSandbox;
-pub use serving::ServedTrees;
+pub use tree_server::TreeServer;

@@ -18,8 +18,8 @@ use outrigger_sandbox::{Error, Generation, limits as door};
 
 use crate::limits::HELLO_MS_MAX;
 use crate::outbox::Outbox;
-use crate::serving::{ServedTrees, TreeServer};
 use crate::task::start;
+use crate::tree_server::TreeServer;
 
 /// Bytes read from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -94,7 +94,7 @@ impl Link {
     pub async fn open_serving(
         mut reads: impl AsyncRead + Send + Unpin + 'static,
         writes: impl AsyncWrite + Send + Unpin + 'static,
-        serving: Option<ServedTrees>,
+        server: Option<TreeServer>,
     ) -> Result<Self, Error> {
         let mut frames = FrameBuffer::default();
         let limit = Duration::from_millis(HELLO_MS_MAX);
@@ -112,7 +112,7 @@ impl Link {
         };
         let waiting: WaiterTable = Arc::new(Mutex::new(Waiters::Open(HashMap::new())));
         let outbox = Arc::new(Outbox::new(writes));
-        let server = serving.map(|serving| Arc::new(TreeServer::new(serving, Arc::clone(&outbox))));
+        let server = server.map(Arc::new);
         if server.is_some() {
             let frame = wire::encode(&ToGuest { request: 0, ask: Request::Serve })
                 .map_err(|error| Error::Invalid(error.to_string()))?;
@@ -224,7 +224,7 @@ async fn read(
 ) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        if let Err(why) = deliver(&mut frames, &waiting, server.as_ref()).await {
+        if let Err(why) = deliver(&mut frames, &waiting, &outbox, server.as_ref()).await {
             // Dropping the senders ends every wait.
             *locked(&waiting) = Waiters::Over(why);
             break;
@@ -246,13 +246,14 @@ async fn read(
 async fn deliver(
     frames: &mut FrameBuffer,
     waiting: &WaiterTable,
+    outbox: &Arc<Outbox>,
     server: Option<&Arc<TreeServer>>,
 ) -> Result<(), &'static str> {
     loop {
         let (request, reply) = match frames.take() {
             Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
             Ok(Some(FromGuest::Tree { number, op })) => {
-                server.ok_or(MALFORMED)?.hear(number, op).await?;
+                server.ok_or(MALFORMED)?.hear(outbox, number, op).await?;
                 continue;
             }
             Ok(None) => return Ok(()),

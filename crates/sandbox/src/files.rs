@@ -147,6 +147,25 @@ pub enum FileOp {
 }
 
 impl FileOp {
+    /// The path that it is about; for a search and a manifest the root of it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::List { path, .. }
+            | Self::Stat { path }
+            | Self::Read { path, .. }
+            | Self::ReadLines { path, .. }
+            | Self::Write { path, .. }
+            | Self::Edit { path, .. }
+            | Self::Link { path, .. }
+            | Self::MakeDir { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Glob { root: path, .. }
+            | Self::Grep { root: path, .. }
+            | Self::Manifest { root: path, .. } => path,
+        }
+    }
+
     /// The id of an operation that changes something; `None` for one that only reads.
     #[must_use]
     pub fn id(&self) -> Option<&ExecId> {

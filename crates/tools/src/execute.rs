@@ -2,18 +2,19 @@
 
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{
-    Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, OutputSink, Sandbox, Streams,
+    Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, OutputSink, Streams,
 };
 
 use crate::arguments::Arguments;
 use crate::call::Took;
+use crate::namespace::Namespace;
 use crate::{cut, limits, output};
 
 /// Runs the command, or attaches to it, and says what it took.
 pub(crate) async fn execute(
     arguments: &Arguments,
     exec: &ExecId,
-    sandbox: &dyn Sandbox,
+    namespace: &Namespace,
     sink: &dyn OutputSink,
 ) -> Result<(ToolOutput, Took), Error> {
     let command = arguments.required("command").to_owned();
@@ -24,20 +25,20 @@ pub(crate) async fn execute(
         spill_after_bytes: Some(limits::SPILL_AFTER_BYTES),
         ..Execute::new(exec.clone(), Command::Shell(command))
     };
-    let done = sandbox.execute(request, sink).await?;
-    let last = last_bytes(&done, sandbox).await?;
+    let done = namespace.execute(request, sink).await?;
+    let last = last_bytes(&done, namespace).await?;
     let took = Took { wall_ms: done.wall_ms, cpu_ms: done.cpu_ms };
     Ok((shown(&done, last.as_deref(), timeout_ms), took))
 }
 
 /// The end of an output whose end was dropped, from the file that has all of it.
-async fn last_bytes(done: &Executed, sandbox: &dyn Sandbox) -> Result<Option<Vec<u8>>, Error> {
+async fn last_bytes(done: &Executed, namespace: &Namespace) -> Result<Option<Vec<u8>>, Error> {
     let Some(path) = done.spill.clone().filter(|_| done.stdout_dropped_bytes > 0) else {
         return Ok(None);
     };
     let half = limits::EXECUTE_BYTES_MAX as u64 / 2;
     let offset = total_bytes(done).saturating_sub(half);
-    match sandbox.files(FileOp::Read { path, offset, bytes_max: half }).await {
+    match namespace.files(FileOp::Read { path, offset, bytes_max: half }).await {
         Ok(FileReply::Bytes { bytes, total_bytes: kept }) => {
             // A file that was cut at its own limit does not have the end.
             Ok((kept == total_bytes(done)).then_some(bytes))

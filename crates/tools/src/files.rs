@@ -8,17 +8,14 @@ use outrigger_sandbox::{
 
 use crate::arguments::Arguments;
 use crate::call::Invocation;
-use crate::namespace::{Files, WORKSPACE};
+use crate::namespace::{Namespace, WORKSPACE};
 use crate::{cut, limits, output};
 
 /// Lists a directory.
-pub(crate) async fn ls(
-    arguments: &Arguments,
-    files: &(impl Files + ?Sized),
-) -> Result<ToolOutput, Error> {
+pub(crate) async fn ls(arguments: &Arguments, namespace: &Namespace) -> Result<ToolOutput, Error> {
     let path = arguments.text("path").unwrap_or(WORKSPACE).to_owned();
     let op = FileOp::List { path: path.clone(), entries_max: limits::PATHS_MAX };
-    let FileReply::Entries { entries, truncated } = files.perform(op).await? else {
+    let FileReply::Entries { entries, truncated } = namespace.files(op).await? else {
         return Err(output::mismatched("list"));
     };
     if entries.is_empty() {
@@ -48,7 +45,7 @@ fn entry(entry: &ListEntry) -> String {
 /// Reads lines of a file.
 pub(crate) async fn read_file(
     arguments: &Arguments,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path").to_owned();
     let first = arguments.integer("offset").unwrap_or(1).max(1);
@@ -59,7 +56,7 @@ pub(crate) async fn read_file(
         lines_max,
         bytes_max: limits::FETCH_BYTES_MAX,
     };
-    let FileReply::Lines(lines) = files.perform(op).await? else {
+    let FileReply::Lines(lines) = namespace.files(op).await? else {
         return Err(output::mismatched("read lines"));
     };
     if lines.text.contains(&0) {
@@ -143,7 +140,7 @@ fn numbered(path: &str, lines: &Lines) -> ToolOutput {
 pub(crate) async fn write_file(
     arguments: &Arguments,
     call: &Invocation<'_>,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
     let content = arguments.required("content").as_bytes();
@@ -165,7 +162,7 @@ pub(crate) async fn write_file(
             executable: None,
             precondition: if number == 0 { demanded(call) } else { Precondition::None },
         };
-        match files.perform(op).await? {
+        match namespace.files(op).await? {
             FileReply::Written { replaced: was_there, .. } if number == 0 => replaced = was_there,
             FileReply::Written { .. } => {}
             _ => return Err(output::mismatched("write")),
@@ -198,7 +195,7 @@ fn part(exec: &ExecId, number: usize) -> Result<ExecId, Error> {
 pub(crate) async fn edit_file(
     arguments: &Arguments,
     call: &Invocation<'_>,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<ToolOutput, Error> {
     let path = arguments.required("file_path");
     let (old, new) = (arguments.required("old_string"), arguments.required("new_string"));
@@ -216,7 +213,7 @@ pub(crate) async fn edit_file(
         occurrences: if all { Occurrences::All } else { Occurrences::One },
         precondition: demanded(call),
     };
-    let FileReply::Edited(edited) = files.perform(op).await? else {
+    let FileReply::Edited(edited) = namespace.files(op).await? else {
         return Err(output::mismatched("edit"));
     };
     let line = edited.first_line;

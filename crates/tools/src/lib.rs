@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use outrigger_agent::{ToolOutput, ToolSpec};
-use outrigger_sandbox::{Error, OutputSink, Sandbox};
+use outrigger_sandbox::{Error, OutputSink};
 
 mod arguments;
 mod call;
@@ -32,7 +32,7 @@ pub use preview::{Preview, preview};
 
 use arguments::Arguments;
 use catalogue::{TOOLS, Tool, ToolName};
-use namespace::Files;
+use namespace::Namespace;
 
 /// All tools, acting in the sandbox of that name.
 #[must_use]
@@ -86,8 +86,8 @@ pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::Facts> {
     Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))
 }
 
-/// Performs a call and gives what the model sees of it. `sink` gets a command's
-/// output as it comes, uncut.
+/// Performs a call and gives what the model sees of it, with what a command took; nothing
+/// for what is no command. `sink` gets a command's output as it comes, uncut.
 ///
 /// What the model can act on is an output with `Status::Error`: malformed
 /// arguments, typed file errors, a deadline. A command that ran and failed is
@@ -99,70 +99,34 @@ pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::Facts> {
 /// means is the caller's to say.
 pub async fn perform(
     call: &Invocation<'_>,
-    sandbox: &dyn Sandbox,
-    sink: &dyn OutputSink,
-) -> Result<ToolOutput, Error> {
-    perform_counted(call, sandbox, sink).await.map(|(output, _)| output)
-}
-
-/// The same, with what a command took; nothing for what is no command.
-///
-/// # Errors
-/// As [`perform`].
-pub async fn perform_counted(
-    call: &Invocation<'_>,
-    sandbox: &dyn Sandbox,
+    namespace: &Namespace,
     sink: &dyn OutputSink,
 ) -> Result<(ToolOutput, Option<Took>), Error> {
     let (tool, arguments) = match checked(call) {
         Ok(checked) => checked,
         Err(complaint) => return Ok((complaint, None)),
     };
-    if tool.name != ToolName::Execute {
-        return on_files(tool, &arguments, call, sandbox).await.map(|output| (output, None));
-    }
-    match execute::execute(&arguments, &call.exec, sandbox, sink).await {
-        Ok((output, took)) => Ok((output, Some(took))),
-        Err(error) => output::failure(tool.name, error).map(|output| (output, None)),
-    }
-}
-
-/// Performs a call of a file tool on whatever has the files.
-///
-/// # Errors
-/// As [`perform`]; [`Error::Invalid`] for a command.
-pub async fn perform_files(
-    call: &Invocation<'_>,
-    files: &(impl Files + ?Sized),
-) -> Result<ToolOutput, Error> {
-    let (tool, arguments) = match checked(call) {
-        Ok(checked) => checked,
-        Err(complaint) => return Ok(complaint),
-    };
-    on_files(tool, &arguments, call, files).await
-}
-
-async fn on_files(
-    tool: &Tool,
-    arguments: &Arguments,
-    call: &Invocation<'_>,
-    files: &(impl Files + ?Sized),
-) -> Result<ToolOutput, Error> {
     let done = match tool.name {
-        ToolName::Execute => Err(Error::Invalid("a command needs a sandbox".to_owned())),
-        ToolName::Ls => files::ls(arguments, files).await,
-        ToolName::ReadFile => files::read_file(arguments, files).await,
-        ToolName::WriteFile => files::write_file(arguments, call, files).await,
-        ToolName::EditFile => files::edit_file(arguments, call, files).await,
-        ToolName::Glob => search::glob(arguments, files).await,
-        ToolName::Grep => search::grep(arguments, files).await,
-    };
-    match done {
-        Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
-            Ok(preview::changed(arguments))
+        ToolName::Execute => {
+            return match execute::execute(&arguments, &call.exec, namespace, sink).await {
+                Ok((output, took)) => Ok((output, Some(took))),
+                Err(error) => output::failure(tool.name, error).map(|output| (output, None)),
+            };
         }
-        done => done.or_else(|error| output::failure(tool.name, error)),
-    }
+        ToolName::Ls => files::ls(&arguments, namespace).await,
+        ToolName::ReadFile => files::read_file(&arguments, namespace).await,
+        ToolName::WriteFile => files::write_file(&arguments, call, namespace).await,
+        ToolName::EditFile => files::edit_file(&arguments, call, namespace).await,
+        ToolName::Glob => search::glob(&arguments, namespace).await,
+        ToolName::Grep => search::grep(&arguments, namespace).await,
+    };
+    let output = match done {
+        Err(Error::File(error)) if call.seen.is_some() && preview::is_change(&error) => {
+            preview::changed(&arguments)
+        }
+        done => done.or_else(|error| output::failure(tool.name, error))?,
+    };
+    Ok((output, None))
 }
 
 /// The tool with its arguments, or what is wrong with them.

@@ -9,182 +9,119 @@
 mod path;
 mod search;
 mod seen;
-mod served;
+mod tree_files;
 
-use async_trait::async_trait;
 use outrigger_sandbox::{
-    CreateOutcome, EntryKind, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
-    FileReply, Generation, Input, ListEntry, OutputSink, Sandbox, SandboxId, Tree, limits as door,
+    EntryKind, Error, Execute, Executed, FileError, FileErrorKind, FileOp, FileReply, ListEntry,
+    OutputSink, Sandbox, Tree, limits as door,
 };
 use std::sync::Arc;
 
 pub(crate) use path::WORKSPACE;
-pub use path::{MOUNTS, canonical, is_mounted, is_within};
+pub use path::{MOUNTS, canonical};
 pub use seen::SeenRevisions;
 
-use served::Served;
+use path::is_mounted;
+use tree_files::TreeFiles;
 
-/// Who performs file operations.
-#[async_trait]
-pub trait Files: Send + Sync {
-    /// Performs one.
-    ///
-    /// # Errors
-    /// As [`Sandbox::files`].
-    async fn perform(&self, op: FileOp) -> Result<FileReply, Error>;
-}
-
-#[async_trait]
-impl<S: Sandbox + ?Sized> Files for S {
-    async fn perform(&self, op: FileOp) -> Result<FileReply, Error> {
-        Sandbox::files(self, op).await
-    }
-}
-
-/// The served trees alone, for calls that need no sandbox.
-#[derive(Debug)]
-pub struct Trees(Served);
-
-impl Trees {
-    /// `seen` is what the session has read of the tree.
-    #[must_use]
-    pub fn new(tree: Arc<dyn Tree>, seen: Arc<SeenRevisions>) -> Self {
-        Self(Served { tree, seen })
-    }
-}
-
-#[async_trait]
-impl Files for Trees {
-    async fn perform(&self, op: FileOp) -> Result<FileReply, Error> {
-        let path = canonical(path_of(&op))?;
-        if is_mounted(&path) {
-            return Ok(self.0.perform(path, op).await?);
-        }
-        let detail = "this call was begun without a sandbox".to_owned();
-        Err(FileError { kind: FileErrorKind::InvalidPath, path, detail }.into())
-    }
-}
-
-/// A sandbox with the trees that are served into it, as tools see both.
-#[derive(Debug)]
+/// The files that a call of a tool meets: those of a sandbox, those of a tree that is served
+/// to its session, or both.
+#[derive(Debug, Clone, Default)]
 pub struct Namespace {
-    sandbox: Arc<dyn Sandbox>,
-    trees: Trees,
+    sandbox: Option<Arc<dyn Sandbox>>,
+    tree: Option<TreeFiles>,
 }
 
 impl Namespace {
-    /// Lays trees over a sandbox.
+    /// With the files and the commands of a sandbox.
     #[must_use]
-    pub fn new(sandbox: Arc<dyn Sandbox>, trees: Trees) -> Self {
-        Self { sandbox, trees }
+    pub fn with_sandbox(self, sandbox: Arc<dyn Sandbox>) -> Self {
+        Self { sandbox: Some(sandbox), ..self }
     }
 
-    /// A list, a glob or a grep of a folder in which something is mounted.
-    async fn merged(&self, op: FileOp) -> Result<FileReply, Error> {
-        match op {
-            FileOp::List { path, entries_max } => {
-                let op = FileOp::List { path, entries_max };
-                match self.sandbox.files(op).await? {
-                    FileReply::Entries { entries, truncated } => {
-                        Ok(with_mounts(entries, truncated, entries_max))
-                    }
-                    _ => Err(crate::output::mismatched("list")),
-                }
+    /// With the files of a tree where it is mounted, of which the session has read `seen`.
+    #[must_use]
+    pub fn with_tree(self, tree: Arc<dyn Tree>, seen: Arc<SeenRevisions>) -> Self {
+        Self { tree: Some(TreeFiles { tree, seen }), ..self }
+    }
+
+    /// Runs a command, as [`Sandbox::execute`] does.
+    pub(crate) async fn execute(
+        &self,
+        request: Execute,
+        sink: &dyn OutputSink,
+    ) -> Result<Executed, Error> {
+        match &self.sandbox {
+            Some(sandbox) => sandbox.execute(request, sink).await,
+            None => Err(Error::Invalid("a command needs a sandbox".to_owned())),
+        }
+    }
+
+    /// Performs a file operation where its path leads. Errors are those of
+    /// [`Sandbox::files`].
+    pub(crate) async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
+        let path = match &self.tree {
+            Some(_) => canonical(op.path())?,
+            // The sandbox reads its own paths.
+            None => op.path().to_owned(),
+        };
+        match (&self.tree, &self.sandbox) {
+            (Some(tree), _) if is_mounted(&path) => Ok(tree.perform(path, op).await?),
+            (Some(tree), Some(sandbox)) if path == "/" => merged(&**sandbox, tree, op).await,
+            (_, Some(sandbox)) => sandbox.files(op).await,
+            (_, None) => {
+                let detail = "this call was begun without a sandbox".to_owned();
+                Err(FileError { kind: FileErrorKind::InvalidPath, path, detail }.into())
             }
-            FileOp::Glob { root, pattern, paths_max } => {
-                let op = FileOp::Glob { root, pattern: pattern.clone(), paths_max };
-                let FileReply::Paths { mut paths, mut truncated } = self.sandbox.files(op).await?
-                else {
-                    return Err(crate::output::mismatched("glob"));
-                };
-                paths.retain(|path| !is_mounted(path));
-                for mount in MOUNTS {
-                    let found = self.trees.0.glob("/", mount, &pattern, paths_max).await?;
-                    truncated |= found.truncated;
-                    paths.extend(found.found);
-                }
-                paths.sort();
-                truncated |= cut(&mut paths, paths_max.min(door::ENTRIES_MAX));
-                Ok(FileReply::Paths { paths, truncated })
-            }
-            FileOp::Grep { root, pattern, glob, matches_max } => {
-                let (words, names) = (pattern.clone(), glob.clone());
-                let op = FileOp::Grep { root, pattern, glob, matches_max };
-                let FileReply::Matches { mut matches, mut truncated } =
-                    self.sandbox.files(op).await?
-                else {
-                    return Err(crate::output::mismatched("grep"));
-                };
-                matches.retain(|found| !is_mounted(&found.path));
-                for mount in MOUNTS {
-                    let names = names.as_deref();
-                    let found = self.trees.0.grep("/", mount, &words, names, matches_max).await?;
-                    truncated |= found.truncated;
-                    matches.extend(found.found);
-                }
-                matches.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-                truncated |= cut(&mut matches, matches_max.min(door::MATCHES_MAX));
-                Ok(FileReply::Matches { matches, truncated })
-            }
-            other => self.sandbox.files(other).await,
         }
     }
 }
 
-#[async_trait]
-impl Sandbox for Namespace {
-    fn id(&self) -> &SandboxId {
-        self.sandbox.id()
-    }
-
-    fn generation(&self) -> &Generation {
-        self.sandbox.generation()
-    }
-
-    fn outcome(&self) -> CreateOutcome {
-        self.sandbox.outcome()
-    }
-
-    fn is_alive(&self) -> bool {
-        self.sandbox.is_alive()
-    }
-
-    async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
-        self.sandbox.execute(request, sink).await
-    }
-
-    async fn kill(&self, id: &ExecId) -> Result<(), Error> {
-        self.sandbox.kill(id).await
-    }
-
-    async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error> {
-        self.sandbox.input(id, input).await
-    }
-
-    async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
-        let path = canonical(path_of(&op))?;
-        if is_mounted(&path) {
-            return Ok(self.trees.0.perform(path, op).await?);
-        }
-        if path == "/" { self.merged(op).await } else { self.sandbox.files(op).await }
-    }
-}
-
-/// The path that decides where an operation is performed.
-fn path_of(op: &FileOp) -> &str {
+/// A list, a glob or a grep of a folder in which something is mounted.
+async fn merged(sandbox: &dyn Sandbox, tree: &TreeFiles, op: FileOp) -> Result<FileReply, Error> {
     match op {
-        FileOp::List { path, .. }
-        | FileOp::Stat { path }
-        | FileOp::Read { path, .. }
-        | FileOp::ReadLines { path, .. }
-        | FileOp::Write { path, .. }
-        | FileOp::Edit { path, .. }
-        | FileOp::Link { path, .. }
-        | FileOp::MakeDir { path, .. }
-        | FileOp::Remove { path, .. } => path,
-        FileOp::Glob { root, .. } | FileOp::Grep { root, .. } | FileOp::Manifest { root, .. } => {
-            root
+        FileOp::List { path, entries_max } => {
+            let op = FileOp::List { path, entries_max };
+            match sandbox.files(op).await? {
+                FileReply::Entries { entries, truncated } => {
+                    Ok(with_mounts(entries, truncated, entries_max))
+                }
+                _ => Err(crate::output::mismatched("list")),
+            }
         }
+        FileOp::Glob { root, pattern, paths_max } => {
+            let op = FileOp::Glob { root, pattern: pattern.clone(), paths_max };
+            let FileReply::Paths { mut paths, mut truncated } = sandbox.files(op).await? else {
+                return Err(crate::output::mismatched("glob"));
+            };
+            paths.retain(|path| !is_mounted(path));
+            for mount in MOUNTS {
+                let found = tree.glob("/", mount, &pattern, paths_max).await?;
+                truncated |= found.truncated;
+                paths.extend(found.found);
+            }
+            paths.sort();
+            truncated |= cut(&mut paths, paths_max.min(door::ENTRIES_MAX));
+            Ok(FileReply::Paths { paths, truncated })
+        }
+        FileOp::Grep { root, pattern, glob, matches_max } => {
+            let (words, names) = (pattern.clone(), glob.clone());
+            let op = FileOp::Grep { root, pattern, glob, matches_max };
+            let FileReply::Matches { mut matches, mut truncated } = sandbox.files(op).await? else {
+                return Err(crate::output::mismatched("grep"));
+            };
+            matches.retain(|found| !is_mounted(&found.path));
+            for mount in MOUNTS {
+                let names = names.as_deref();
+                let found = tree.grep("/", mount, &words, names, matches_max).await?;
+                truncated |= found.truncated;
+                matches.extend(found.found);
+            }
+            matches.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+            truncated |= cut(&mut matches, matches_max.min(door::MATCHES_MAX));
+            Ok(FileReply::Matches { matches, truncated })
+        }
+        other => sandbox.files(other).await,
     }
 }
 

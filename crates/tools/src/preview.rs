@@ -11,7 +11,7 @@ use outrigger_sandbox::{
 use crate::arguments::Arguments;
 use crate::call::Invocation;
 use crate::catalogue::{Tool, ToolName};
-use crate::namespace::Files;
+use crate::namespace::Namespace;
 use crate::output;
 
 /// A file before and after a change.
@@ -43,7 +43,7 @@ impl Preview {
 /// What is wrong with the sandbox, not with the call.
 pub async fn preview(
     call: &Invocation<'_>,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<Option<Preview>, Error> {
     let Some(tool) = Tool::named(call.tool) else { return Ok(None) };
     let Ok(arguments) = tool.check(call.arguments) else { return Ok(None) };
@@ -52,7 +52,7 @@ pub async fn preview(
         return Ok(None);
     }
     let path = arguments.required("file_path").to_owned();
-    let before = match whole(&path, files).await {
+    let before = match whole(&path, namespace).await {
         Ok(bytes) => Some(bytes),
         Err(Error::File(error)) if error.kind == FileErrorKind::FileNotFound => None,
         Err(Error::File(_)) => return Ok(None),
@@ -72,13 +72,13 @@ pub async fn preview(
     Ok(after.map(|after| Preview { path, before, after }))
 }
 
-async fn whole(path: &str, files: &(impl Files + ?Sized)) -> Result<Vec<u8>, Error> {
+async fn whole(path: &str, namespace: &Namespace) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     loop {
         let bytes_max = door::FILE_CHUNK_BYTES_MAX;
         let (path, offset) = (path.to_owned(), bytes.len() as u64);
         let read = FileOp::Read { path: path.clone(), offset, bytes_max };
-        let FileReply::Bytes { bytes: piece, .. } = files.perform(read).await? else {
+        let FileReply::Bytes { bytes: piece, .. } = namespace.files(read).await? else {
             return Err(output::mismatched("read"));
         };
         if piece.is_empty() {

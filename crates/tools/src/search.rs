@@ -4,13 +4,13 @@ use outrigger_agent::ToolOutput;
 use outrigger_sandbox::{Error, FileOp, FileReply, GrepMatch, GrepPattern};
 
 use crate::arguments::Arguments;
-use crate::namespace::{Files, WORKSPACE};
+use crate::namespace::{Namespace, WORKSPACE};
 use crate::{cut, limits, output};
 
 /// Finds files by name.
 pub(crate) async fn glob(
     arguments: &Arguments,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<ToolOutput, Error> {
     let (root, pattern) = globbed(arguments);
     let op = FileOp::Glob {
@@ -18,7 +18,7 @@ pub(crate) async fn glob(
         pattern: pattern.to_owned(),
         paths_max: limits::PATHS_MAX,
     };
-    let FileReply::Paths { paths, truncated } = files.perform(op).await? else {
+    let FileReply::Paths { paths, truncated } = namespace.files(op).await? else {
         return Err(output::mismatched("glob"));
     };
     if paths.is_empty() && !truncated {
@@ -59,7 +59,7 @@ fn rooted(pattern: &str) -> Option<(&str, &str)> {
 /// Searches the contents of files.
 pub(crate) async fn grep(
     arguments: &Arguments,
-    files: &(impl Files + ?Sized),
+    namespace: &Namespace,
 ) -> Result<ToolOutput, Error> {
     let given = arguments.required("pattern");
     let pattern = match (arguments.flag("literal"), arguments.flag("case_insensitive")) {
@@ -72,7 +72,7 @@ pub(crate) async fn grep(
     let glob = arguments.text("glob").map(str::to_owned);
     let matches_max = limits::MATCHES_MAX;
     let op = FileOp::Grep { root: root.to_owned(), pattern, glob: glob.clone(), matches_max };
-    let FileReply::Matches { matches, truncated } = files.perform(op).await? else {
+    let FileReply::Matches { matches, truncated } = namespace.files(op).await? else {
         return Err(output::mismatched("grep"));
     };
     if matches.is_empty() && !truncated {

@@ -144,8 +144,8 @@ impl ToolAttempt {
         match (&self.sandbox, &self.memory) {
             (Some(sandbox), memory) => sandbox.perform(&call, memory.as_ref(), sink).await,
             (None, Some(memory)) => {
-                let done = outrigger_tools::perform_files(&call, &memory.alone()).await;
-                let done = done.map(|output| Outcome::Done(Product::Output(output)));
+                let done = outrigger_tools::perform(&call, &memory.namespace(), sink).await;
+                let done = done.map(|(output, _)| Outcome::Done(Product::Output(output)));
                 AttemptEnd::new(done.unwrap_or_else(|error| not_known(&error)))
             }
             (None, None) => {
@@ -190,12 +190,9 @@ impl ToolSandbox {
                     Err(error) => return self.missing(error, died.as_ref()),
                 },
             };
-            let within = match memory {
-                Some(memory) => memory.over(&sandbox),
-                None => Arc::clone(&sandbox),
-            };
-            let (outcome, took) = match outrigger_tools::perform_counted(call, &*within, sink).await
-            {
+            let namespace = memory.map(SessionMemory::namespace).unwrap_or_default();
+            let namespace = namespace.with_sandbox(Arc::clone(&sandbox));
+            let (outcome, took) = match outrigger_tools::perform(call, &namespace, sink).await {
                 Ok((output, took)) => (Outcome::Done(Product::Output(output)), took),
                 Err(error @ Error::Lost { .. }) => {
                     died = Some(error);

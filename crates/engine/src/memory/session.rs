@@ -4,9 +4,8 @@ use outrigger_agent::{
     Event, Outcome, Product, Seq, SessionId, State, Status, ToolKind, ToolOutput, Touched, Work,
 };
 use outrigger_policy::Situation;
-use outrigger_sandbox::Sandbox;
 use outrigger_tools::Invocation;
-use outrigger_tools::namespace::{Namespace, Trees};
+use outrigger_tools::namespace::Namespace;
 use std::sync::Arc;
 
 use super::labels::SessionLabels;
@@ -27,16 +26,11 @@ pub(crate) struct SessionMemory {
 }
 
 impl SessionMemory {
-    /// A sandbox with the tree over it.
-    pub(crate) fn over(&self, sandbox: &Arc<dyn Sandbox>) -> Arc<dyn Sandbox> {
-        Arc::new(Namespace::new(Arc::clone(sandbox), self.alone()))
-    }
-
-    /// The tree alone, for a call that needs no sandbox.
-    pub(crate) fn alone(&self) -> Trees {
+    /// Where its file operations lead: to its tree, and to no sandbox yet.
+    pub(crate) fn namespace(&self) -> Namespace {
         let view = Arc::clone(&self.view);
         let seen = Arc::clone(&view.tree.seen);
-        Trees::new(view, seen)
+        Namespace::default().with_tree(view, seen)
     }
 
     /// What to say of a change of an entry by an attempt of which a crash hid the outcome:

@@ -116,7 +116,7 @@ impl Engine {
         let memory = self.memory_preview(session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
             let Some(memory) = memory else { return Ok(None) };
-            let preview = outrigger_tools::preview(&invocation, &memory.alone()).await;
+            let preview = outrigger_tools::preview(&invocation, &memory.namespace()).await;
             return preview.map_err(Error::Sandbox);
         };
         let Some(ready) = state.sandbox(name) else { return Ok(None) };
@@ -127,11 +127,9 @@ impl Engine {
             Err(AttachError::Lost(_)) => return Ok(None),
             Err(AttachError::Unreachable(error)) => return Err(Error::Sandbox(error)),
         };
-        let sandbox = match &memory {
-            Some(memory) => memory.over(&sandbox),
-            None => sandbox,
-        };
-        outrigger_tools::preview(&invocation, &*sandbox).await.map_err(Error::Sandbox)
+        let namespace = memory.map(|memory| memory.namespace()).unwrap_or_default();
+        let namespace = namespace.with_sandbox(sandbox);
+        outrigger_tools::preview(&invocation, &namespace).await.map_err(Error::Sandbox)
     }
 }
 

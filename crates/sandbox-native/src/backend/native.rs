@@ -13,7 +13,7 @@ use outrigger_sandbox::{
     Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Origin, Sandbox,
     SandboxId, Snapshots, Spec, Suspend, Trees,
 };
-use outrigger_sandbox_client::{Link, RemoteSandbox, ServedTrees};
+use outrigger_sandbox_client::{Link, RemoteSandbox, TreeServer};
 use tokio::net::UnixStream;
 
 use super::connect::{Launch, SpawnerClient};
@@ -257,10 +257,9 @@ async fn open(
         |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
-    let serving = trees
-        .map(|(sandbox, trees)| ServedTrees { sandbox: sandbox.clone(), trees: Arc::clone(trees) });
+    let server = trees.map(|(sandbox, trees)| TreeServer::new(sandbox.clone(), Arc::clone(trees)));
     let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
-    Link::open_serving(reads, writes, serving).await
+    Link::open_serving(reads, writes, server).await
 }
 
 /// A spawner that answers another question than was asked is broken.

@@ -45,14 +45,12 @@ pub fn canonical(given: &str) -> Result<String, FileError> {
 }
 
 /// Whether a canonical path is one of a served tree.
-#[must_use]
-pub fn is_mounted(path: &str) -> bool {
+pub(super) fn is_mounted(path: &str) -> bool {
     MOUNTS.iter().any(|mount| is_within(path, mount))
 }
 
 /// Whether a canonical path is `root` or beneath it.
-#[must_use]
-pub fn is_within(path: &str, root: &str) -> bool {
+fn is_within(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -4,7 +4,7 @@
 
 use outrigger_sandbox::{FileError, FileErrorKind, GrepMatch, GrepPattern, limits as door, text};
 
-use super::served::Served;
+use super::tree_files::TreeFiles;
 use crate::limits;
 
 /// What a search found, and whether there may be more.
@@ -21,7 +21,7 @@ struct Walked {
     truncated: bool,
 }
 
-impl Served {
+impl TreeFiles {
     /// Paths beneath `folder` that match, relative to `root`.
     pub(super) async fn glob(
         &self,
@@ -34,7 +34,7 @@ impl Served {
         let node = self.stat(folder).await?;
         if !node.folder {
             let detail = "it is not a directory";
-            return Err(super::served::error(FileErrorKind::NotADirectory, folder, detail));
+            return Err(super::tree_files::error(FileErrorKind::NotADirectory, folder, detail));
         }
         let Walked { mut paths, mut truncated } =
             self.walk(folder, matcher.skips_git(folder)).await?;

@@ -14,7 +14,7 @@ fn call<'a>(tool: &'a str, arguments: &'a str, id: &str, seen: Option<&'a Seen>)
 }
 
 async fn previewed(world: &World, tool: &str, arguments: &str) -> Option<Preview> {
-    preview(&call(tool, arguments, "preview", None), &*world.sandbox)
+    preview(&call(tool, arguments, "preview", None), &world.namespace())
         .await
         .expect("the sandbox is well")
 }
@@ -61,7 +61,7 @@ async fn what_was_approved_is_done_once_and_only_to_the_file_that_was_seen() {
         let seen = previewed(&world, tool, arguments).await.expect("it changes a file").seen();
         for _again in 0..2 {
             let call = call(tool, arguments, "same", Some(&seen));
-            let output = perform(&call, &*world.sandbox, &()).await.unwrap();
+            let (output, _) = perform(&call, &world.namespace(), &()).await.unwrap();
             assert_eq!((output.status, world.contents("f").as_deref()), (Status::Ok, Some(after)));
         }
         // The file underneath is another one now.
@@ -69,7 +69,7 @@ async fn what_was_approved_is_done_once_and_only_to_the_file_that_was_seen() {
             world.file("f", changed).await;
             let id = changed.replace('\n', "-");
             let call = call(tool, arguments, &id, Some(&seen));
-            let output = perform(&call, &*world.sandbox, &()).await.unwrap();
+            let (output, _) = perform(&call, &world.namespace(), &()).await.unwrap();
             assert_eq!(output.status, Status::Denied, "{}", output.text);
             assert!(output.text.contains("changed after a person approved"), "{}", output.text);
             assert_eq!(world.contents("f").as_deref(), Some(changed));

@@ -2,9 +2,9 @@
 //! file.
 
 use expect_test::expect;
-use outrigger_sandbox::{FileErrorKind, Sandbox};
+use outrigger_sandbox::FileErrorKind;
 use outrigger_sandbox_testing::FakeTree;
-use outrigger_tools::namespace::{MOUNTS, Namespace, SeenRevisions, Trees};
+use outrigger_tools::namespace::{MOUNTS, SeenRevisions};
 use outrigger_tools::{Invocation, perform};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,14 +31,13 @@ impl Laid {
 
     async fn shown(&mut self, tool: &str, arguments: Value) -> String {
         self.calls += 1;
-        let tree = Arc::clone(&self.tree);
-        let sandbox: Arc<dyn Sandbox> = Arc::clone(&self.world.sandbox);
-        let namespace = Namespace::new(sandbox, Trees::new(tree, Arc::clone(&self.seen)));
+        let (tree, seen) = (Arc::clone(&self.tree), Arc::clone(&self.seen));
+        let namespace = self.world.namespace().with_tree(tree, seen);
         let exec =
             outrigger_sandbox::ExecId::new(format!("laid-{}", self.calls)).expect("a valid id");
         let arguments = arguments.to_string();
         let call = Invocation { tool, arguments: &arguments, exec, seen: None };
-        let output = perform(&call, &namespace, &()).await.expect("the sandbox is well");
+        let (output, _) = perform(&call, &namespace, &()).await.expect("the sandbox is well");
         format!("{}: {}", status(output.status), output.text)
     }
 }

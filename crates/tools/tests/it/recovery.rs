@@ -23,10 +23,11 @@ async fn the_same_call_again_changes_nothing_twice() {
         world.file("g", "1").await;
         let call = call(tool, arguments);
         let before = world.fake.starts().len();
-        let first = perform(&call, &*world.sandbox, &());
+        let namespace = world.namespace();
+        let first = perform(&call, &namespace, &());
         let stopped = tokio::time::timeout(Duration::from_secs(1), first).await;
         assert_eq!(stopped.is_err(), tool == "execute");
-        let again = perform(&call, &*world.sandbox, &()).await.unwrap();
+        let (again, _) = perform(&call, &namespace, &()).await.unwrap();
         assert_eq!(again.status, Status::Ok);
         assert_eq!(world.contents(path).unwrap(), expected);
         assert_eq!(world.fake.starts().len(), before + 1, "{tool}");
@@ -42,7 +43,7 @@ async fn a_lost_sandbox_is_the_engines_to_explain() {
     ] {
         let world = World::new().await;
         world.fake.lose(&world.name, Disk::Kept);
-        let lost = perform(&call(tool, arguments), &*world.sandbox, &()).await;
+        let lost = perform(&call(tool, arguments), &world.namespace(), &()).await;
         assert!(matches!(lost, Err(Error::Lost { .. })), "{tool}");
     }
 }

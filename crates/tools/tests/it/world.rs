@@ -3,6 +3,7 @@
 use outrigger_agent::{Status, ToolOutput};
 use outrigger_sandbox::{Backend, ExecId, FileOp, Precondition, Sandbox, SandboxId, WriteMode};
 use outrigger_sandbox_testing::fake::Fake;
+use outrigger_tools::namespace::Namespace;
 use outrigger_tools::{Invocation, perform};
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,6 +21,10 @@ impl World {
         let name = SandboxId::new("work").expect("a valid name");
         let sandbox = fake.create(&name, &Fake::spec()).await.expect("the fake makes sandboxes");
         Self { fake, name, sandbox, calls: 0 }
+    }
+
+    pub(crate) fn namespace(&self) -> Namespace {
+        Namespace::default().with_sandbox(Arc::clone(&self.sandbox))
     }
 
     fn next(&mut self) -> ExecId {
@@ -47,7 +52,9 @@ impl World {
     /// Calls a tool with arguments as raw text.
     pub(crate) async fn raw(&mut self, tool: &str, arguments: &str) -> ToolOutput {
         let call = Invocation { tool, arguments, exec: self.next(), seen: None };
-        perform(&call, &*self.sandbox, &()).await.expect("the sandbox is well")
+        let (output, _) =
+            perform(&call, &self.namespace(), &()).await.expect("the sandbox is well");
+        output
     }
 
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> ToolOutput {

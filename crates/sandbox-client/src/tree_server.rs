@@ -21,34 +21,28 @@ use crate::task::start;
 /// What a connection was ended for.
 const CROWD: &str = "its guest asked more of its trees at once than it may";
 
-/// Whose trees a connection answers for.
-#[derive(Debug, Clone)]
-pub struct ServedTrees {
-    /// The sandbox that it leads to.
-    pub sandbox: SandboxId,
-    /// Asked for each operation.
-    pub trees: Arc<dyn Trees>,
-}
-
 /// Performs what one guest asks of the trees that are served into its sandbox.
 #[derive(Debug)]
-pub(super) struct TreeServer {
-    serving: ServedTrees,
-    outbox: Arc<Outbox>,
+pub struct TreeServer {
+    sandbox: SandboxId,
+    trees: Arc<dyn Trees>,
     /// Twice what a guest may ask at once: it counts an operation until it has the answer,
     /// and this until the answer is on its way.
     room: Arc<Semaphore>,
 }
 
 impl TreeServer {
-    pub(super) fn new(serving: ServedTrees, outbox: Arc<Outbox>) -> Self {
-        Self { serving, outbox, room: Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX)) }
+    /// For a connection that leads to this sandbox; `trees` is asked for each operation.
+    #[must_use]
+    pub fn new(sandbox: SandboxId, trees: Arc<dyn Trees>) -> Self {
+        Self { sandbox, trees, room: Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX)) }
     }
 
     /// Performs an operation: at once if it need not wait for anything, which saves the
     /// turn of another task and a timer, else beside the others. An error ends the connection.
-    pub(super) async fn hear(
+    pub(crate) async fn hear(
         self: &Arc<Self>,
+        outbox: &Arc<Outbox>,
         number: u64,
         op: TreeOp,
     ) -> Result<(), &'static str> {
@@ -58,15 +52,15 @@ impl TreeServer {
         let mut work = Box::pin(async move { server.perform(op).await });
         match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
             Poll::Ready(result) => {
-                self.answer(number, &path, result).await;
+                answer(outbox, number, &path, result).await;
             }
             Poll::Pending => {
-                let server = Arc::clone(self);
+                let outbox = Arc::clone(outbox);
                 start(async move {
                     let limit = Duration::from_millis(door::TREE_MS_MAX);
                     let late = |_| Err(failed(&path, "nobody answered for it in time"));
                     let result = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
-                    server.answer(number, &path, result).await;
+                    answer(&outbox, number, &path, result).await;
                     drop(permit);
                 });
             }
@@ -74,24 +68,24 @@ impl TreeServer {
         Ok(())
     }
 
-    async fn answer(&self, number: u64, path: &str, result: Result<TreeReply, FileError>) {
-        let result = result.and_then(|reply| fits(reply, path));
-        let frame = wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } });
-        let frame = frame.or_else(|error| {
-            let result = Err(failed(path, &error.to_string()));
-            wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } })
-        });
-        if let Ok(frame) = frame {
-            self.outbox.send(frame).await;
-        }
-    }
-
     async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError> {
         op.check()?;
-        match self.serving.trees.of(&self.serving.sandbox) {
+        match self.trees.of(&self.sandbox) {
             Some(tree) => tree.perform(op).await,
             None => Err(failed(op.path(), "nobody serves it here")),
         }
+    }
+}
+
+async fn answer(outbox: &Outbox, number: u64, path: &str, result: Result<TreeReply, FileError>) {
+    let result = result.and_then(|reply| fits(reply, path));
+    let frame = wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } });
+    let frame = frame.or_else(|error| {
+        let result = Err(failed(path, &error.to_string()));
+        wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } })
+    });
+    if let Ok(frame) = frame {
+        outbox.send(frame).await;
     }
 }
 

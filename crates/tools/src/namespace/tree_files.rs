@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::seen::SeenRevisions;
 use crate::limits;
 
-/// See the module.
-#[derive(Debug)]
-pub(super) struct Served {
+/// A served tree, as file tools ask for its files.
+#[derive(Debug, Clone)]
+pub(super) struct TreeFiles {
     pub(super) tree: Arc<dyn Tree>,
     pub(super) seen: Arc<SeenRevisions>,
 }
@@ -34,7 +34,7 @@ fn astray(path: &str) -> FileError {
     error(FileErrorKind::Io, path, "the answer is not one to this question")
 }
 
-impl Served {
+impl TreeFiles {
     /// Performs an operation on the file or folder at a canonical path.
     pub(super) async fn perform(&self, path: String, op: FileOp) -> Result<FileReply, FileError> {
         match self.act(&path, op).await {
