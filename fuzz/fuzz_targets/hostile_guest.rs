@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use outrigger_sandbox::wire::{self, FromGuest, Reply, Request};
+use outrigger_sandbox::wire::{self, FromGuest, GuestReply, GuestRequest};
 use outrigger_sandbox::{Command, ExecId, Execute, Generation, limits};
 use outrigger_sandbox_client::Link;
 use tokio::io::AsyncWriteExt as _;
@@ -12,12 +12,12 @@ use tokio::io::AsyncWriteExt as _;
 /// Input of the fuzzer is far shorter than this.
 const STREAM_BYTES: usize = 1 << 20;
 
-fn asks() -> [Request; 2] {
+fn asks() -> [GuestRequest; 2] {
     let id = ExecId::new("e").expect("a valid id");
     let mut request = Execute::new(id.clone(), Command::Shell(String::new()));
     request.stdout_bytes_max = 10;
     request.stderr_bytes_max = 0;
-    [Request::Execute(request), Request::Kill(id)]
+    [GuestRequest::Execute(request), GuestRequest::Kill(id)]
 }
 
 async fn talk(bytes: &[u8]) {
@@ -36,12 +36,12 @@ async fn talk(bytes: &[u8]) {
     let _ = theirs.shutdown().await;
     drop(theirs);
     let mut output = 0;
-    while let Ok(Reply::Output { bytes, .. }) = execute.next().await {
+    while let Ok(GuestReply::Output { bytes, .. }) = execute.next().await {
         output += bytes.len();
     }
     assert!(output <= 2 * limits::FRAME_BYTES_MAX + 10);
     let answer = kill.next().await;
-    assert!(!matches!(answer, Ok(Reply::Output { .. })), "a kill has no output");
+    assert!(!matches!(answer, Ok(GuestReply::Output { .. })), "a kill has no output");
 }
 
 fuzz_target!(init: outrigger_fuzz::seeds::from_guest(&[]), |bytes: &[u8]| {

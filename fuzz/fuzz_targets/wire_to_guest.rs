@@ -5,13 +5,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use outrigger_fuzz::{arriving, seeds, survives};
-use outrigger_sandbox::wire::{Request, ToGuest};
+use outrigger_sandbox::wire::{GuestRequest, ToGuest};
 
 fuzz_target!(init: seeds::to_guest(), |bytes: &[u8]| {
     arriving(bytes, |message: ToGuest| {
         survives(&message);
         // What a guest does next with a request, whatever is in it.
-        if let Request::Execute(request) = &message.ask {
+        if let GuestRequest::Execute(request) = &message.ask {
             let _ = request.check();
         }
     });

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use outrigger_sandbox::wire::{self, FromGuest, Reply, Request, Stream, ToGuest};
+use outrigger_sandbox::wire::{self, FromGuest, GuestReply, GuestRequest, Stream, ToGuest};
 use outrigger_sandbox::{
-    Command, Digest, End, Error, ExecId, Execute, Executed, FileError, FileErrorKind, FileOp,
-    FileReply, Generation, GrepPattern, Input, Occurrences, Precondition, TerminalSize, WriteMode,
+    Command, ContentDigest, End, Error, ExecId, Execute, Executed, FileError, FileErrorKind,
+    FileOp, FileReply, Generation, GrepPattern, Input, Occurrences, Precondition, TerminalSize,
+    WriteMode,
 };
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ fn path() -> String {
 }
 
 fn operations() -> Vec<FileOp> {
-    let (contents, digest) = (b"text".to_vec(), Precondition::Digest(Digest([7; 32])));
+    let (contents, digest) = (b"text".to_vec(), Precondition::Digest(ContentDigest([7; 32])));
     let pattern = GrepPattern::Regex("a+".to_owned());
     vec![
         FileOp::List { path: path(), entries_max: 9 },
@@ -55,21 +56,25 @@ fn operations() -> Vec<FileOp> {
     ]
 }
 
-fn asks() -> Vec<Request> {
+fn asks() -> Vec<GuestRequest> {
     let size = TerminalSize { rows: 24, columns: 80 };
     let mut execute = Execute::new(id(), Command::Argv(vec![b"echo".to_vec(), b"x".to_vec()]));
     execute.env = BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
     execute.terminal = Some(size);
     let shell = Execute::new(id(), Command::Shell("echo x".to_owned()));
-    let mut asks = vec![Request::Execute(execute), Request::Execute(shell), Request::Kill(id())];
-    asks.push(Request::Input { id: id(), input: Input::Bytes(b"typed".to_vec()) });
-    asks.push(Request::Input { id: id(), input: Input::Size(size) });
-    asks.extend([Request::Freeze, Request::Thaw, Request::Forget]);
-    asks.extend(operations().into_iter().map(Request::Files));
+    let mut asks = vec![
+        GuestRequest::Execute(execute),
+        GuestRequest::Execute(shell),
+        GuestRequest::Kill(id()),
+    ];
+    asks.push(GuestRequest::Input { id: id(), input: Input::Bytes(b"typed".to_vec()) });
+    asks.push(GuestRequest::Input { id: id(), input: Input::Size(size) });
+    asks.extend([GuestRequest::Freeze, GuestRequest::Thaw, GuestRequest::Forget]);
+    asks.extend(operations().into_iter().map(GuestRequest::Files));
     asks
 }
 
-fn replies() -> Vec<Reply> {
+fn replies() -> Vec<GuestReply> {
     let executed = Executed {
         stdout: Vec::new(),
         stderr: Vec::new(),
@@ -85,17 +90,17 @@ fn replies() -> Vec<Reply> {
     let failed = Error::File(FileError { kind, path: path(), detail });
     let bytes = FileReply::Bytes { bytes: b"text".to_vec(), total_bytes: 9 };
     vec![
-        Reply::Output { stream: Stream::Stdout, bytes: b"text".to_vec() },
-        Reply::Output { stream: Stream::Stderr, bytes: b"text".to_vec() },
-        Reply::Executed(Ok(executed)),
-        Reply::Executed(Err(Error::Busy { reason: "a command runs".to_owned() })),
-        Reply::Killed(Ok(())),
-        Reply::Taken(Err(Error::Invalid("no terminal".to_owned()))),
-        Reply::Frozen(Ok(())),
-        Reply::Thawed(Ok(())),
-        Reply::Files(Ok(bytes)),
-        Reply::Files(Ok(FileReply::Done)),
-        Reply::Files(Err(failed)),
+        GuestReply::Output { stream: Stream::Stdout, bytes: b"text".to_vec() },
+        GuestReply::Output { stream: Stream::Stderr, bytes: b"text".to_vec() },
+        GuestReply::Executed(Ok(executed)),
+        GuestReply::Executed(Err(Error::Busy { reason: "a command runs".to_owned() })),
+        GuestReply::Killed(Ok(())),
+        GuestReply::Taken(Err(Error::Invalid("no terminal".to_owned()))),
+        GuestReply::Frozen(Ok(())),
+        GuestReply::Thawed(Ok(())),
+        GuestReply::Files(Ok(bytes)),
+        GuestReply::Files(Ok(FileReply::Done)),
+        GuestReply::Files(Err(failed)),
     ]
 }
 

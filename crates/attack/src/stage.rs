@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outrigger_sandbox::{
-    Backend, Command, End, Error, ExecId, Execute, Executed, FileOp, FileReply, Lifetime,
-    Precondition, Sandbox, SandboxId, Spec, WriteMode, limits as door,
+    Backend, Command, CreateSpec, End, Error, ExecId, Execute, Executed, FileOp, FileReply,
+    Lifetime, Precondition, Sandbox, SandboxId, WriteMode, limits as door,
 };
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ pub struct Stage {
 pub(crate) struct Room {
     pub(crate) stage: Arc<Stage>,
     pub(crate) id: SandboxId,
-    pub(crate) spec: Spec,
+    pub(crate) spec: CreateSpec,
     pub(crate) sandbox: Arc<dyn Sandbox>,
 }
 
@@ -98,12 +98,12 @@ impl Stage {
     pub(crate) async fn room(
         self: &Arc<Self>,
         what: &str,
-        adjust: impl FnOnce(&mut Spec),
+        adjust: impl FnOnce(&mut CreateSpec),
     ) -> Result<Room, String> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("attack-{what}-{}-{number}", std::process::id());
         let id = SandboxId::new(name).map_err(|error| error.to_string())?;
-        let mut spec = Spec {
+        let mut spec = CreateSpec {
             memory_bytes_max: limits::MEMORY_BYTES_MAX,
             pids_max: limits::PIDS_MAX,
             cpu_millis_max: limits::CPU_MILLIS_MAX,
@@ -111,7 +111,7 @@ impl Stage {
             disk_inodes_max: limits::DISK_INODES_MAX,
             // Gone by itself where whoever made it was interrupted.
             lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(limits::AGE_MS_MAX) },
-            ..Spec::default()
+            ..CreateSpec::default()
         };
         adjust(&mut spec);
         self.room_of(id, spec).await
@@ -121,7 +121,7 @@ impl Stage {
     pub(crate) async fn room_of(
         self: &Arc<Self>,
         id: SandboxId,
-        spec: Spec,
+        spec: CreateSpec,
     ) -> Result<Room, String> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
         let made = self.backend().create(&id, &spec).await;

@@ -13,7 +13,7 @@ use futures_util::future::ready;
 use outrigger_agent::{Amounts, Outcome, Seq, ToolKind, Work};
 use outrigger_policy::Granted;
 use outrigger_sandbox::Sandbox;
-use outrigger_tools::Took;
+use outrigger_tools::CommandTime;
 use std::sync::Arc;
 
 use crate::Engine;
@@ -61,7 +61,7 @@ struct AttemptEnd {
     /// The sandbox that did it, and its name.
     attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What a command took.
-    took: Option<Took>,
+    took: Option<CommandTime>,
 }
 
 impl AttemptEnd {

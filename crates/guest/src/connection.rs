@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, Reply, ToGuest};
+use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, GuestReply, ToGuest};
 use outrigger_sandbox::{Error, Generation, TreeOp};
 use rustix::io::Errno;
 
@@ -74,7 +74,7 @@ impl Connections {
     }
 
     /// Sends an answer; to a connection that is gone it is dropped.
-    pub(crate) fn reply(&mut self, caller: Caller, reply: Reply) {
+    pub(crate) fn reply(&mut self, caller: Caller, reply: GuestReply) {
         if let Some(connection) = self.all.get_mut(&caller.connection) {
             connection.send(&FromGuest::Reply { request: caller.request, reply });
         }
@@ -138,8 +138,8 @@ impl Connection {
     fn send(&mut self, message: &FromGuest) {
         let frame = wire::encode(message).or_else(|error| match message {
             // Better a typed refusal than silence.
-            FromGuest::Reply { request, reply: Reply::Files(_) } => {
-                let reply = Reply::Files(Err(Error::Backend(error.to_string())));
+            FromGuest::Reply { request, reply: GuestReply::Files(_) } => {
+                let reply = GuestReply::Files(Err(Error::Backend(error.to_string())));
                 wire::encode(&FromGuest::Reply { request: *request, reply })
             }
             FromGuest::Reply { .. } | FromGuest::Hello { .. } | FromGuest::Tree { .. } => {

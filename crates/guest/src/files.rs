@@ -15,7 +15,7 @@ mod write;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::wire::Reply;
+use outrigger_sandbox::wire::GuestReply;
 use outrigger_sandbox::{Error, ExecId, FileOp, FileReply};
 
 use crate::connection::Connections;
@@ -93,7 +93,7 @@ impl Files {
         let _ = rustix::io::read(&self.wake, &mut count);
         while let Some((ticket, answer)) = self.pool.finished() {
             match ticket {
-                Ticket::Caller(caller) => out.reply(caller, Reply::Files(answer)),
+                Ticket::Caller(caller) => out.reply(caller, GuestReply::Files(answer)),
                 Ticket::Id(id) => {
                     let answer = answer.map_err(brief);
                     let done = Slot::File(FileEntry::Done(answer.clone()));
@@ -102,7 +102,7 @@ impl Files {
                             std::mem::replace(slot, done)
                     {
                         for caller in callers {
-                            out.reply(caller, Reply::Files(answer.clone()));
+                            out.reply(caller, GuestReply::Files(answer.clone()));
                         }
                     }
                     table.finish(id, 0);

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::End;
-use outrigger_sandbox::wire::{Reply, Request, ToGuest};
+use outrigger_sandbox::wire::{GuestReply, GuestRequest, ToGuest};
 
 use crate::connection::Connections;
 use crate::control::SpawnerMessage;
@@ -253,27 +253,27 @@ impl Guest {
     fn perform(&mut self, connection: u64, ToGuest { request, ask }: ToGuest) {
         let caller = Caller { connection, request };
         self.fuse.hear();
-        let asks_for_it = !matches!(ask, Request::Serve | Request::Tree { .. });
+        let asks_for_it = !matches!(ask, GuestRequest::Serve | GuestRequest::Tree { .. });
         if asks_for_it && let ConnectionSource::Control(control) = &mut self.source {
             control.untold = true;
         }
         match ask {
-            Request::Execute(request) => {
+            GuestRequest::Execute(request) => {
                 self.commands.execute(request, caller, &mut self.connections)
             }
-            Request::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
-            Request::Input { id, input } => {
+            GuestRequest::Kill(id) => self.commands.kill(&id, caller, &mut self.connections),
+            GuestRequest::Input { id, input } => {
                 self.commands.input(&id, input, caller, &mut self.connections);
             }
-            Request::Freeze => self.commands.freeze(caller, &mut self.connections),
-            Request::Thaw => self.commands.thaw(caller, &mut self.connections),
-            Request::Forget => self.commands.forget(caller),
-            Request::Serve => self.fuse.serve(connection),
-            Request::Tree { number, result } => self.fuse.answer(connection, number, result),
-            Request::Files(op) => {
+            GuestRequest::Freeze => self.commands.freeze(caller, &mut self.connections),
+            GuestRequest::Thaw => self.commands.thaw(caller, &mut self.connections),
+            GuestRequest::Forget => self.commands.forget(caller),
+            GuestRequest::Serve => self.fuse.serve(connection),
+            GuestRequest::Tree { number, result } => self.fuse.answer(connection, number, result),
+            GuestRequest::Files(op) => {
                 let answer = self.files.perform(op, caller, &mut self.commands.table);
                 if let Some(answer) = answer {
-                    self.connections.reply(caller, Reply::Files(answer));
+                    self.connections.reply(caller, GuestReply::Files(answer));
                 }
             }
         }

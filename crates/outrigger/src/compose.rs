@@ -7,7 +7,7 @@ use outrigger_engine::{
 };
 use outrigger_model::Model;
 use outrigger_policy::Scope;
-use outrigger_sandbox::{Backend, Spec};
+use outrigger_sandbox::{Backend, CreateSpec};
 use outrigger_sandbox_docker::Docker;
 use outrigger_sandbox_native::{Launch, Native};
 use outrigger_store::entries::{Entries, Reviews};
@@ -189,7 +189,7 @@ pub(crate) fn engine(
     let site = |sandbox: &Sandbox| {
         let backend = Arc::clone(backends.get(&sandbox.backend)?);
         let served = MOUNTS.map(str::to_owned).to_vec();
-        let spec = Spec { served, ..sandbox.spec.clone() };
+        let spec = CreateSpec { served, ..sandbox.spec.clone() };
         let site = SandboxConfig { backend, spec, retention: sandbox.retention() };
         Some((sandbox.name.clone(), site))
     };

@@ -13,7 +13,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
-use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, Reply, Request, Stream, ToGuest};
+use outrigger_sandbox::wire::{
+    self, FrameBuffer, FromGuest, GuestReply, GuestRequest, Stream, ToGuest,
+};
 use outrigger_sandbox::{Error, Generation, limits as door};
 
 use crate::limits::HELLO_MS_MAX;
@@ -35,7 +37,7 @@ enum Waiters {
 /// Where the answers to a request go, and how much output it may still be sent, in bytes.
 #[derive(Debug)]
 struct Waiter {
-    replies: mpsc::UnboundedSender<Reply>,
+    replies: mpsc::UnboundedSender<GuestReply>,
     stdout: u64,
     stderr: u64,
 }
@@ -64,7 +66,7 @@ pub struct PendingRequest<'a> {
     request: u64,
     /// Bounded in bytes: one answer, and before it the output that was asked for. A
     /// guest that sends more loses the connection.
-    replies: mpsc::UnboundedReceiver<Reply>,
+    replies: mpsc::UnboundedReceiver<GuestReply>,
     over: bool,
 }
 
@@ -114,7 +116,7 @@ impl Link {
         let outbox = Arc::new(Outbox::new(writes));
         let server = server.map(Arc::new);
         if server.is_some() {
-            let frame = wire::encode(&ToGuest { request: 0, ask: Request::Serve })
+            let frame = wire::encode(&ToGuest { request: 0, ask: GuestRequest::Serve })
                 .map_err(|error| Error::Invalid(error.to_string()))?;
             outbox.send(frame).await;
         }
@@ -135,7 +137,7 @@ impl Link {
     /// # Errors
     /// [`Error::Lost`] if the connection is over, [`Error::Invalid`] if the request
     /// does not fit into a frame.
-    pub async fn ask(&self, ask: Request) -> Result<PendingRequest<'_>, Error> {
+    pub async fn ask(&self, ask: GuestRequest) -> Result<PendingRequest<'_>, Error> {
         let request = self.next.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = allowance(&ask);
         let frame = wire::encode(&ToGuest { request, ask })
@@ -177,9 +179,9 @@ impl PendingRequest<'_> {
     ///
     /// # Errors
     /// [`Error::Lost`] if the connection ended before it came.
-    pub async fn next(&mut self) -> Result<Reply, Error> {
+    pub async fn next(&mut self) -> Result<GuestReply, Error> {
         let reply = self.replies.recv().await.ok_or_else(|| lost(self.link.why()))?;
-        self.over = !matches!(reply, Reply::Output { .. });
+        self.over = !matches!(reply, GuestReply::Output { .. });
         Ok(reply)
     }
 }
@@ -193,7 +195,9 @@ impl Drop for PendingRequest<'_> {
             return;
         }
         // If there is no room for it now, its answers come and are dropped.
-        if let Ok(frame) = wire::encode(&ToGuest { request: self.request, ask: Request::Forget }) {
+        if let Ok(frame) =
+            wire::encode(&ToGuest { request: self.request, ask: GuestRequest::Forget })
+        {
             let _ = self.link.outbox.try_send(frame);
         }
     }
@@ -262,7 +266,7 @@ async fn deliver(
         let mut waiting = locked(waiting);
         let Waiters::Open(waiters) = &mut *waiting else { return Ok(()) };
         let Some(waiter) = waiters.get_mut(&request) else { continue };
-        if let Reply::Output { stream, bytes } = &reply {
+        if let GuestReply::Output { stream, bytes } = &reply {
             let left = match stream {
                 Stream::Stdout => &mut waiter.stdout,
                 Stream::Stderr => &mut waiter.stderr,
@@ -279,20 +283,20 @@ async fn deliver(
 /// Bytes of output that may come before the answer, per stream. One frame more than
 /// was asked for, because a command that is only attached to keeps the caps that it
 /// was started with.
-fn allowance(ask: &Request) -> (u64, u64) {
+fn allowance(ask: &GuestRequest) -> (u64, u64) {
     let more = |bytes: u64| bytes.saturating_add(door::FRAME_BYTES_MAX as u64);
     match ask {
-        Request::Execute(request) => {
+        GuestRequest::Execute(request) => {
             (more(request.stdout_bytes_max), more(request.stderr_bytes_max))
         }
-        Request::Kill(_)
-        | Request::Files(_)
-        | Request::Input { .. }
-        | Request::Freeze
-        | Request::Thaw
-        | Request::Forget
-        | Request::Serve
-        | Request::Tree { .. } => (0, 0),
+        GuestRequest::Kill(_)
+        | GuestRequest::Files(_)
+        | GuestRequest::Input { .. }
+        | GuestRequest::Freeze
+        | GuestRequest::Thaw
+        | GuestRequest::Forget
+        | GuestRequest::Serve
+        | GuestRequest::Tree { .. } => (0, 0),
     }
 }
 
@@ -306,16 +310,16 @@ mod tests {
     use outrigger_sandbox::{Command, ExecId, Execute};
     use tokio::io::AsyncWriteExt;
 
-    fn reply(reply: Reply) -> Vec<u8> {
+    fn reply(reply: GuestReply) -> Vec<u8> {
         wire::encode(&FromGuest::Reply { request: 1, reply }).unwrap()
     }
 
     fn output(bytes: usize) -> Vec<u8> {
-        reply(Reply::Output { stream: Stream::Stdout, bytes: vec![b'x'; bytes] })
+        reply(GuestReply::Output { stream: Stream::Stdout, bytes: vec![b'x'; bytes] })
     }
 
     /// What a caller of `ask` learns from a guest that greets and sends these frames.
-    async fn learns(ask: Request, frames: Vec<Vec<u8>>) -> String {
+    async fn learns(ask: GuestRequest, frames: Vec<Vec<u8>>) -> String {
         let (ours, mut theirs) = tokio::io::duplex(1 << 20);
         let generation = Generation::new("g1").unwrap();
         let hello = FromGuest::Hello { version: wire::VERSION, generation };
@@ -332,7 +336,7 @@ mod tests {
         let answer = async {
             loop {
                 match pending.next().await {
-                    Ok(Reply::Output { .. }) => {}
+                    Ok(GuestReply::Output { .. }) => {}
                     Ok(other) => break format!("{other:?}"),
                     Err(error) => break error.to_string(),
                 }
@@ -347,16 +351,16 @@ mod tests {
             let id = ExecId::new("e").unwrap();
             let mut request = Execute::new(id, Command::Shell(String::new()));
             request.stdout_bytes_max = 10;
-            Request::Execute(request)
+            GuestRequest::Execute(request)
         };
-        let kill = || Request::Kill(ExecId::new("e").unwrap());
+        let kill = || GuestRequest::Kill(ExecId::new("e").unwrap());
         let full = door::FRAME_BYTES_MAX - 64;
         let table = [
-            (kill(), vec![reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (kill(), vec![reply(GuestReply::Killed(Ok(())))], "Killed(Ok(()))"),
             (kill(), vec![vec![2, 0, 0, 0, 255, 255]], MALFORMED),
             (kill(), vec![u32::MAX.to_le_bytes().to_vec()], MALFORMED),
             (kill(), vec![output(1)], EXCESS),
-            (execute(), vec![output(10), reply(Reply::Killed(Ok(())))], "Killed(Ok(()))"),
+            (execute(), vec![output(10), reply(GuestReply::Killed(Ok(())))], "Killed(Ok(()))"),
             (execute(), vec![output(full), output(100)], EXCESS),
         ];
         for (ask, frames, expected) in table {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outrigger_sandbox::wire::{Reply, Request, Stream};
+use outrigger_sandbox::wire::{GuestReply, GuestRequest, Stream};
 use outrigger_sandbox::{
     CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
     OutputSink, Sandbox, SandboxId, limits as door,
@@ -50,8 +50,8 @@ impl Sandbox for RemoteSandbox {
     }
 
     async fn kill(&self, id: &ExecId) -> Result<(), Error> {
-        match self.answer(Request::Kill(id.clone())).await? {
-            Reply::Killed(result) => result,
+        match self.answer(GuestRequest::Kill(id.clone())).await? {
+            GuestReply::Killed(result) => result,
             _ => Err(astray()),
         }
     }
@@ -65,15 +65,15 @@ impl Sandbox for RemoteSandbox {
         }
         // A terminal takes what its command reads, whenever that is: the one request
         // that may wait for as long as its command runs.
-        match self.link.ask(Request::Input { id: id.clone(), input }).await?.next().await? {
-            Reply::Taken(result) => result,
+        match self.link.ask(GuestRequest::Input { id: id.clone(), input }).await?.next().await? {
+            GuestReply::Taken(result) => result,
             _ => Err(astray()),
         }
     }
 
     async fn files(&self, op: FileOp) -> Result<FileReply, Error> {
-        match self.answer(Request::Files(op)).await? {
-            Reply::Files(result) => result,
+        match self.answer(GuestRequest::Files(op)).await? {
+            GuestReply::Files(result) => result,
             _ => Err(astray()),
         }
     }
@@ -103,8 +103,8 @@ impl RemoteSandbox {
     /// [`Error::Busy`] while a command runs; [`Error::Unsupported`] where the guest
     /// has no means for it.
     pub async fn freeze(&self) -> Result<(), Error> {
-        match self.answer(Request::Freeze).await? {
-            Reply::Frozen(result) => result,
+        match self.answer(GuestRequest::Freeze).await? {
+            GuestReply::Frozen(result) => result,
             _ => Err(astray()),
         }
     }
@@ -114,32 +114,32 @@ impl RemoteSandbox {
     /// # Errors
     /// [`Error::Lost`] if the connection ended.
     pub async fn thaw(&self) -> Result<(), Error> {
-        match self.answer(Request::Thaw).await? {
-            Reply::Thawed(result) => result,
+        match self.answer(GuestRequest::Thaw).await? {
+            GuestReply::Thawed(result) => result,
             _ => Err(astray()),
         }
     }
 
     /// The one answer to a request without output.
-    async fn answer(&self, ask: Request) -> Result<Reply, Error> {
+    async fn answer(&self, ask: GuestRequest) -> Result<GuestReply, Error> {
         let asked = async { self.link.ask(ask).await?.next().await };
         in_time(door::WALK_MS_MAX, asked).await
     }
 
     async fn converse(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
-        let mut pending = self.link.ask(Request::Execute(request)).await?;
+        let mut pending = self.link.ask(GuestRequest::Execute(request)).await?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
             match pending.next().await? {
-                Reply::Output { stream: Stream::Stdout, bytes } => {
+                GuestReply::Output { stream: Stream::Stdout, bytes } => {
                     sink.output(Output::Stdout(&bytes));
                     stdout.extend_from_slice(&bytes);
                 }
-                Reply::Output { stream: Stream::Stderr, bytes } => {
+                GuestReply::Output { stream: Stream::Stderr, bytes } => {
                     sink.output(Output::Stderr(&bytes));
                     stderr.extend_from_slice(&bytes);
                 }
-                Reply::Executed(result) => {
+                GuestReply::Executed(result) => {
                     return result.map(|executed| Executed { stdout, stderr, ..executed });
                 }
                 _ => return Err(astray()),

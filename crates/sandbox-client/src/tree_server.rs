@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use outrigger_sandbox::wire::{self, Request, ToGuest};
+use outrigger_sandbox::wire::{self, GuestRequest, ToGuest};
 use outrigger_sandbox::{
     FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits as door,
 };
@@ -79,10 +79,10 @@ impl TreeServer {
 
 async fn answer(outbox: &Outbox, number: u64, path: &str, result: Result<TreeReply, FileError>) {
     let result = result.and_then(|reply| fits(reply, path));
-    let frame = wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } });
+    let frame = wire::encode(&ToGuest { request: 0, ask: GuestRequest::Tree { number, result } });
     let frame = frame.or_else(|error| {
         let result = Err(failed(path, &error.to_string()));
-        wire::encode(&ToGuest { request: 0, ask: Request::Tree { number, result } })
+        wire::encode(&ToGuest { request: 0, ask: GuestRequest::Tree { number, result } })
     });
     if let Ok(frame) = frame {
         outbox.send(frame).await;

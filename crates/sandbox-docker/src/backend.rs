@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Sandbox, SandboxId,
-    Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, CreateSpec, Error, Generation, ListedSandbox, Sandbox,
+    SandboxId, Snapshots, Suspend,
 };
 use tokio::sync::{Mutex as Turn, Notify};
 
@@ -118,7 +118,7 @@ impl Inner {
     async fn try_create(
         &self,
         id: &SandboxId,
-        spec: &Spec,
+        spec: &CreateSpec,
         reach: &Reach,
     ) -> Result<Option<Arc<Docked>>, Error> {
         let seen = live::look(&self.engine, id).await?;
@@ -197,7 +197,7 @@ impl Inner {
         Ok(())
     }
 
-    fn enough(&self, spec: &Spec) -> Result<(), Error> {
+    fn enough(&self, spec: &CreateSpec) -> Result<(), Error> {
         let (has, wants) = (self.capabilities.isolation, spec.isolation_min);
         if has >= wants {
             return Ok(());
@@ -215,7 +215,7 @@ async fn pause() {
 }
 
 impl Inner {
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         spec.check()?;
         self.enough(spec)?;
         let turn = self.turn(id);
@@ -287,7 +287,7 @@ impl Backend for Docker {
         &self.0.capabilities
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         self.0.create(id, spec).await
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use outrigger_sandbox::{Error, Origin};
+use outrigger_sandbox::{DiskOrigin, Error};
 
 use crate::limits;
 
@@ -21,7 +21,7 @@ pub struct Config {
     pub guest: &'static [u8],
     /// Images by the names of the templates that they stand for.
     pub images: BTreeMap<String, String>,
-    /// The image of the template that a sandbox has by default ([`Origin::default`]),
+    /// The image of the template that a sandbox has by default ([`DiskOrigin::default`]),
     /// unless `images` names one.
     pub default_image: Option<String>,
 }
@@ -47,8 +47,8 @@ impl Config {
     /// The image of a template.
     pub(crate) fn image(&self, template: &str) -> Result<&str, Error> {
         let named = self.images.get(template);
-        let image = match (named, Origin::default()) {
-            (None, Origin::Template(name)) if name == template => self.default_image.as_ref(),
+        let image = match (named, DiskOrigin::default()) {
+            (None, DiskOrigin::Template(name)) if name == template => self.default_image.as_ref(),
             (named, _) => named,
         };
         image

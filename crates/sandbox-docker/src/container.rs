@@ -10,7 +10,7 @@ use bollard::models::{
     ResourcesUlimits,
 };
 use outrigger_sandbox::cpu::CpuQuota;
-use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, Spec};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId};
 
 use crate::engine::Engine;
 use crate::maker::{Access, Mounted};
@@ -71,7 +71,7 @@ const EMPTY: &str = "ro,nosuid,nodev,noexec,size=4k,mode=555";
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) id: &'a SandboxId,
-    pub(crate) spec: &'a Spec,
+    pub(crate) spec: &'a CreateSpec,
     pub(crate) image: &'a str,
     pub(crate) runtime: Option<&'a str>,
     pub(crate) generation: &'a Generation,

@@ -3,7 +3,7 @@
 //! Owns the verification of a copy: what is not as it was when it was kept never
 //! becomes a disk.
 
-use outrigger_sandbox::{Error, Origin, Spec};
+use outrigger_sandbox::{CreateSpec, DiskOrigin, Error};
 
 use crate::backend::{Inner, now_ms};
 use crate::copy;
@@ -12,7 +12,11 @@ use crate::store::{self, Disk, Found, Kept};
 
 impl Inner {
     /// Makes the disk of a sandbox from its origin.
-    pub(crate) async fn make_disk(&self, store: &Store, spec: &Spec) -> Result<Found<Disk>, Error> {
+    pub(crate) async fn make_disk(
+        &self,
+        store: &Store,
+        spec: &CreateSpec,
+    ) -> Result<Found<Disk>, Error> {
         let engine = &self.engine;
         let record = |template: &str| Disk {
             origin: spec.origin.clone(),
@@ -21,13 +25,13 @@ impl Inner {
             age_ms_max: spec.lifetime.age_ms_max,
         };
         match &spec.origin {
-            Origin::Template(template) => {
+            DiskOrigin::Template(template) => {
                 let image = self.config.image(template)?;
                 let making = store::begin(engine, store, image).await?;
                 copy::fresh_disk(engine, &making.maker.container, store).await?;
                 Ok(making.seal(&record(template)).await?.0)
             }
-            Origin::Snapshot(name) => {
+            DiskOrigin::Snapshot(name) => {
                 let from = Store::Snapshot(name.clone());
                 let kept = store::find::<Kept>(engine, &from).await?;
                 let kept = kept.ok_or_else(|| Error::Absent {

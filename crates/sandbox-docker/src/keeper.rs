@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use outrigger_sandbox::{Error, SandboxId, Spec};
+use outrigger_sandbox::{CreateSpec, Error, SandboxId};
 use tokio::sync::Notify;
 
 use crate::backend::{Inner, now_ms};
@@ -86,7 +86,7 @@ impl Inner {
             let id = labels.get(names::ID).cloned().map(SandboxId::new);
             let Some(Ok(id)) = id else { continue };
             let disk: Option<Disk> = live::said(&labels, names::RECORD);
-            let spec: Option<Spec> = live::said(&labels, names::SPEC);
+            let spec: Option<CreateSpec> = live::said(&labels, names::SPEC);
             let due = Due {
                 old_at_ms: disk.and_then(|disk| disk.old_at_ms()),
                 idle_ms_max: spec.and_then(|spec| spec.lifetime.idle_ms_max),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use outrigger_sandbox::{Error, ListedSandbox, SandboxId, State};
+use outrigger_sandbox::{Error, LifecycleState, ListedSandbox, SandboxId};
 
 use crate::backend::Inner;
 use crate::names::{self, Part};
@@ -30,9 +30,9 @@ impl Inner {
             };
             let state = container.state.map(|state| state.to_string()).unwrap_or_default();
             let state = match state.as_str() {
-                "running" => State::Running,
-                "paused" => State::Frozen,
-                _ => State::Dead,
+                "running" => LifecycleState::Running,
+                "paused" => LifecycleState::Frozen,
+                _ => LifecycleState::Dead,
             };
             let began_ms = u64::try_from(container.created.unwrap_or(0)).unwrap_or(0) * 1000;
             living.insert(id.clone(), (generation, state, began_ms));
@@ -45,14 +45,14 @@ impl Inner {
             let Ok(id) = SandboxId::new(id.clone()) else { continue };
             let (generation, state, began_ms) = match lives {
                 Some((generation, state, began_ms)) => (Some(generation), state, began_ms),
-                None => (None, State::Dead, 0),
+                None => (None, LifecycleState::Dead, 0),
             };
             let used_ms = self.gate(&id).map_or(0, |gate| gate.used_ms());
             let made_at_ms = found.record.made_at_ms;
             let used_at_ms = made_at_ms.max(began_ms).max(used_ms);
             let origin = found.record.origin;
             // A life that ended does not go on.
-            let generation = generation.filter(|_| state != State::Dead);
+            let generation = generation.filter(|_| state != LifecycleState::Dead);
             all.push(ListedSandbox { id, state, generation, origin, made_at_ms, used_at_ms });
         }
         all.sort_by(|one, other| one.id.cmp(&other.id));

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum as Status};
-use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, Spec};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId};
 use outrigger_sandbox_client::Link;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
@@ -83,7 +83,7 @@ fn seen(engine: &Engine, name: &str, found: ContainerInspectResponse) -> Result<
         Error::Backend(format!("the container `{name}` was not made by this backend; remove it"))
     })?;
     let disk: Option<Disk> = said(&labels, names::RECORD);
-    let spec: Option<Spec> = said(&labels, names::SPEC);
+    let spec: Option<CreateSpec> = said(&labels, names::SPEC);
     let state = found.state.unwrap_or_default();
     let doing = match state.status.unwrap_or(Status::EMPTY) {
         Status::CREATED => Doing::Waiting,

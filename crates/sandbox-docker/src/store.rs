@@ -7,7 +7,7 @@
 //! theirs away. What a crash leaves are volumes that no record names, for the
 //! collector. Deleting begins with the record.
 
-use outrigger_sandbox::{Error, Origin, SandboxId};
+use outrigger_sandbox::{DiskOrigin, Error, SandboxId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::backend::now_ms;
@@ -19,7 +19,7 @@ use crate::names::{self, Part, Store};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Disk {
     /// What it was made from.
-    pub(crate) origin: Origin,
+    pub(crate) origin: DiskOrigin,
     /// The template that it stands on.
     pub(crate) template: String,
     /// When it was made.

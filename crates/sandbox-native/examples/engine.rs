@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Origin, Output, OutputSink, SandboxId, Spec,
+    Backend, Command, CreateSpec, DiskOrigin, ExecId, Execute, Output, OutputSink, SandboxId,
 };
 use outrigger_sandbox_native::{Archive, Config, Launch, Native};
 use outrigger_sandbox_testing::{FakeTrees, conformance};
@@ -56,12 +56,12 @@ async fn main() -> ExitCode {
             let (sandbox, id, line) = (next("a sandbox"), next("an exec id"), next("a line"));
             let sandbox = SandboxId::new(sandbox).expect("a name");
             let served = vec!["/memory".to_owned()];
-            let mut spec = Spec { served, ..Spec::default() };
+            let mut spec = CreateSpec { served, ..CreateSpec::default() };
             // An archive with an image may be named too.
             if let Some(archive) = args.next() {
                 let archive = Archive::open(archive).expect("an archive");
                 native.import("image", archive, &|_| ()).await.expect("a template");
-                spec.origin = Origin::Template("image".to_owned());
+                spec.origin = DiskOrigin::Template("image".to_owned());
             }
             let sandbox = native.create(&sandbox, &spec).await.expect("a sandbox");
             let request = Execute::new(ExecId::new(id).expect("a name"), Command::Shell(line));

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use outrigger_sandbox::{Backend, Command, ExecId, Execute, SandboxId, Spec};
+use outrigger_sandbox::{Backend, Command, CreateSpec, ExecId, Execute, SandboxId};
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_sandbox_testing::FakeTrees;
 
@@ -36,7 +36,7 @@ async fn main() {
     for number in 0..5_000 {
         tree.put(&format!("/memory/many/{number}"), "some words here\n".repeat(256));
     }
-    let spec = Spec { served: vec!["/memory".to_owned()], ..Spec::default() };
+    let spec = CreateSpec { served: vec!["/memory".to_owned()], ..CreateSpec::default() };
     let sandbox = native.create(&id, &spec).await.expect("a sandbox");
     let lines = [
         ("open, read, close", format!("python3 -c \"{OPEN_READ}\"")),

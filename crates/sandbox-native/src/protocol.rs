@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use outrigger_sandbox::{
-    CreateOutcome, Error, Generation, Isolation, ListedSandbox, SandboxId, Snapshot, SnapshotId,
-    Spec,
+    CreateOutcome, CreateSpec, Error, Generation, Isolation, ListedSandbox, SandboxId, Snapshot,
+    SnapshotId,
 };
 use rustix::net::{RecvFlags, SendFlags};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -31,7 +31,7 @@ pub(crate) enum Request {
     /// Create or attach.
     Create {
         id: SandboxId,
-        spec: Spec,
+        spec: CreateSpec,
         /// Host paths beside the built-in ones, bound read-only.
         read_only: Vec<PathBuf>,
     },

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::FakeTrees;
 use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
-use outrigger_sandbox::{Backend, Error, SandboxId, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, Error, SandboxId};
 
 mod case;
 mod cold;
@@ -151,7 +151,7 @@ async fn judge(backend: &Arc<dyn Backend>, trees: Option<Arc<FakeTrees>>, case: 
     let name = format!("conformance-{}", case.name.replace('/', "-"));
     let id = SandboxId::new(name).map_err(|error| error.to_string())?;
     let isolation_min = backend.capabilities().isolation;
-    let spec = Spec { isolation_min, ..Spec::default() };
+    let spec = CreateSpec { isolation_min, ..CreateSpec::default() };
     let spec = (case.spec)(spec);
     let left = |error| format!("cleaning up: {error}");
     sweep(backend, &id).await.map_err(left)?;

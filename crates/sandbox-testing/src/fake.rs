@@ -15,8 +15,8 @@
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, DiskLimit, Error, Isolation, Layer, ListedSandbox,
-    NetworkMode, Sandbox, SandboxId, Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, CreateSpec, DiskLimit, Error, Isolation, Layer,
+    ListedSandbox, NetworkMode, Sandbox, SandboxId, Snapshots, Suspend,
 };
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -89,8 +89,8 @@ impl Fake {
 
     /// A specification that the fake accepts: one that asks for no isolation.
     #[must_use]
-    pub fn spec() -> Spec {
-        Spec { isolation_min: Isolation::Fake, ..Spec::default() }
+    pub fn spec() -> CreateSpec {
+        CreateSpec { isolation_min: Isolation::Fake, ..CreateSpec::default() }
     }
 
     /// Kills a sandbox as a lost host would: running commands are gone, handles
@@ -130,7 +130,7 @@ impl Backend for Fake {
         &self.shared.capabilities
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         spec.check()?;
         if spec.isolation_min > Isolation::Fake {
             return Err(Error::Unavailable {

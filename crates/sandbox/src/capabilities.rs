@@ -90,7 +90,7 @@ pub struct Capabilities {
     pub snapshots: bool,
     /// How the limit of a disk is kept to.
     pub disk_limit: DiskLimit,
-    /// Whether trees can be served into its sandboxes ([`crate::Spec::served`]).
+    /// Whether trees can be served into its sandboxes ([`crate::CreateSpec::served`]).
     pub live_mounts: bool,
     /// Whether commands can have a terminal.
     pub terminal: bool,

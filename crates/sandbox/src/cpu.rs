@@ -3,7 +3,7 @@
 //! Owns the arithmetic, for every backend whose kernel measures CPU out in periods. Reads
 //! and writes nothing itself.
 
-use crate::{Spec, limits};
+use crate::{CreateSpec, limits};
 
 /// CPU that a sandbox may use: so many microseconds of each period of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct CpuQuota {
 impl CpuQuota {
     /// What a sandbox may use of all cores.
     #[must_use]
-    pub fn of(spec: &Spec) -> Self {
+    pub fn of(spec: &CreateSpec) -> Self {
         let millis = u64::from(spec.cpu_millis_max).max(1);
         let period_us = (limits::CPU_QUOTA_US_MIN * 1_000)
             .div_ceil(millis)
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn shares_are_exact_and_what_the_kernel_takes() {
         let quota = |cpu_millis_max| {
-            let quota = CpuQuota::of(&Spec { cpu_millis_max, ..Spec::default() });
+            let quota = CpuQuota::of(&CreateSpec { cpu_millis_max, ..CreateSpec::default() });
             (quota.quota_us, quota.period_us)
         };
         assert_eq!(quota(1_000), (10_000, 10_000));

@@ -10,7 +10,7 @@ use crate::ExecId;
 
 /// SHA-256 of a file's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Digest(pub [u8; 32]);
+pub struct ContentDigest(pub [u8; 32]);
 
 /// An operation on the sandbox's files. Those that change something carry an id
 /// and are performed once per id and generation, so that a repeat is harmless.
@@ -205,7 +205,7 @@ pub enum Precondition {
     None,
     /// Its contents have this digest. `too_large` above
     /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`].
-    Digest(Digest),
+    Digest(ContentDigest),
 }
 
 /// How many places [`FileOp::Edit`] changes.
@@ -272,7 +272,7 @@ pub struct Lines {
     /// Lines of `text` that were cut at [`crate::limits::LINE_BYTES_MAX`].
     pub cut_lines: u64,
     /// Digest of the whole file, if it was read whole.
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
 }
 
 /// What an edit changed.
@@ -283,7 +283,7 @@ pub struct EditReport {
     /// Line of the first of them, from 1.
     pub first_line: u64,
     /// Digest of the file after it.
-    pub digest: Digest,
+    pub digest: ContentDigest,
 }
 
 /// A line that matched.
@@ -311,7 +311,7 @@ pub struct ManifestEntry {
     /// Digest of the contents, or of the target of a link. `None` for a file above
     /// [`crate::limits::MANIFEST_FILE_BYTES_MAX`], which is not read, and for what is
     /// neither file, link nor directory.
-    pub digest: Option<Digest>,
+    pub digest: Option<ContentDigest>,
     /// What a link says; `None` for a file.
     pub target: Option<String>,
 }
@@ -341,7 +341,7 @@ pub enum FileReply {
     /// To `Write`.
     Written {
         /// Digest of the written piece.
-        digest: Digest,
+        digest: ContentDigest,
         /// Whether a file was there before.
         replaced: bool,
     },

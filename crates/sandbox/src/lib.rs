@@ -30,12 +30,12 @@ pub use capabilities::{Capabilities, DiskLimit, Isolation, Layer, NetworkMode};
 pub use error::{Error, FileError, FileErrorKind};
 pub use exec::{Command, End, Execute, Executed, Input, Output, Streams, TerminalSize};
 pub use files::{
-    Digest, EditReport, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines, ListEntry,
-    ManifestEntry, Occurrences, Precondition, WriteMode,
+    ContentDigest, EditReport, EntryKind, FileOp, FileReply, GrepMatch, GrepPattern, Lines,
+    ListEntry, ManifestEntry, Occurrences, Precondition, WriteMode,
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
-pub use life::{CreateOutcome, ListedSandbox, Origin, Snapshot, State, Suspend};
+pub use life::{CreateOutcome, DiskOrigin, LifecycleState, ListedSandbox, Snapshot, Suspend};
 pub use pieces::each_piece;
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
-pub use spec::{Lifetime, Spec};
+pub use spec::{CreateSpec, Lifetime};
 pub use tree::{ExpectedRevision, Node, Tree, TreeEntry, TreeOp, TreeReply, Trees};

@@ -8,14 +8,14 @@ use crate::{Generation, SandboxId, SnapshotId};
 /// Where the disk of a new sandbox begins. Ignored for one that has a disk already.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum DiskOrigin {
     /// A root filesystem by name, known to the backend, with an empty workspace.
     Template(String),
     /// A snapshot: all that it holds, and the template that it stands on.
     Snapshot(SnapshotId),
 }
 
-impl Default for Origin {
+impl Default for DiskOrigin {
     fn default() -> Self {
         Self::Template("host-tools".to_owned())
     }
@@ -60,7 +60,7 @@ pub enum CreateOutcome {
 /// The state of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum LifecycleState {
     /// Its guest runs.
     Running,
     /// Suspended, processes kept.
@@ -72,7 +72,7 @@ pub enum State {
 }
 
 /// Its name, as it is serialised.
-impl fmt::Display for State {
+impl fmt::Display for LifecycleState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Running => "running",
@@ -89,11 +89,11 @@ pub struct ListedSandbox {
     /// Its name.
     pub id: SandboxId,
     /// What it is doing.
-    pub state: State,
+    pub state: LifecycleState,
     /// The life that goes on or is suspended.
     pub generation: Option<Generation>,
     /// Where its disk began.
-    pub origin: Origin,
+    pub origin: DiskOrigin,
     /// When its disk was made, in milliseconds since 1970.
     pub made_at_ms: u64,
     /// When it was last made, attached to, suspended or restarted, in milliseconds

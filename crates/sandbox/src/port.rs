@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::{
-    Capabilities, CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation,
-    Input, ListedSandbox, Output, SandboxId, Snapshot, SnapshotId, Spec, Suspend,
+    Capabilities, CreateOutcome, CreateSpec, Error, ExecId, Execute, Executed, FileOp, FileReply,
+    Generation, Input, ListedSandbox, Output, SandboxId, Snapshot, SnapshotId, Suspend,
 };
 
 /// Receives output while a command runs. Called in order, from one task; must not block.
@@ -32,8 +32,8 @@ pub trait Backend: Send + Sync + Debug {
     /// cold one is resumed in the same [`Generation`], after its disk was verified
     /// ([`Error::Altered`]). Repeating it is harmless. One that died is made anew,
     /// over what is left of its disk, with another generation; only a sandbox
-    /// without a disk begins from [`Spec::origin`]. [`Sandbox::outcome`] tells which.
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error>;
+    /// without a disk begins from [`CreateSpec::origin`]. [`Sandbox::outcome`] tells which.
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error>;
 
     /// The living sandbox of that name, running or frozen, if there is one. Makes
     /// and resumes nothing.
@@ -64,7 +64,7 @@ pub trait Backend: Send + Sync + Debug {
 }
 
 /// Keeps the disks of sandboxes as they were, to restore and fork from: a sandbox
-/// is made from one by [`crate::Origin::Snapshot`].
+/// is made from one by [`crate::DiskOrigin::Snapshot`].
 #[async_trait]
 pub trait Snapshots: Send + Sync + Debug {
     /// Keeps the disk of a sandbox, living or not, as it is now. [`Error::Busy`] while

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Isolation, Origin, limits};
+use crate::{DiskOrigin, Error, Isolation, limits};
 
 /// What a sandbox is made from. Mounts, devices, privileges and host network are
 /// not expressible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spec {
+pub struct CreateSpec {
     /// Where its disk begins.
-    pub origin: Origin,
+    pub origin: DiskOrigin,
     /// The least isolation that the caller accepts; less is [`crate::Error::Unavailable`].
     pub isolation_min: Isolation,
     /// Memory of all processes together, in bytes.
@@ -33,10 +33,10 @@ pub struct Spec {
     pub served: Vec<String>,
 }
 
-impl Default for Spec {
+impl Default for CreateSpec {
     fn default() -> Self {
         Self {
-            origin: Origin::default(),
+            origin: DiskOrigin::default(),
             isolation_min: Isolation::RootlessSingle,
             memory_bytes_max: 2 << 30,
             pids_max: 512,
@@ -49,7 +49,7 @@ impl Default for Spec {
     }
 }
 
-impl Spec {
+impl CreateSpec {
     /// Checks what does not depend on the backend.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn absurd_specifications_are_refused_by_name() {
-        let changes: [fn(&mut Spec); 10] = [
+        let changes: [fn(&mut CreateSpec); 10] = [
             |spec| spec.memory_bytes_max = 0,
             |spec| spec.disk_inodes_max = 0,
             |spec| spec.lifetime.idle_ms_max = Some(0),
@@ -173,7 +173,7 @@ mod tests {
         ];
         let mut shown = String::new();
         for change in changes {
-            let mut spec = Spec::default();
+            let mut spec = CreateSpec::default();
             change(&mut spec);
             shown += &format!("{:?}\n", spec.check().map_err(|error| error.to_string()));
         }

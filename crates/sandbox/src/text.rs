@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{Digest, EditReport, FileError, FileErrorKind, Lines, Occurrences, limits};
+use crate::{ContentDigest, EditReport, FileError, FileErrorKind, Lines, Occurrences, limits};
 
 mod search;
 
@@ -15,8 +15,8 @@ pub use search::{Glob, GrepMatcher, is_binary, skips_git};
 
 /// SHA-256 of some bytes.
 #[must_use]
-pub fn digest(bytes: &[u8]) -> Digest {
-    Digest(Sha256::digest(bytes).into())
+pub fn digest(bytes: &[u8]) -> ContentDigest {
+    ContentDigest(Sha256::digest(bytes).into())
 }
 
 /// A path that no backend accepts: empty, with a NUL byte, or too long.
@@ -222,7 +222,7 @@ impl LineSlicer {
             self.end_line(false);
         }
         self.lines.total = Some(self.line - 1);
-        self.lines.digest = Some(Digest(self.hash.finalize().into()));
+        self.lines.digest = Some(ContentDigest(self.hash.finalize().into()));
         self.lines
     }
 

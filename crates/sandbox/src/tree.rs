@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::{FileError, FileErrorKind, SandboxId, limits};
 
 /// What is asked of a tree. Paths are absolute, canonical (no `.`, `..`, `//` or slash at
-/// the end) and begin with a mount point of [`crate::Spec::served`], which is a folder
+/// the end) and begin with a mount point of [`crate::CreateSpec::served`], which is a folder
 /// that is always there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeOp {

@@ -29,19 +29,19 @@ pub struct ToGuest {
     /// Chosen by the host, unique on its connection while an answer is due.
     pub request: u64,
     /// What is asked.
-    pub ask: Request,
+    pub ask: GuestRequest,
 }
 
 /// What a host asks of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Request {
-    /// Create or attach. Answers: any number of [`Reply::Output`], then [`Reply::Executed`].
+pub enum GuestRequest {
+    /// Create or attach. Answers: any number of [`GuestReply::Output`], then [`GuestReply::Executed`].
     Execute(Execute),
-    /// Kill a tree. Answer: [`Reply::Killed`], when the tree is gone.
+    /// Kill a tree. Answer: [`GuestReply::Killed`], when the tree is gone.
     Kill(ExecId),
-    /// A file operation. Answer: [`Reply::Files`].
+    /// A file operation. Answer: [`GuestReply::Files`].
     Files(FileOp),
-    /// Input for a command with a terminal. Answer: [`Reply::Taken`].
+    /// Input for a command with a terminal. Answer: [`GuestReply::Taken`].
     Input {
         /// The command.
         id: ExecId,
@@ -49,9 +49,9 @@ pub enum Request {
         input: Input,
     },
     /// Stop every process that commands left behind, until the next command.
-    /// Answer: [`Reply::Frozen`]; `Busy` while a command runs.
+    /// Answer: [`GuestReply::Frozen`]; `Busy` while a command runs.
     Freeze,
-    /// Let them go on. Answer: [`Reply::Thawed`].
+    /// Let them go on. Answer: [`GuestReply::Thawed`].
     Thaw,
     /// The host no longer waits for this request, which goes on. No answer.
     Forget,
@@ -82,10 +82,10 @@ pub enum FromGuest {
         /// The number that the host chose.
         request: u64,
         /// The answer, or a part of it.
-        reply: Reply,
+        reply: GuestReply,
     },
     /// A program asks for something of a served tree. Only to a connection that said
-    /// [`Request::Serve`]; at most [`limits::TREE_OPS_MAX`] wait for their answer.
+    /// [`GuestRequest::Serve`]; at most [`limits::TREE_OPS_MAX`] wait for their answer.
     Tree {
         /// Chosen by the guest, and never again the same.
         number: u64,
@@ -103,9 +103,9 @@ pub enum Stream {
     Stderr,
 }
 
-/// An answer to an [`Request`].
+/// An answer to a [`GuestRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Reply {
+pub enum GuestReply {
     /// The next kept bytes of a stream. All pieces of a stream in a row are what
     /// [`Executed`] holds of it.
     Output {
@@ -116,7 +116,7 @@ pub enum Reply {
         bytes: Vec<u8>,
     },
     /// The end of a command. `stdout` and `stderr` are empty here, because they
-    /// came before as [`Reply::Output`].
+    /// came before as [`GuestReply::Output`].
     Executed(Result<Executed, Error>),
     /// The tree is gone.
     Killed(Result<(), Error>),
@@ -255,7 +255,7 @@ mod tests {
     fn frames_survive_any_cut_of_the_stream() {
         let output = FromGuest::Reply {
             request: 7,
-            reply: Reply::Output { stream: Stream::Stderr, bytes: vec![0, 255, 7] },
+            reply: GuestReply::Output { stream: Stream::Stderr, bytes: vec![0, 255, 7] },
         };
         let mut stream = encode(&hello()).unwrap();
         stream.extend(encode(&output).unwrap());
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn ids_are_checked_when_they_arrive() {
         let mut frame =
-            encode(&ToGuest { request: 1, ask: Request::Kill(ExecId::new("a-b").unwrap()) })
+            encode(&ToGuest { request: 1, ask: GuestRequest::Kill(ExecId::new("a-b").unwrap()) })
                 .unwrap();
         let at = frame.iter().position(|&b| b == b'-').unwrap();
         frame[at] = b'/';

@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply,
-    Generation, Input, ListedSandbox, OutputSink, Sandbox, SandboxId, Snapshot, SnapshotId,
-    Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, CreateSpec, Error, ExecId, Execute, Executed, FileOp,
+    FileReply, Generation, Input, ListedSandbox, OutputSink, Sandbox, SandboxId, Snapshot,
+    SnapshotId, Snapshots, Suspend,
 };
 use outrigger_sandbox_testing::fake::Fake;
 use std::sync::{Arc, Mutex};
@@ -99,7 +99,7 @@ impl Backend for Watched {
         self.fake.capabilities()
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         self.ask(self.fake.create(id, spec)).await.map(|inner| self.held(inner))
     }
 

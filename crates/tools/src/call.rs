@@ -21,7 +21,7 @@ pub struct Invocation<'a> {
 
 /// What a command took, as its sandbox says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Took {
+pub struct CommandTime {
     /// From its start to its end, in milliseconds.
     pub wall_ms: u64,
     /// Processor time of it and the children that it waited for, in milliseconds.

@@ -5,7 +5,7 @@
 //! Claude Code.
 
 use outrigger_agent::{Concurrency, Deadline, Raw, Recovery, ServedPaths, ToolKind, ToolSpec};
-use outrigger_sandbox::Spec;
+use outrigger_sandbox::CreateSpec;
 
 use crate::arguments::{self, Arguments, Field, Kind, Need};
 use crate::limits;
@@ -108,7 +108,7 @@ impl Tool {
                 argument: "timeout".to_owned(),
                 usual_ms: limits::TIMEOUT_MS_DEFAULT,
                 most_ms: limits::TIMEOUT_MS_MAX,
-                cpu_millis: Spec::default().cpu_millis_max,
+                cpu_millis: CreateSpec::default().cpu_millis_max,
             }),
             outside: None,
         }

@@ -6,7 +6,7 @@ use outrigger_sandbox::{
 };
 
 use crate::arguments::Arguments;
-use crate::call::Took;
+use crate::call::CommandTime;
 use crate::namespace::Namespace;
 use crate::{cut, limits, output};
 
@@ -16,7 +16,7 @@ pub(crate) async fn execute(
     exec: &ExecId,
     namespace: &Namespace,
     sink: &dyn OutputSink,
-) -> Result<(ToolOutput, Took), Error> {
+) -> Result<(ToolOutput, CommandTime), Error> {
     let command = arguments.required("command").to_owned();
     let timeout_ms = arguments.integer("timeout").unwrap_or(limits::TIMEOUT_MS_DEFAULT);
     let request = Execute {
@@ -27,7 +27,7 @@ pub(crate) async fn execute(
     };
     let done = namespace.execute(request, sink).await?;
     let last = last_bytes(&done, namespace).await?;
-    let took = Took { wall_ms: done.wall_ms, cpu_ms: done.cpu_ms };
+    let took = CommandTime { wall_ms: done.wall_ms, cpu_ms: done.cpu_ms };
     Ok((shown(&done, last.as_deref(), timeout_ms), took))
 }
 

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Seen, ToolOutput};
 use outrigger_sandbox::{
-    Digest, EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences,
+    ContentDigest, EntryKind, Error, ExecId, FileOp, FileReply, Lines, ListEntry, Occurrences,
     Precondition, WriteMode, limits as door,
 };
 
@@ -177,7 +177,7 @@ pub(crate) async fn write_file(
 /// That the file is as a person saw it who approved the call.
 fn demanded(call: &Invocation<'_>) -> Precondition {
     match call.seen {
-        Some(Seen::File(digest)) => Precondition::Digest(Digest(digest.to_sha256())),
+        Some(Seen::File(digest)) => Precondition::Digest(ContentDigest(digest.to_sha256())),
         Some(Seen::Absent) | None => Precondition::None,
     }
 }

@@ -27,7 +27,7 @@ mod preview;
 mod search;
 pub mod subagent;
 
-pub use call::{Invocation, Took};
+pub use call::{CommandTime, Invocation};
 pub use preview::{Preview, preview};
 
 use arguments::Arguments;
@@ -101,7 +101,7 @@ pub async fn perform(
     call: &Invocation<'_>,
     namespace: &Namespace,
     sink: &dyn OutputSink,
-) -> Result<(ToolOutput, Option<Took>), Error> {
+) -> Result<(ToolOutput, Option<CommandTime>), Error> {
     let (tool, arguments) = match checked(call) {
         Ok(checked) => checked,
         Err(complaint) => return Ok((complaint, None)),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{DiskLimit, Execute, FileOp, FileReply, Spec};
+use outrigger_sandbox::{CreateSpec, DiskLimit, Execute, FileOp, FileReply};
 
 use super::{OnStage, Tried};
 use crate::limits;
@@ -64,7 +64,7 @@ async fn alone(
     stage: &Arc<Stage>,
     neighbour: &Room,
     words: &[&str],
-    adjust: impl FnOnce(&mut Spec),
+    adjust: impl FnOnce(&mut CreateSpec),
 ) -> Result<Seen, String> {
     let room = stage.room("bomb", adjust).await?;
     let seen = explode(&room, neighbour, words, |_| {}).await?;
@@ -256,7 +256,7 @@ pub(crate) async fn fsync(stage: OnStage) -> Tried {
 
 /// Whether the disk's bandwidth can be limited at all.
 pub(crate) async fn bandwidth(stage: OnStage) -> Tried {
-    let spec = serde_json::to_value(Spec::default()).map_err(|error| error.to_string())?;
+    let spec = serde_json::to_value(CreateSpec::default()).map_err(|error| error.to_string())?;
     let names = spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let limited = names.into_iter().any(|name| name.starts_with("io_"));
     drop(stage);

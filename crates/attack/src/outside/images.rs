@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use outrigger_sandbox::{FileOp, FileReply, Origin};
+use outrigger_sandbox::{DiskOrigin, FileOp, FileReply};
 use outrigger_sandbox_native::Digest;
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn import_bytes(stage: &OnStage, bytes: &[u8]) -> Result<(), String> {
 }
 
 async fn room(stage: &OnStage) -> Result<Room, String> {
-    stage.room("image", |spec| spec.origin = Origin::Template(TEMPLATE.to_owned())).await
+    stage.room("image", |spec| spec.origin = DiskOrigin::Template(TEMPLATE.to_owned())).await
 }
 
 /// What is left that was not before, once the image and its sandboxes are gone.

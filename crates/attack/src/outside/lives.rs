@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use outrigger_sandbox::{
-    Error, FileOp, FileReply, Origin, Precondition, SnapshotId, Suspend, WriteMode,
+    DiskOrigin, Error, FileOp, FileReply, Precondition, SnapshotId, Suspend, WriteMode,
 };
 
 use super::{OnStage, Tried};
@@ -62,7 +62,8 @@ async fn forks(room: &Room, random: &mut BTreeSet<String>, draws: &mut usize) ->
     snapshots.take(&room.id, &name).await.map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for number in 0..2 {
-        let fork = stage.room("fork", |spec| spec.origin = Origin::Snapshot(name.clone())).await?;
+        let fork =
+            stage.room("fork", |spec| spec.origin = DiskOrigin::Snapshot(name.clone())).await?;
         random.insert(fork.word(&["spy", "random"]).await?);
         *draws += 1;
         all.push(seen(format!("processes of fork {number}"), fork.word(&["spy", "count"]).await?));

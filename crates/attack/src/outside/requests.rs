@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_sandbox::{Command, FileOp, Origin, SandboxId, SnapshotId, Spec, Streams};
+use outrigger_sandbox::{Command, CreateSpec, DiskOrigin, FileOp, SandboxId, SnapshotId, Streams};
 
 use super::{OnStage, Tried};
 use crate::stage::{EVIL, refusal, seen};
@@ -110,7 +110,7 @@ pub(crate) async fn escapes(stage: OnStage) -> Tried {
 
 /// What can be asked for at all, by the names of its fields.
 pub(crate) async fn fields(_: OnStage) -> Tried {
-    let spec = serde_json::to_value(Spec::default()).map_err(|error| error.to_string())?;
+    let spec = serde_json::to_value(CreateSpec::default()).map_err(|error| error.to_string())?;
     let names: BTreeSet<&str> =
         spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -135,16 +135,16 @@ pub(crate) async fn names(_: OnStage) -> Tried {
 /// Templates and snapshots that are not there, or are paths.
 pub(crate) async fn templates(stage: OnStage) -> Tried {
     let mut all = Vec::new();
-    let mut origins: Vec<Origin> =
+    let mut origins: Vec<DiskOrigin> =
         ["../../etc", "/", "", "host-tools/../..", "no-such-template", "a\0b"]
-            .map(|name| Origin::Template(name.to_owned()))
+            .map(|name| DiskOrigin::Template(name.to_owned()))
             .into();
     let absent = SnapshotId::new("no-such-snapshot").map_err(|error| error.to_string())?;
-    origins.push(Origin::Snapshot(absent));
+    origins.push(DiskOrigin::Snapshot(absent));
     for (number, origin) in origins.into_iter().enumerate() {
         let name = format!("attack-template-{}-{number}", std::process::id());
         let id = SandboxId::new(name).map_err(|error| error.to_string())?;
-        let spec = Spec { origin: origin.clone(), ..Spec::default() };
+        let spec = CreateSpec { origin: origin.clone(), ..CreateSpec::default() };
         let saw = match stage.backend().create(&id, &spec).await {
             Ok(_) => "made".to_owned(),
             Err(error) => refusal(&error),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use outrigger_sandbox::{
-    Digest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
+    ContentDigest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
 };
 
 use super::{OnStage, Tried};
@@ -132,7 +132,7 @@ pub(crate) async fn conflict(stage: OnStage) -> Tried {
         contents: b"mine".to_vec(),
         mode: WriteMode::Replace,
         executable: None,
-        precondition: Precondition::Digest(Digest([0; 32])),
+        precondition: Precondition::Digest(ContentDigest([0; 32])),
     };
     let (stale, _) = room.files(op).await;
     let (gone, _) = room.files(edit(&room, "/workspace/file", b"as it was", b"mine")).await;

@@ -4,7 +4,7 @@
 use outrigger_agent::{
     Amounts, Failure, Kept, Outcome, Product, Replacement, SandboxReady, Seq, SessionId,
 };
-use outrigger_sandbox::{CreateOutcome, Error, ListedSandbox, Origin, Sandbox};
+use outrigger_sandbox::{CreateOutcome, DiskOrigin, Error, ListedSandbox, Sandbox};
 use outrigger_store::Blobs;
 use std::sync::Arc;
 
@@ -221,7 +221,7 @@ impl Provision {
 
 /// The snapshot that a disk began from.
 fn snapshot_of(listed: ListedSandbox, kept: &[Kept]) -> Option<Kept> {
-    let Origin::Snapshot(name) = listed.origin else { return None };
+    let DiskOrigin::Snapshot(name) = listed.origin else { return None };
     let known = kept.iter().find(|kept| kept.snapshot == name.as_str()).cloned();
     Some(known.unwrap_or(Kept { snapshot: name.to_string(), at_ms: listed.made_at_ms }))
 }

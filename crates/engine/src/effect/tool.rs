@@ -7,7 +7,7 @@ use outrigger_agent::{
 };
 use outrigger_sandbox::{Error, ExecId, Output, OutputSink, Sandbox};
 use outrigger_tools::namespace::MOUNTS;
-use outrigger_tools::{Invocation, Took};
+use outrigger_tools::{CommandTime, Invocation};
 use std::sync::Arc;
 
 use super::AttemptEnd;
@@ -82,14 +82,14 @@ impl Engine {
 /// went by.
 pub(super) fn spent(
     outcome: &Outcome,
-    took: Option<Took>,
+    took: Option<CommandTime>,
     passed_ms: u64,
     reserved: Amounts,
 ) -> Amounts {
     let step = Amounts::STEP;
     match (outcome, took) {
         (Outcome::Unknown { .. }, _) => reserved.within(passed_ms),
-        (_, Some(Took { wall_ms, cpu_ms })) => {
+        (_, Some(CommandTime { wall_ms, cpu_ms })) => {
             // The sandbox says so, and may say anything.
             let most = |reserved: u64| reserved.saturating_add(limits::LATE_MS_MAX);
             let wall_ms = wall_ms.min(most(reserved.wall_ms));
@@ -294,7 +294,7 @@ mod tests {
         let reserved = Amounts { steps: 1, wall_ms: 3_000, cpu_ms: 1_500, ..Amounts::default() };
         let fine = not_run("test");
         for (said, counts) in [(0, (0, 0)), (2_000, (2_000, 2_000)), (u64::MAX, (13_000, 11_500))] {
-            let took = Some(Took { wall_ms: said, cpu_ms: said });
+            let took = Some(CommandTime { wall_ms: said, cpu_ms: said });
             let spent = spent(&fine, took, 7, reserved);
             assert_eq!((spent.wall_ms, spent.cpu_ms), counts);
         }

@@ -3,7 +3,7 @@
 //! Must never begin another life on purpose: that is an effect, and journalled.
 
 use outrigger_agent::Loss;
-use outrigger_sandbox::{Error, ListedSandbox, Sandbox, State};
+use outrigger_sandbox::{Error, LifecycleState, ListedSandbox, Sandbox};
 use std::sync::Arc;
 
 use super::handle::SandboxHandle;
@@ -31,10 +31,10 @@ impl SandboxHandle {
                 listed.generation.as_ref().is_some_and(|found| found.as_str() == generation)
             });
             match state.map(|listed| listed.state) {
-                Some(State::Cold) => return self.resume(generation).await,
+                Some(LifecycleState::Cold) => return self.resume(generation).await,
                 // Somebody else resumed it just now.
-                Some(State::Running | State::Frozen) => {}
-                Some(State::Dead) | None => return Err(AttachError::Lost(Loss::Gone)),
+                Some(LifecycleState::Running | LifecycleState::Frozen) => {}
+                Some(LifecycleState::Dead) | None => return Err(AttachError::Lost(Loss::Gone)),
             }
         }
         Err(AttachError::Lost(Loss::Gone))

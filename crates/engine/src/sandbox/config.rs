@@ -4,7 +4,7 @@
 //! Owns the ids of sandboxes. Must never ask a backend anything.
 
 use outrigger_agent::SessionId;
-use outrigger_sandbox::{Backend, SandboxId, Spec, Suspend};
+use outrigger_sandbox::{Backend, CreateSpec, SandboxId, Suspend};
 use std::sync::Arc;
 
 /// What a sandbox is made from and where, by a name in sessions.
@@ -13,7 +13,7 @@ pub struct SandboxConfig {
     /// Where it is made.
     pub backend: Arc<dyn Backend>,
     /// What it is made from.
-    pub spec: Spec,
+    pub spec: CreateSpec,
     /// What is kept of it while nobody uses it.
     pub retention: RetentionPolicy,
 }
@@ -21,7 +21,7 @@ pub struct SandboxConfig {
 impl SandboxConfig {
     /// With the retention that is right for most.
     #[must_use]
-    pub fn new(backend: Arc<dyn Backend>, spec: Spec) -> Self {
+    pub fn new(backend: Arc<dyn Backend>, spec: CreateSpec) -> Self {
         Self { backend, spec, retention: RetentionPolicy::default() }
     }
 }

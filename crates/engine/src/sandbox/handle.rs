@@ -3,7 +3,7 @@
 //! Must never ask a backend anything but what it can do.
 
 use outrigger_agent::{Kept, SandboxSpec, Scope, SessionId, State, Workspace};
-use outrigger_sandbox::{Backend, Isolation, Origin, SandboxId, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Isolation, SandboxId};
 use std::sync::Arc;
 
 use super::config::{Owner, RetentionPolicy};
@@ -20,7 +20,7 @@ pub(crate) struct SandboxHandle {
     /// What is kept of it, the oldest first, as the session knows.
     pub(crate) kept: Vec<Kept>,
     asked: Option<SandboxSpec>,
-    spec: Spec,
+    spec: CreateSpec,
 }
 
 impl Engine {
@@ -64,19 +64,19 @@ impl Engine {
 
 impl SandboxHandle {
     /// What it is made from, if it has no disk.
-    pub(crate) fn spec(&self, origin: Origin) -> Spec {
+    pub(crate) fn spec(&self, origin: DiskOrigin) -> CreateSpec {
         // Who shares a disk does not share what each may see of memory.
         let served = if self.shared { Vec::new() } else { self.spec.served.clone() };
-        Spec { origin, isolation_min: self.isolation_min(), served, ..self.spec.clone() }
+        CreateSpec { origin, isolation_min: self.isolation_min(), served, ..self.spec.clone() }
     }
 
     /// What it is resumed with: if its disk is gone after all, it begins as it was kept.
-    pub(crate) fn spec_of_last(&self) -> Spec {
+    pub(crate) fn spec_of_last(&self) -> CreateSpec {
         self.spec(self.kept.last().and_then(origin_of).unwrap_or_else(|| self.template()))
     }
 
     /// Where it begins if nothing was kept of it.
-    pub(crate) fn template(&self) -> Origin {
+    pub(crate) fn template(&self) -> DiskOrigin {
         self.spec.origin.clone()
     }
 
@@ -112,7 +112,7 @@ impl SandboxHandle {
 }
 
 /// A snapshot as a place to begin from.
-pub(crate) fn origin_of(kept: &Kept) -> Option<Origin> {
+pub(crate) fn origin_of(kept: &Kept) -> Option<DiskOrigin> {
     let name = outrigger_sandbox::SnapshotId::new(kept.snapshot.as_str());
-    name.ok().map(Origin::Snapshot)
+    name.ok().map(DiskOrigin::Snapshot)
 }

@@ -3,7 +3,7 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use outrigger_repository::{Change, File, is_git};
 use outrigger_sandbox::{
-    Digest, EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as sandbox_limits,
+    ContentDigest, EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as sandbox_limits,
 };
 use sha2::Digest as _;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct BaseEntry {
     kind: EntryKind,
     executable: bool,
     /// `None` for a file that is too large to be compared.
-    digest: Option<Digest>,
+    digest: Option<ContentDigest>,
 }
 
 impl Base {
@@ -54,7 +54,7 @@ impl Base {
                     }
                 }
             }
-            let digest = Some(Digest(hasher.finalize().into()));
+            let digest = Some(ContentDigest(hasher.finalize().into()));
             base.insert(path, BaseEntry { kind, executable, digest });
             Ok(())
         })?;

@@ -3,7 +3,8 @@
 use futures_util::{StreamExt, TryStreamExt, stream};
 use outrigger_agent::Workspace;
 use outrigger_sandbox::{
-    Digest, ExecId, FileOp, FileReply, Precondition, Sandbox, WriteMode, limits as sandbox_limits,
+    ContentDigest, ExecId, FileOp, FileReply, Precondition, Sandbox, WriteMode,
+    limits as sandbox_limits,
 };
 use outrigger_store::Blobs;
 use sha2::Digest as _;
@@ -165,7 +166,8 @@ fn pieces(path: &str, attempt: &str, contents: &[u8], executable: bool) -> Vec<F
 /// Another one in each attempt: the guest remembers only so many, and what it has
 /// forgotten it refuses. An attempt begins each file anew, so repeating is harmless.
 fn id(path: &str, attempt: &str, index: usize) -> ExecId {
-    let Digest(digest) = Digest(sha2::Sha256::digest(format!("{attempt}\0{path}")).into());
+    let ContentDigest(digest) =
+        ContentDigest(sha2::Sha256::digest(format!("{attempt}\0{path}")).into());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     ExecId::new(format!("import.{}.{index}", &hex[..40]))
         .expect("hexadecimal digits, numbers and dots are plain")

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use outrigger_agent::{Event, SessionId};
 use outrigger_sandbox::{
-    Backend, Capabilities, Error, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId,
-    Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateSpec, Error, ListedSandbox, Sandbox, SandboxId, Snapshot,
+    SnapshotId, Snapshots, Suspend,
 };
 use outrigger_sandbox_testing::fake::Fake;
 use outrigger_store::{Journal, Memory, Summary};
@@ -79,7 +79,7 @@ impl Backend for Spy {
         &self.capabilities
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         if *self.altered.lock().unwrap() {
             self.note(format!("altered {id}"));
             let detail = "/workspace/a differs".to_owned();

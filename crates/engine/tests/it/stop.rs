@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Concurrency, Event, Outcome, Raw, Record, Seq, ToolSpec};
 use outrigger_engine::Engine;
-use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, State};
+use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, LifecycleState};
 use outrigger_store::{Journal, Summary, load_all};
 use outrigger_tools::outside::{Declared, Offer, ToolDescription};
 
@@ -54,7 +54,7 @@ async fn a_cold_sandbox_refuses_what_was_stopped_before_it_was_begun() {
     let (world, engine, exec) = about_to_begin(&steps(), &[]).await;
     let id = session("s1");
     let listed = Backend::list(&world.spy).await.unwrap();
-    assert_eq!(listed[0].state, State::Cold);
+    assert_eq!(listed[0].state, LifecycleState::Cold);
     engine.interrupt(&id, "person:test").await.unwrap();
     drive(&engine, &id).await;
     let stopped = |record: &Record| {

@@ -6,7 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_engine::{AnswerRequest, Error};
 use outrigger_policy::RuleSet;
-use outrigger_sandbox::{Backend, State as Stands};
+use outrigger_sandbox::{Backend, LifecycleState};
 use outrigger_store::{Journal, load_all};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -183,7 +183,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         }
         assert_eq!(engine.suspend(&one).await.unwrap(), []);
         let listed = Backend::list(&world.spy).await.unwrap();
-        assert!(listed.iter().all(|listed| listed.state == Stands::Cold), "{listed:?}");
+        assert!(listed.iter().all(|listed| listed.state == LifecycleState::Cold), "{listed:?}");
         let waiting = engine.state(&below).await.unwrap();
         let (effect, _, asked) = waiting.asked().next().unwrap();
         let answer = Answer::Approved { rule_set: asked.rule_set, seen: None };

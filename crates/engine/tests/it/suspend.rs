@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Scope, TurnEnd};
 use outrigger_engine::{EmbeddedHost, Host};
-use outrigger_sandbox::{Backend, State, Suspend};
+use outrigger_sandbox::{Backend, LifecycleState, Suspend};
 
 use crate::model::{call, done, run};
 use crate::spy::Spy;
@@ -35,16 +35,21 @@ async fn an_idle_sandbox_is_frozen_while_the_model_thinks_and_thaws_by_itself() 
 async fn a_session_that_waits_goes_as_deep_as_is_wanted_and_offered() {
     let cold = || Spy::new("fake");
     for (spy, wanted, state, notes) in [
-        (cold(), Some(Suspend::Cold), State::Cold, "cold s1.work"),
-        (cold(), Some(Suspend::Frozen), State::Frozen, "frozen s1.work"),
-        (cold().without(Suspend::Cold), Some(Suspend::Cold), State::Frozen, "frozen s1.work"),
-        (cold(), None, State::Running, ""),
+        (cold(), Some(Suspend::Cold), LifecycleState::Cold, "cold s1.work"),
+        (cold(), Some(Suspend::Frozen), LifecycleState::Frozen, "frozen s1.work"),
+        (
+            cold().without(Suspend::Cold),
+            Some(Suspend::Cold),
+            LifecycleState::Frozen,
+            "frozen s1.work",
+        ),
+        (cold(), None, LifecycleState::Running, ""),
     ] {
         let mut world = World::with(spy, Scope::Thread).await;
         world.retention.suspend = wanted;
         let (engine, session) = world.played(&[run("echo a > a"), done(), run("cat a")]).await;
         let running = Backend::list(&world.spy).await.unwrap().remove(0);
-        assert_eq!(running.state, State::Running, "whoever waits still has use for it");
+        assert_eq!(running.state, LifecycleState::Running, "whoever waits still has use for it");
         world.spy.noted();
         assert_eq!(engine.suspend(&session).await.unwrap(), []);
         let suspended = Backend::list(&world.spy).await.unwrap().remove(0);
@@ -73,7 +78,7 @@ async fn a_host_that_is_told_to_looks_after_them_by_itself() {
     let id = work(&session);
     for _ in 0..1_000 {
         let listed = Backend::list(&world.spy).await.unwrap();
-        if listed.iter().any(|listed| listed.id == id && listed.state == State::Cold) {
+        if listed.iter().any(|listed| listed.id == id && listed.state == LifecycleState::Cold) {
             return;
         }
         // poll: the host's task goes on after it said that the session waits

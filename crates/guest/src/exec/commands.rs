@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::wire::{Reply, Stream};
+use outrigger_sandbox::wire::{GuestReply, Stream};
 use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 
 use crate::connection::Connections;
@@ -79,7 +79,7 @@ impl Commands {
             ExecLookup::New => self.start(request, caller, out).err(),
         };
         if let Some(error) = refusal {
-            out.reply(caller, Reply::Executed(Err(error)));
+            out.reply(caller, GuestReply::Executed(Err(error)));
         }
     }
 
@@ -129,7 +129,7 @@ impl Commands {
     pub(crate) fn kill(&mut self, id: &ExecId, caller: Caller, out: &mut Connections) {
         // What is stopped may not be able to die.
         if let Err(error) = self.freezer.thaw(&mut self.cgroups, out) {
-            return out.reply(caller, Reply::Killed(Err(error)));
+            return out.reply(caller, GuestReply::Killed(Err(error)));
         }
         match self.table.look(id) {
             ExecLookup::Slot(Slot::Command(entry)) => {
@@ -155,7 +155,7 @@ impl Commands {
                 self.table.finish(id.clone(), 0);
             }
         }
-        out.reply(caller, Reply::Killed(Ok(())));
+        out.reply(caller, GuestReply::Killed(Ok(())));
     }
 
     /// Whether any command runs.
@@ -196,7 +196,7 @@ impl Commands {
     pub(crate) fn freeze(&mut self, caller: Caller, out: &mut Connections) {
         if self.is_busy() {
             let reason = format!("{} commands run in it", self.running.len());
-            return out.reply(caller, Reply::Frozen(Err(Error::Busy { reason })));
+            return out.reply(caller, GuestReply::Frozen(Err(Error::Busy { reason })));
         }
         self.freezer.freeze(&mut self.cgroups, caller, out);
     }
@@ -204,7 +204,7 @@ impl Commands {
     /// Lets it go on.
     pub(crate) fn thaw(&mut self, caller: Caller, out: &mut Connections) {
         let thawed = self.freezer.thaw(&mut self.cgroups, out);
-        out.reply(caller, Reply::Thawed(thawed));
+        out.reply(caller, GuestReply::Thawed(thawed));
     }
 
     /// Stops telling a caller.
@@ -268,7 +268,7 @@ impl Commands {
             Some(CommandEntry { state: State::Ended(_), .. }) => format!("`{id}` ended"),
             None => format!("`{id}` names no command"),
         };
-        out.reply(caller, Reply::Taken(Err(Error::Invalid(refusal))));
+        out.reply(caller, GuestReply::Taken(Err(Error::Invalid(refusal))));
     }
 
     /// Reads on the pipes of children that commands left behind.
@@ -337,7 +337,7 @@ impl Commands {
         entry.state = State::Ended(finished.outcome.map_err(brief));
         tell(finished.answers, out);
         for caller in entry.killers.drain(..) {
-            out.reply(caller, Reply::Killed(Ok(())));
+            out.reply(caller, GuestReply::Killed(Ok(())));
         }
         let bytes = entry.output.stdout.bytes.len() + entry.output.stderr.bytes.len();
         self.table.finish(id, bytes);
@@ -366,7 +366,7 @@ impl Commands {
 /// Answers those who gave input.
 fn tell(answers: impl IntoIterator<Item = (Caller, Result<(), Error>)>, out: &mut Connections) {
     for (caller, answer) in answers {
-        out.reply(caller, Reply::Taken(answer));
+        out.reply(caller, GuestReply::Taken(answer));
     }
 }
 
@@ -385,7 +385,7 @@ fn advance(watcher: &mut Watcher, output: &Output, state: &State, out: &mut Conn
                 Some(true) => {}
             }
             let end = bytes.len().min(*at + limits::PIECE_BYTES);
-            out.reply(caller, Reply::Output { stream, bytes: bytes[*at..end].to_vec() });
+            out.reply(caller, GuestReply::Output { stream, bytes: bytes[*at..end].to_vec() });
             *at = end;
         }
     }
@@ -395,6 +395,6 @@ fn advance(watcher: &mut Watcher, output: &Output, state: &State, out: &mut Conn
         stderr_dropped_bytes: output.stderr.dropped,
         ..executed
     });
-    out.reply(caller, Reply::Executed(outcome));
+    out.reply(caller, GuestReply::Executed(outcome));
     false
 }

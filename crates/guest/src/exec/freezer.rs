@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::Error;
-use outrigger_sandbox::wire::Reply;
+use outrigger_sandbox::wire::GuestReply;
 
 use crate::connection::Connections;
 use crate::exec::process_group::Cgroups;
@@ -37,9 +37,9 @@ impl Freezer {
             }
             Ok(false) => {
                 let (what, reason) = ("freezing".to_owned(), "it has no cgroup".to_owned());
-                out.reply(caller, Reply::Frozen(Err(Error::Unsupported { what, reason })));
+                out.reply(caller, GuestReply::Frozen(Err(Error::Unsupported { what, reason })));
             }
-            Err(error) => out.reply(caller, Reply::Frozen(Err(failed(&error)))),
+            Err(error) => out.reply(caller, GuestReply::Frozen(Err(failed(&error)))),
         }
     }
 
@@ -76,7 +76,7 @@ impl Freezer {
     fn answer(&mut self, out: &mut Connections, result: &Result<(), Error>) {
         self.until = None;
         for caller in self.waiting.drain(..) {
-            out.reply(caller, Reply::Frozen(result.clone()));
+            out.reply(caller, GuestReply::Frozen(result.clone()));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 
 use outrigger_sandbox::{
-    Digest, FileError, FileErrorKind, FileReply, Occurrences, Precondition, WriteMode,
+    ContentDigest, FileError, FileErrorKind, FileReply, Occurrences, Precondition, WriteMode,
     limits as door, text,
 };
 use rustix::fs::{
@@ -53,7 +53,7 @@ pub(super) fn digest_of(
     mut file: &File,
     bytes: u64,
     until: SearchDeadline,
-) -> Result<Option<Digest>, FileError> {
+) -> Result<Option<ContentDigest>, FileError> {
     let most = door::MANIFEST_FILE_BYTES_MAX;
     let too_large = |bytes: u64| {
         let detail = format!("the file has {bytes} bytes; at most {most} are read for a digest");
@@ -67,7 +67,7 @@ pub(super) fn digest_of(
     let mut seen = 0;
     loop {
         match file.read(&mut piece) {
-            Ok(0) => return Ok(Some(Digest(hash.finalize().into()))),
+            Ok(0) => return Ok(Some(ContentDigest(hash.finalize().into()))),
             Ok(length) => {
                 seen += length as u64;
                 if seen > most {

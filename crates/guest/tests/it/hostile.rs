@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use outrigger_sandbox::wire::{self, Request, ToGuest};
+use outrigger_sandbox::wire::{self, GuestRequest, ToGuest};
 use proptest::prelude::*;
 
 use crate::harness::*;
@@ -16,11 +16,11 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     });
     let known = any::<u64>().prop_flat_map(|request| {
         let asks = prop_oneof![
-            Just(Request::Forget),
-            Just(Request::Freeze),
-            Just(Request::Thaw),
-            Just(Request::Kill(fresh())),
-            Just(Request::Input {
+            Just(GuestRequest::Forget),
+            Just(GuestRequest::Freeze),
+            Just(GuestRequest::Thaw),
+            Just(GuestRequest::Kill(fresh())),
+            Just(GuestRequest::Input {
                 id: fresh(),
                 input: outrigger_sandbox::Input::Bytes(vec![0; 9])
             }),

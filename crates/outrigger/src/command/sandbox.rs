@@ -11,8 +11,8 @@ mod templates;
 
 use outrigger_engine::Owner;
 use outrigger_sandbox::{
-    Backend, CreateOutcome, Error, ListedSandbox, Origin, Sandbox, SandboxId, Snapshot, SnapshotId,
-    Spec, Suspend,
+    Backend, CreateOutcome, CreateSpec, DiskOrigin, Error, ListedSandbox, Sandbox, SandboxId,
+    Snapshot, SnapshotId, Suspend,
 };
 use outrigger_sandbox_native::{Registry, Transport};
 use serde_json::json;
@@ -29,7 +29,7 @@ use crate::show::{self, Screen, Tone};
 struct SandboxCommand {
     backend: Arc<dyn Backend>,
     /// What the configuration says of sandboxes.
-    spec: Spec,
+    spec: CreateSpec,
 }
 
 /// Does what the command line says.
@@ -210,13 +210,13 @@ impl SandboxCommand {
     }
 
     /// What the configuration says, and the command line above it.
-    fn spec(&self, asked: &cli::Create) -> Outcome<Spec> {
+    fn spec(&self, asked: &cli::Create) -> Outcome<CreateSpec> {
         let mut spec = self.spec.clone();
         if let Some(snapshot) = &asked.from {
-            spec.origin = Origin::Snapshot(snapshot_id(snapshot.clone())?);
+            spec.origin = DiskOrigin::Snapshot(snapshot_id(snapshot.clone())?);
         }
         if let Some(template) = &asked.template {
-            spec.origin = Origin::Template(template.clone());
+            spec.origin = DiskOrigin::Template(template.clone());
         }
         let mib = |mib: Option<u64>, own: u64| mib.map_or(own, |mib| mib << 20);
         spec.memory_bytes_max = mib(asked.memory_mib, spec.memory_bytes_max);
@@ -278,8 +278,8 @@ impl SandboxCommand {
         let mut screen = Screen::new(output);
         let forking = async {
             let kept = self.take(name, None).await?;
-            let origin = Origin::Snapshot(kept.name.clone());
-            let spec = Spec { origin, ..self.spec.clone() };
+            let origin = DiskOrigin::Snapshot(kept.name.clone());
+            let spec = CreateSpec { origin, ..self.spec.clone() };
             let made = self.backend.create(&new, &spec).await.map_err(|error| failed(&error));
             // The new one stands on it by now; its name is needed no longer.
             let snapshots = self.backend.snapshots().map_err(|error| failed(&error))?;

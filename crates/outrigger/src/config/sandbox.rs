@@ -3,7 +3,7 @@
 
 use outrigger_agent::{SandboxSpec, Scope};
 use outrigger_engine::{RetentionPolicy, SnapshotPolicy};
-use outrigger_sandbox::{Isolation, Origin, Spec, Suspend};
+use outrigger_sandbox::{CreateSpec, DiskOrigin, Isolation, Suspend};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -68,19 +68,19 @@ pub(crate) struct SandboxFile {
     pub(crate) template: Option<String>,
     /// MiB of memory, of all processes of the sandbox together. Not enforced where no cgroup can be
     /// written; `outrigger doctor` says so.
-    #[cfg_attr(test, schemars(extend("default" = Spec::default().memory_bytes_max >> 20)))]
+    #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().memory_bytes_max >> 20)))]
     pub(crate) memory_mib_max: Option<Whole<16, 16_777_216>>,
     /// Processes and threads at once.
-    #[cfg_attr(test, schemars(extend("default" = Spec::default().pids_max)))]
+    #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().pids_max)))]
     pub(crate) pids_max: Option<Whole<8, 4_194_304>>,
     /// Cores. Not enforced where no cgroup can be written.
-    #[cfg_attr(test, schemars(extend("default" = f64::from(Spec::default().cpu_millis_max) / 1e3)))]
+    #[cfg_attr(test, schemars(extend("default" = f64::from(CreateSpec::default().cpu_millis_max) / 1e3)))]
     pub(crate) cpus_max: Option<Cores>,
     /// MiB that the sandbox may write to its disk.
-    #[cfg_attr(test, schemars(extend("default" = Spec::default().disk_bytes_max >> 20)))]
+    #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().disk_bytes_max >> 20)))]
     pub(crate) disk_mib_max: Option<Whole<1, 1_073_741_824>>,
     /// Files, directories and links on the sandbox's disk.
-    #[cfg_attr(test, schemars(extend("default" = Spec::default().disk_inodes_max)))]
+    #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().disk_inodes_max)))]
     pub(crate) files_max: Option<Whole<64, 4_294_967_295>>,
     /// Further directories of this machine that sandboxes see, read-only, such as a toolchain outside
     /// `/usr`. The model can read whatever is in them, in every sandbox of the native backend.
@@ -88,7 +88,7 @@ pub(crate) struct SandboxFile {
     pub(crate) read_only: Option<Vec<PathBuf>>,
     /// The least isolation that is accepted; with less, nothing runs. A session keeps to what it
     /// was begun with. `outrigger doctor` says what this machine offers.
-    #[cfg_attr(test, schemars(extend("default" = Spec::default().isolation_min.to_string())))]
+    #[cfg_attr(test, schemars(extend("default" = CreateSpec::default().isolation_min.to_string())))]
     pub(crate) isolation_min: Option<Least>,
     /// The sandbox's network. No backend gives its sandboxes one, so anything else is refused.
     #[cfg_attr(test, schemars(with = "String", extend("enum" = ["none"], "default" = "none")))]
@@ -240,7 +240,7 @@ pub(crate) enum KeepName {
 pub(crate) struct Sandbox {
     pub(crate) name: String,
     pub(crate) backend: BackendName,
-    pub(crate) spec: Spec,
+    pub(crate) spec: CreateSpec,
     pub(crate) read_only: Vec<PathBuf>,
     pub(crate) retention_ms: u64,
     workspace: Option<bool>,
@@ -254,7 +254,7 @@ pub(crate) struct Sandbox {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        let mut spec = Spec::default();
+        let mut spec = CreateSpec::default();
         spec.lifetime.idle_ms_max = Some(limits::SANDBOX_IDLE_MS_DEFAULT);
         Self {
             name: limits::SANDBOX_NAME_DEFAULT.to_owned(),
@@ -277,8 +277,8 @@ impl Sandbox {
     /// The root filesystem that it begins with.
     pub(crate) fn template(&self) -> Option<&str> {
         match &self.spec.origin {
-            Origin::Template(name) => Some(name),
-            Origin::Snapshot(_) => None,
+            DiskOrigin::Template(name) => Some(name),
+            DiskOrigin::Snapshot(_) => None,
         }
     }
 
@@ -294,7 +294,7 @@ impl Sandbox {
         self.backend = file.backend.unwrap_or(self.backend);
         let spec = &mut self.spec;
         if let Some(template) = file.template {
-            spec.origin = Origin::Template(template);
+            spec.origin = DiskOrigin::Template(template);
         }
         spec.memory_bytes_max =
             whole(spec.memory_bytes_max, file.memory_mib_max.map(Whole::get), 1 << 20);

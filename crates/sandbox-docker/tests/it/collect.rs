@@ -2,7 +2,7 @@
 
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, CreateOutcome, Origin, Spec, State, Suspend};
+use outrigger_sandbox::{Backend, CreateOutcome, CreateSpec, DiskOrigin, LifecycleState, Suspend};
 
 /// What there is of volumes when nothing was made but the program: it and its record.
 const PROGRAM: usize = 2;
@@ -22,7 +22,8 @@ async fn what_is_whole_stays_and_what_is_left_of_something_goes() {
     assert!(cut.execute(shell("true"), &()).await.is_err());
     assert_eq!(says(&*kept, "echo fine").await, "fine\n");
     assert_eq!(world.docker.list().await.unwrap().len(), 1);
-    let from = Spec { origin: Origin::Snapshot(snapshot_id("s")), ..Spec::default() };
+    let from =
+        CreateSpec { origin: DiskOrigin::Snapshot(snapshot_id("s")), ..CreateSpec::default() };
     world.docker.create(&sandbox_id("fork"), &from).await.unwrap();
 }
 
@@ -33,7 +34,7 @@ async fn what_a_crash_in_the_middle_of_making_left_is_removed_and_makes_no_harm(
     world.sandbox("first").await;
     for after_ms in [0, 5, 10, 20, 40, 60, 80, 120, 160, 240] {
         let id = sandbox_id("cut");
-        let spec = Spec::default();
+        let spec = CreateSpec::default();
         let making = world.docker.create(&id, &spec);
         let limit = std::time::Duration::from_millis(after_ms);
         // Dropped in the middle, as by a crash, wherever that is.
@@ -85,7 +86,7 @@ async fn what_is_finished_while_others_sweep_stays() {
     };
     let ((), swept, ()) = tokio::join!(taking, sweeping, between);
     assert_eq!(swept, 0);
-    let from = Spec { origin: Origin::Snapshot(id), ..Spec::default() };
+    let from = CreateSpec { origin: DiskOrigin::Snapshot(id), ..CreateSpec::default() };
     let fork = world.docker.create(&sandbox_id("two"), &from).await.unwrap();
     assert_eq!(says(&*fork, "cat f").await, "kept\n");
 }
@@ -144,7 +145,7 @@ async fn what_belongs_to_others_is_never_touched() {
     // A container of our name that we did not make.
     let name = mine.container("one");
     mine.daemon.docker(&["create", "--name", &name, "--network", "none", IMAGE, "/bin/true"]);
-    let refused = mine.docker.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
+    let refused = mine.docker.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap_err();
     assert!(refused.to_string().contains("was not made by this backend"), "{refused}");
     assert!(mine.docker.destroy(&sandbox_id("one")).await.is_err());
     mine.daemon.docker(&["rm", &name]);
@@ -155,7 +156,7 @@ async fn what_belongs_to_others_is_never_touched() {
 async fn containers_that_carry_our_labels_under_other_names_are_none_of_ours() {
     let world = world().await;
     world.sandbox("kept").await;
-    let origin = serde_json::to_string(&Origin::Template("t".to_owned())).unwrap();
+    let origin = serde_json::to_string(&DiskOrigin::Template("t".to_owned())).unwrap();
     let old = format!(r#"{{"origin":{origin},"template":"t","made_at_ms":1,"age_ms_max":1}}"#);
     let owner = world.config.owner.clone();
     for (part, id) in
@@ -182,11 +183,11 @@ async fn containers_that_carry_our_labels_under_other_names_are_none_of_ours() {
     assert_eq!(again.sweep().await.unwrap(), 0);
     let listed = again.list().await.unwrap();
     let listed: Vec<_> = listed.iter().map(|one| (one.id.as_str(), one.state)).collect();
-    assert_eq!(listed, [("kept", State::Running)]);
+    assert_eq!(listed, [("kept", LifecycleState::Running)]);
     if again.capabilities().suspend.contains(&Suspend::Frozen) {
         again.suspend(&sandbox_id("kept"), Suspend::Frozen).await.unwrap();
     }
-    let kept = again.create(&sandbox_id("kept"), &Spec::default()).await.unwrap();
+    let kept = again.create(&sandbox_id("kept"), &CreateSpec::default()).await.unwrap();
     assert_eq!(
         (kept.outcome(), says(&*kept, "echo fine").await),
         (CreateOutcome::Attached, "fine\n".into())

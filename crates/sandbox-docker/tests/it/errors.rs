@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, Error, Origin, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Error};
 use outrigger_sandbox_docker::Docker;
 
 /// What opening a backend on a socket says.
@@ -51,7 +51,8 @@ async fn an_image_that_is_not_there_is_never_fetched() {
     let mut world = world().await;
     world.config.images.insert("none".to_owned(), "outrigger-no-such-image:1".to_owned());
     let docker = world.again().await;
-    let spec = Spec { origin: Origin::Template("none".to_owned()), ..Spec::default() };
+    let spec =
+        CreateSpec { origin: DiskOrigin::Template("none".to_owned()), ..CreateSpec::default() };
     let said = docker.create(&sandbox_id("one"), &spec).await.unwrap_err().to_string();
     assert!(said.contains("has no image `outrigger-no-such-image:1`"), "{said}");
     assert!(said.contains("docker pull"), "{said}");

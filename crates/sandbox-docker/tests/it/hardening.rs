@@ -137,7 +137,7 @@ async fn a_command_can_not_speak_to_the_guest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_are_the_daemons() {
     let world = world().await;
-    let spec = outrigger_sandbox::Spec {
+    let spec = outrigger_sandbox::CreateSpec {
         memory_bytes_max: 64 << 20,
         pids_max: 20,
         cpu_millis_max: 500,
@@ -161,7 +161,7 @@ async fn limits_are_the_daemons() {
 async fn folders_of_trees_are_empty_and_not_written_to() {
     let world = world().await;
     let served = vec!["/memory".to_owned()];
-    let spec = outrigger_sandbox::Spec { served, ..Default::default() };
+    let spec = outrigger_sandbox::CreateSpec { served, ..Default::default() };
     let sandbox = world.docker.create(&sandbox_id("one"), &spec).await.unwrap();
     assert_eq!(
         says(&*sandbox, "ls -A /memory; echo x 2> /dev/null > /memory/f || echo no").await,

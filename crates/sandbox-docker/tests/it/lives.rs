@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::daemon::Daemon;
 use crate::gateway::{Gateway, On};
 use crate::support::*;
-use outrigger_sandbox::{Backend, CreateOutcome, End, Error, State, Suspend};
+use outrigger_sandbox::{Backend, CreateOutcome, End, Error, LifecycleState, Suspend};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_backend_attaches_while_a_command_runs_and_after() {
@@ -59,7 +59,7 @@ async fn a_container_that_ended_is_made_anew_over_its_disk() {
     assert!(!sandbox.is_alive());
     assert!(sandbox.world.docker.find(&sandbox_id("one")).await.unwrap().is_none());
     let listed = sandbox.world.docker.list().await.unwrap();
-    assert_eq!((listed.len(), listed[0].state), (1, State::Dead));
+    assert_eq!((listed.len(), listed[0].state), (1, LifecycleState::Dead));
     let again = sandbox.world.sandbox("one").await;
     assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_ne!(again.generation(), sandbox.generation());
@@ -106,7 +106,7 @@ async fn one_that_somebody_else_paused_goes_on_when_it_is_needed() {
     sandbox.world.daemon.docker(&["pause", &name]);
     let other = sandbox.world.again().await;
     let found = other.find(&sandbox_id("one")).await.unwrap().unwrap();
-    assert_eq!(other.list().await.unwrap()[0].state, State::Frozen);
+    assert_eq!(other.list().await.unwrap()[0].state, LifecycleState::Frozen);
     assert_eq!(found.generation(), sandbox.generation());
     assert_eq!(says(&*found, "echo fine").await, "fine\n");
 }
@@ -127,14 +127,14 @@ async fn a_pause_that_failed_is_tried_again() {
     };
     let (suspended, ()) = tokio::join!(elsewhere.suspend(&id, Suspend::Frozen), failing);
     suspended.unwrap();
-    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+    assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Frozen);
     assert_eq!(says(&*sandbox, "echo alive").await, "alive\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_one_is_destroyed_by_whoever_opens_the_backend_next() {
     let world = world().await;
-    let mut spec = outrigger_sandbox::Spec::default();
+    let mut spec = outrigger_sandbox::CreateSpec::default();
     spec.lifetime.age_ms_max = Some(1);
     {
         // Its keeper may be quicker than this.

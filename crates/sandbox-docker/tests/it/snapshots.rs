@@ -3,11 +3,12 @@
 use crate::gateway::{Gateway, On};
 use crate::support::*;
 use outrigger_sandbox::{
-    Backend, Error, FileOp, Origin, Precondition, Spec, State, Suspend, WriteMode,
+    Backend, CreateSpec, DiskOrigin, Error, FileOp, LifecycleState, Precondition, Suspend,
+    WriteMode,
 };
 
-fn from(name: &str) -> Spec {
-    Spec { origin: Origin::Snapshot(snapshot_id(name)), ..Spec::default() }
+fn from(name: &str) -> CreateSpec {
+    CreateSpec { origin: DiskOrigin::Snapshot(snapshot_id(name)), ..CreateSpec::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,10 +65,10 @@ async fn a_snapshot_of_a_resting_or_a_dead_one_leaves_it_so() {
     let snapshots = world.docker.snapshots().unwrap();
     world.docker.suspend(&id, Suspend::Frozen).await.unwrap();
     snapshots.take(&id, &snapshot_id("frozen")).await.unwrap();
-    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+    assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Frozen);
     world.daemon.docker(&["kill", &world.container("one")]);
     snapshots.take(&id, &snapshot_id("dead")).await.unwrap();
-    assert_eq!(world.docker.list().await.unwrap()[0].state, State::Dead);
+    assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Dead);
     world.docker.destroy(&id).await.unwrap();
     for name in ["frozen", "dead"] {
         let fork = world.docker.create(&sandbox_id(name), &from(name)).await.unwrap();
@@ -101,18 +102,18 @@ async fn what_is_being_kept_is_woken_by_no_handle() {
     let using = async {
         copying.reached().await;
         let look = async {
-            assert_eq!(world.docker.list().await.unwrap()[0].state, State::Frozen);
+            assert_eq!(world.docker.list().await.unwrap()[0].state, LifecycleState::Frozen);
             let mut looks = 0;
             while looks < 20 {
                 // poll: nothing is to happen, for as long as it may take to happen.
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 let seen = world.docker.list().await.unwrap()[0].state;
-                assert_eq!(seen, State::Frozen, "somebody let it go on");
+                assert_eq!(seen, LifecycleState::Frozen, "somebody let it go on");
                 looks += 1;
             }
             copying.release();
         };
-        let waking = async { world.docker.create(&id, &Spec::default()).await.unwrap() };
+        let waking = async { world.docker.create(&id, &CreateSpec::default()).await.unwrap() };
         let (ours, wrote, ran, _) = tokio::join!(
             waking,
             sandbox.files(write),

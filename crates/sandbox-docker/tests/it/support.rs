@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
-    Backend, Command, ExecId, Execute, Executed, Sandbox, SandboxId, SnapshotId, Spec, Streams,
+    Backend, Command, CreateSpec, ExecId, Execute, Executed, Sandbox, SandboxId, SnapshotId,
+    Streams,
 };
 use outrigger_sandbox_docker::{Config, Docker};
 
@@ -127,7 +128,7 @@ impl World {
 
     /// A sandbox with default limits.
     pub(crate) async fn sandbox(&self, name: &str) -> Arc<dyn Sandbox> {
-        self.docker.create(&sandbox_id(name), &Spec::default()).await.unwrap()
+        self.docker.create(&sandbox_id(name), &CreateSpec::default()).await.unwrap()
     }
 
     /// The name of a sandbox's container.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Origin, Sandbox,
-    SandboxId, Snapshots, Spec, Suspend, Trees,
+    Backend, Capabilities, CreateOutcome, CreateSpec, DiskOrigin, Error, Generation, ListedSandbox,
+    Sandbox, SandboxId, Snapshots, Suspend, Trees,
 };
 use outrigger_sandbox_client::{Link, RemoteSandbox, TreeServer};
 use tokio::net::UnixStream;
@@ -123,7 +123,11 @@ impl Native {
         blocking(move || spawner.ask_if_there(&request)).await
     }
 
-    async fn try_create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn try_create(
+        &self,
+        id: &SandboxId,
+        spec: &CreateSpec,
+    ) -> Result<Arc<dyn Sandbox>, Error> {
         let read_only = self.read_only.clone();
         let request = Request::Create { id: id.clone(), spec: spec.clone(), read_only };
         let (answer, socket) = self.ask(request).await?;
@@ -304,8 +308,8 @@ impl Backend for Native {
         &self.capabilities
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
-        if matches!(spec.origin, Origin::Snapshot(_)) {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
+        if matches!(spec.origin, DiskOrigin::Snapshot(_)) {
             self.stands_on_others()?;
         }
         for _ in 1..limits::ATTACH_ATTEMPTS_MAX {

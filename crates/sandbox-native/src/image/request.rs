@@ -9,7 +9,7 @@ use super::Digest;
 /// A root filesystem by name, made from an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// What [`outrigger_sandbox::Origin::Template`] names it by.
+    /// What [`outrigger_sandbox::DiskOrigin::Template`] names it by.
     pub name: String,
     /// Digests of its layers without their compression, the lowest first.
     pub layers: Vec<Digest>,

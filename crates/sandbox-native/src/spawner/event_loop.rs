@@ -12,7 +12,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{CreateOutcome, Error, ListedSandbox, SandboxId, SnapshotId, Spec, State};
+use outrigger_sandbox::{
+    CreateOutcome, CreateSpec, Error, LifecycleState, ListedSandbox, SandboxId, SnapshotId,
+};
 
 use super::create::running::unreached;
 use super::event_loop::poll::{Key, Source};
@@ -207,7 +209,7 @@ impl Spawner {
         let _ = protocol::send(peer, answer, fd.as_ref().map(AsFd::as_fd));
     }
 
-    fn isolates(&self, spec: &Spec) -> Result<(), Error> {
+    fn isolates(&self, spec: &CreateSpec) -> Result<(), Error> {
         let (wanted, given) = (spec.isolation_min, self.sandboxes.isolation);
         if given >= wanted {
             return Ok(());
@@ -223,7 +225,7 @@ impl Spawner {
         for listed in &mut all {
             // Whoever asks for it waits for that.
             if self.changes.get(&listed.id).is_some_and(Change::revives) {
-                listed.state = State::Running;
+                listed.state = LifecycleState::Running;
             }
         }
         all

@@ -21,7 +21,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId, SnapshotId, Spec};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId, SnapshotId};
 
 use super::backend;
 use super::create::running::GuestMessage;
@@ -53,7 +53,7 @@ pub(crate) enum DesiredState {
 /// What somebody asks a sandbox to be like.
 #[derive(Debug, Clone)]
 pub(crate) struct CreateRequest {
-    pub(crate) spec: Spec,
+    pub(crate) spec: CreateSpec,
     pub(crate) read_only: Vec<PathBuf>,
 }
 

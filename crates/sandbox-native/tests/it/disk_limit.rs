@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, CreateOutcome, End, Isolation, Spec};
+use outrigger_sandbox::{Backend, CreateOutcome, CreateSpec, End, Isolation};
 
 const MIB: u64 = 1 << 20;
 
 #[tokio::test]
 async fn a_command_that_fills_the_disk_is_killed_and_the_sandbox_goes_on() {
     let world = world().await;
-    let spec = Spec { disk_bytes_max: 32 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 32 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let line = "i=0; while :; do head -c 4000000 /dev/zero > f$i; i=$((i+1)); sleep 0.1; done";
     let executed = run(&*sandbox, shell(line)).await;
@@ -25,7 +25,7 @@ async fn a_command_that_fills_the_disk_is_killed_and_the_sandbox_goes_on() {
 #[tokio::test]
 async fn files_are_counted_too() {
     let world = world().await;
-    let spec = Spec { disk_inodes_max: 2_000, ..Spec::default() };
+    let spec = CreateSpec { disk_inodes_max: 2_000, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let line = "i=0; while :; do mkdir $i; (cd $i; touch $(seq 100)); i=$((i+1)); sleep 0.05; done";
     assert_eq!(run(&*sandbox, shell(line)).await.end, End::DiskFull);
@@ -34,7 +34,7 @@ async fn files_are_counted_too() {
 #[tokio::test]
 async fn one_file_is_not_larger_than_the_disk() {
     let world = world().await;
-    let spec = Spec { disk_bytes_max: 8 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 8 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let executed = run(&*sandbox, shell("truncate -s 9000000 f; echo $?; stat -c %s f")).await;
     let said = String::from_utf8_lossy(&executed.stdout).into_owned();
@@ -44,7 +44,7 @@ async fn one_file_is_not_larger_than_the_disk() {
 #[tokio::test]
 async fn a_sandbox_that_goes_on_growing_is_killed() {
     let world = world().await;
-    let spec = Spec { disk_bytes_max: 16 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 16 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     // It goes on after its command ended, so there is no command to kill.
     let line = "(i=0; while :; do head -c 4000000 /dev/zero > f$i; i=$((i+1)); sleep 0.1; done) \
@@ -56,7 +56,7 @@ async fn a_sandbox_that_goes_on_growing_is_killed() {
         // poll: the spawner looks again and again
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let again = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
+    let again = world.native.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap();
     assert_eq!(again.outcome(), CreateOutcome::Restarted);
     assert_eq!(says(&*again, "rm f*; echo room").await, "room\n");
 }
@@ -76,7 +76,7 @@ fn unnamed(keep: &str) -> String {
 #[tokio::test]
 async fn files_that_have_no_name_any_more_are_counted_too() {
     let world = world().await;
-    let spec = Spec { disk_bytes_max: 32 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 32 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let open = unnamed("f");
     assert_eq!(run(&*sandbox, argv(&["python3", "-c", &open])).await.end, End::DiskFull);
@@ -89,7 +89,7 @@ async fn files_that_have_no_name_any_more_are_counted_too() {
     // What is in memory is no matter of the disk.
     let memory = "exec 3> /dev/shm/f; rm /dev/shm/f; head -c 60000000 /dev/zero >&3; \
                   head -c 20000000 /dev/zero > f; sleep 2; echo fits";
-    let spec = Spec { disk_bytes_max: 70 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 70 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("two"), &spec).await.unwrap();
     assert_eq!(says(&*sandbox, memory).await, "fits\n");
 }
@@ -97,7 +97,7 @@ async fn files_that_have_no_name_any_more_are_counted_too() {
 #[tokio::test]
 async fn names_beyond_measure_are_no_way_around_the_limit() {
     let world = world().await;
-    let spec = Spec { disk_inodes_max: 200, ..Spec::default() };
+    let spec = CreateSpec { disk_inodes_max: 200, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let link = "import os, time\nopen('f', 'w')\nfor i in range(20000): os.link('f', str(i))\n\
                 open('g', 'wb').write(bytes(50000000))\ntime.sleep(300)\n";
@@ -111,7 +111,7 @@ async fn names_beyond_measure_are_no_way_around_the_limit() {
 #[tokio::test]
 async fn room_is_not_taken_without_being_written() {
     let world = world().await;
-    let spec = Spec { disk_bytes_max: 8 * MIB, ..Spec::default() };
+    let spec = CreateSpec { disk_bytes_max: 8 * MIB, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     // With the size kept, the limit of one file says nothing.
     let take = ": > f; fallocate --keep-size -l 1G f 2> /dev/null; echo $?; stat -c %b f";

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use crate::support::*;
 use expect_test::expect;
-use outrigger_sandbox::{Backend, Error, Origin, SnapshotId, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Error, SnapshotId};
 use outrigger_sandbox_native::{Archive, Digest, Native, Progress, Template};
 use tar::{EntryType, Header};
 
@@ -345,15 +345,15 @@ async fn a_blob_that_is_not_what_it_is_named_is_refused() {
     assert!(world.native.templates().await.unwrap().is_empty());
 }
 
-fn from(origin: Origin) -> Spec {
-    Spec { origin, ..Spec::default() }
+fn from(origin: DiskOrigin) -> CreateSpec {
+    CreateSpec { origin, ..CreateSpec::default() }
 }
 
 #[tokio::test]
 async fn a_sandbox_runs_in_an_image_and_its_files_stay_its_own() {
     let world = world().await;
     import(&world.native, "tools", &layout(&image(&layers(), gzip))).await.unwrap();
-    let spec = from(Origin::Template("tools".to_owned()));
+    let spec = from(DiskOrigin::Template("tools".to_owned()));
     let one = world.native.create(&sandbox_id("one"), &spec).await.unwrap();
     let seen = "cat /etc/motd /opt/old/new /opt/top; ls /opt/old /etc; id -u; stat -c '%u %a' /bin/busybox; echo x > /etc/motd";
     expect![[r#"
@@ -384,7 +384,7 @@ async fn a_sandbox_runs_in_an_image_and_its_files_stay_its_own() {
     // A fork of a snapshot stands on the image too.
     let snapshot = SnapshotId::new("snap").unwrap();
     world.native.snapshots().unwrap().take(&sandbox_id("one"), &snapshot).await.unwrap();
-    let fork = from(Origin::Snapshot(snapshot.clone()));
+    let fork = from(DiskOrigin::Snapshot(snapshot.clone()));
     let fork = world.native.create(&sandbox_id("fork"), &fork).await.unwrap();
     assert_eq!(
         says(&*fork, "cat file /opt/top; echo more >> file; cat file").await,
@@ -429,7 +429,7 @@ async fn an_image_with_links_in_the_way_is_made_harmless_or_refused() {
     );
     all.push(trap);
     import(&world.native, "trap", &layout(&image(&all, gzip))).await.unwrap();
-    let spec = from(Origin::Template("trap".to_owned()));
+    let spec = from(DiskOrigin::Template("trap".to_owned()));
     let made = world.native.create(&sandbox_id("one"), &spec).await;
     let said = match made {
         Ok(sandbox) => {

@@ -1,7 +1,7 @@
 //! What a command can see and do. Each test fails when one line of the isolation is removed.
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, Isolation, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, Isolation};
 use std::collections::BTreeMap;
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn the_guest_has_only_what_starts_and_kills_commands() {
 async fn what_waits_and_what_is_shared_is_bounded_by_its_memory() {
     let world = world().await;
     for (memory, shared) in [(64 << 20, 32 << 20), (8 << 30, 1_u64 << 30)] {
-        let spec = Spec { memory_bytes_max: memory, ..Spec::default() };
+        let spec = CreateSpec { memory_bytes_max: memory, ..CreateSpec::default() };
         let id = sandbox_id(&format!("m{memory}"));
         let sandbox = world.native.create(&id, &spec).await.unwrap();
         let size = says(&*sandbox, "df -B1 --output=size /dev/shm | tail -n 1").await;

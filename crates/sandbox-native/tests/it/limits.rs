@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::*;
-use outrigger_sandbox::{Backend, End, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, End};
 
 /// Takes more memory than the sandboxes here have.
 const HOG: &str = "perl -e '$x = \"x\" x 400_000_000; print length $x'";
@@ -15,7 +15,7 @@ async fn memory_kills_the_command_and_not_the_sandbox() {
         world.native.capabilities().resource_limits,
         "this test needs writable cgroups: run it as root"
     );
-    let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
+    let spec = CreateSpec { memory_bytes_max: 64 << 20, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("small"), &spec).await.unwrap();
     for line in [HOG.to_owned(), format!("{HOG}; exit $?")] {
         assert_eq!(run(&*sandbox, shell(&line)).await.end, End::OutOfMemory, "{line}");
@@ -33,7 +33,7 @@ async fn commands_go_before_their_guest_when_memory_runs_out() {
         "500\n0\n"
     );
     // Memory that is no process's own, so that the kernel's choice is by that alone.
-    let spec = Spec { memory_bytes_max: 64 << 20, ..Spec::default() };
+    let spec = CreateSpec { memory_bytes_max: 64 << 20, ..CreateSpec::default() };
     let small = sandbox.world.native.create(&sandbox_id("small"), &spec).await.unwrap();
     let file = "import os; f = os.memfd_create(''); b = bytes(1 << 20)\nwhile True: os.write(f, b)";
     let command = argv(&["python3", "-c", file]);
@@ -44,7 +44,7 @@ async fn commands_go_before_their_guest_when_memory_runs_out() {
 #[tokio::test]
 async fn a_fork_bomb_ends_with_its_command() {
     let world = world().await;
-    let spec = Spec { pids_max: 64, ..Spec::default() };
+    let spec = CreateSpec { pids_max: 64, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("bomb"), &spec).await.unwrap();
     let mut bomb = shell("b() { b | b & }; b; sleep 60");
     bomb.deadline_ms = 1_000;
@@ -55,7 +55,7 @@ async fn a_fork_bomb_ends_with_its_command() {
 #[tokio::test]
 async fn processes_are_as_many_as_allowed_and_the_next_is_refused() {
     let world = world().await;
-    let spec = Spec { pids_max: 64, ..Spec::default() };
+    let spec = CreateSpec { pids_max: 64, ..CreateSpec::default() };
     let sandbox = world.native.create(&sandbox_id("wide"), &spec).await.unwrap();
     // Up to ten times as many as allowed; none ends before the last was tried. What is
     // alive is counted from outside of them too, by the process that made them.
@@ -83,7 +83,7 @@ async fn processes_are_as_many_as_allowed_and_the_next_is_refused() {
 #[tokio::test]
 async fn half_a_processor_is_half_of_each_period() {
     let world = world().await;
-    let spec = Spec { cpu_millis_max: 500, ..Spec::default() };
+    let spec = CreateSpec { cpu_millis_max: 500, ..CreateSpec::default() };
     let _sandbox = world.native.create(&sandbox_id("half"), &spec).await.unwrap();
     assert_eq!(share(&world), "5000 10000");
 }

@@ -250,7 +250,7 @@ async fn a_launch_that_is_no_spawner_says_so() {
         let world = world_with(|config| config.launch.program = program.into()).await;
         let error = world
             .native
-            .create(&sandbox_id("x"), &outrigger_sandbox::Spec::default())
+            .create(&sandbox_id("x"), &outrigger_sandbox::CreateSpec::default())
             .await
             .unwrap_err();
         assert!(error.to_string().contains(part), "{error}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use outrigger_sandbox::{Backend, FileOp, FileReply, Sandbox, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, FileOp, FileReply, Sandbox};
 use outrigger_sandbox_native::Native;
 use outrigger_sandbox_testing::{FakeTree, FakeTrees};
 use tokio::task::JoinSet;
@@ -18,8 +18,8 @@ struct Serving {
     sandbox: Arc<dyn Sandbox>,
 }
 
-fn spec() -> Spec {
-    Spec { served: vec!["/memory".to_owned(), "/skills".to_owned()], ..Spec::default() }
+fn spec() -> CreateSpec {
+    CreateSpec { served: vec!["/memory".to_owned(), "/skills".to_owned()], ..CreateSpec::default() }
 }
 
 async fn serving() -> Serving {

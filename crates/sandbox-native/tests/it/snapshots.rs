@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::support::*;
 use outrigger_sandbox::{
-    Backend, CreateOutcome, Error, ExecId, Origin, Sandbox, Snapshot, Spec, State, Suspend,
+    Backend, CreateOutcome, CreateSpec, DiskOrigin, Error, ExecId, LifecycleState, Sandbox,
+    Snapshot, Suspend,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ async fn take(world: &World, sandbox: &str, name: &str) -> Snapshot {
 }
 
 async fn from(world: &World, snapshot: &str, name: &str) -> Result<Arc<dyn Sandbox>, Error> {
-    let spec = Spec { origin: Origin::Snapshot(snapshot_id(snapshot)), ..Spec::default() };
+    let spec =
+        CreateSpec { origin: DiskOrigin::Snapshot(snapshot_id(snapshot)), ..CreateSpec::default() };
     world.native.create(&sandbox_id(name), &spec).await
 }
 
@@ -103,13 +105,13 @@ async fn what_rests_or_is_dead_can_be_kept_too() {
     world.native.suspend(&sandbox_id("one"), Suspend::Cold).await.unwrap();
     take(&world, "one", "cold").await;
     let listed = world.native.list().await.unwrap();
-    assert_eq!(listed[0].state, State::Cold);
+    assert_eq!(listed[0].state, LifecycleState::Cold);
     let again = world.sandbox("one").await;
     assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Resumed, one.generation()));
     assert_eq!(says(&*again, "cat file; echo second > file").await, "first\n");
     kill_spawner(&world);
     take(&world, "one", "dead").await;
-    assert_eq!(world.native.list().await.unwrap()[0].state, State::Dead);
+    assert_eq!(world.native.list().await.unwrap()[0].state, LifecycleState::Dead);
     for (name, text) in [("cold", "first\n"), ("dead", "second\n")] {
         let fork = from(&world, name, name).await.unwrap();
         assert_eq!(says(&*fork, "cat file").await, text);
@@ -138,10 +140,10 @@ async fn a_life_goes_on_after_a_snapshot_whoever_asks_for_it_or_nobody() {
         // poll: nobody is told of a life that goes on by itself.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(world.native.list().await.unwrap()[0].state, State::Running);
+    assert_eq!(world.native.list().await.unwrap()[0].state, LifecycleState::Running);
     take(&world, "one", "suspended").await;
     world.native.suspend(&id, Suspend::Cold).await.unwrap();
-    assert_eq!(world.native.list().await.unwrap()[0].state, State::Cold);
+    assert_eq!(world.native.list().await.unwrap()[0].state, LifecycleState::Cold);
     let again = world.sandbox("one").await;
     assert_eq!((again.outcome(), again.generation()), (CreateOutcome::Resumed, one.generation()));
     assert_eq!(says(&*again, "cat file").await, "kept\n");
@@ -163,7 +165,8 @@ async fn a_layer_that_was_changed_is_not_started_on() {
     assert!(matches!(&altered, Error::Altered { .. }), "{altered}");
     assert_eq!(world.native.list().await.unwrap().len(), 1, "nothing is left of the fork");
     world.native.suspend(&sandbox_id("one"), Suspend::Cold).await.unwrap();
-    let altered = world.native.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
+    let altered =
+        world.native.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap_err();
     assert!(matches!(&altered, Error::Altered { .. }), "{altered}");
 }
 
@@ -182,12 +185,12 @@ async fn a_start_that_fails_takes_no_disk_that_was_there_before() {
     assert_eq!(other.list().await.unwrap().len(), 1);
     std::fs::remove_dir(state.join("mnt")).unwrap();
     std::fs::write(state.join("mnt"), "in the way").unwrap();
-    other.create(&sandbox_id("one"), &Spec::default()).await.unwrap_err();
-    other.create(&sandbox_id("two"), &Spec::default()).await.unwrap_err();
+    other.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap_err();
+    other.create(&sandbox_id("two"), &CreateSpec::default()).await.unwrap_err();
     assert_eq!(other.list().await.unwrap().len(), 1, "nothing is left of the second");
     std::fs::remove_file(state.join("mnt")).unwrap();
     std::fs::create_dir(state.join("mnt")).unwrap();
-    let one = other.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
+    let one = other.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap();
     assert_eq!(says(&*one, "cat file").await, "kept\n");
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_sandbox::{
-    Backend, Command, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Sandbox,
-    SandboxId, SnapshotId, Spec,
+    Backend, Command, CreateSpec, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply,
+    Sandbox, SandboxId, SnapshotId,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 
@@ -55,7 +55,7 @@ impl World {
 
     /// A sandbox with default limits.
     pub(crate) async fn sandbox(&self, name: &str) -> Arc<dyn Sandbox> {
-        self.native.create(&sandbox_id(name), &Spec::default()).await.unwrap()
+        self.native.create(&sandbox_id(name), &CreateSpec::default()).await.unwrap()
     }
 }
 

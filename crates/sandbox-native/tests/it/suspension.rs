@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::*;
 use outrigger_sandbox::{
-    Backend, CreateOutcome, Error, ExecId, Lifetime, ListedSandbox, Sandbox, Spec, State, Suspend,
+    Backend, CreateOutcome, CreateSpec, Error, ExecId, LifecycleState, Lifetime, ListedSandbox,
+    Sandbox, Suspend,
 };
 
 async fn state_of(world: &World, name: &str) -> Option<ListedSandbox> {
@@ -50,7 +51,7 @@ async fn a_cold_sandbox_goes_on_with_its_life_and_nothing_runs_twice() {
     let listed = state_of(&world, "one").await.unwrap();
     assert_eq!(
         (listed.state, listed.generation.as_ref()),
-        (State::Cold, Some(sandbox.generation()))
+        (LifecycleState::Cold, Some(sandbox.generation()))
     );
     assert!(world.native.find(&sandbox_id("one")).await.unwrap().is_none());
     let lost = sandbox.execute(shell("true"), &()).await;
@@ -74,8 +75,8 @@ async fn a_cold_sandbox_outlives_its_spawner_and_its_engine() {
     kill_spawner(&world);
     let other = world.again().await;
     let listed = other.list().await.unwrap();
-    assert_eq!(listed[0].state, State::Cold);
-    let again = other.create(&sandbox_id("one"), &Spec::default()).await.unwrap();
+    assert_eq!(listed[0].state, LifecycleState::Cold);
+    let again = other.create(&sandbox_id("one"), &CreateSpec::default()).await.unwrap();
     assert_eq!(
         (again.outcome(), again.generation()),
         (CreateOutcome::Resumed, sandbox.generation())
@@ -119,15 +120,15 @@ async fn a_frozen_sandbox_stands_still_and_thaws_when_asked() {
     let id = sandbox_id("one");
     for _ in 0..2 {
         world.native.suspend(&id, Suspend::Frozen).await.unwrap();
-        assert_eq!(state_of(&world, "one").await.unwrap().state, State::Frozen);
+        assert_eq!(state_of(&world, "one").await.unwrap().state, LifecycleState::Frozen);
     }
     let tick = disk(&world, "one").join("upper/workspace/tick");
     let before = std::fs::metadata(&tick).unwrap().modified().unwrap();
     assert_eq!(std::fs::metadata(&tick).unwrap().modified().unwrap(), before);
     assert!(world.native.find(&id).await.unwrap().is_some());
-    assert_eq!(state_of(&world, "one").await.unwrap().state, State::Frozen);
+    assert_eq!(state_of(&world, "one").await.unwrap().state, LifecycleState::Frozen);
     assert_eq!(world.sandbox("one").await.outcome(), CreateOutcome::Attached);
-    assert_eq!(state_of(&world, "one").await.unwrap().state, State::Running);
+    assert_eq!(state_of(&world, "one").await.unwrap().state, LifecycleState::Running);
     soon("it ticks", async || std::fs::metadata(&tick).unwrap().modified().unwrap() > before).await;
     world.native.suspend(&id, Suspend::Frozen).await.unwrap();
     // What is frozen can still go cold, and be deleted.
@@ -163,7 +164,7 @@ async fn a_disk_that_was_changed_is_not_started() {
         cold(&world, "one").await;
         change();
         for _ in 0..2 {
-            let refused = world.native.create(&id, &Spec::default()).await;
+            let refused = world.native.create(&id, &CreateSpec::default()).await;
             assert!(
                 matches!(&refused, Err(Error::Altered { detail, .. }) if detail.contains("destroy")),
                 "change {number}: {refused:?}"
@@ -171,7 +172,7 @@ async fn a_disk_that_was_changed_is_not_started() {
         }
         let taken = world.native.snapshots().unwrap().take(&id, &snapshot_id("s")).await;
         assert!(matches!(taken, Err(Error::Altered { .. })), "{taken:?}");
-        assert_eq!(state_of(&world, "one").await.unwrap().state, State::Cold);
+        assert_eq!(state_of(&world, "one").await.unwrap().state, LifecycleState::Cold);
         world.native.destroy(&id).await.unwrap();
         let sandbox = world.sandbox("one").await;
         assert_eq!(sandbox.outcome(), CreateOutcome::Made);
@@ -233,15 +234,17 @@ async fn a_spawner_that_ends_at_any_moment_leaves_something_to_go_on_from() {
 async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
     let world = world().await;
     let lifetime = Lifetime { idle_ms_max: Some(5_000), age_ms_max: None };
-    let spec = Spec { lifetime, ..Spec::default() };
+    let spec = CreateSpec { lifetime, ..CreateSpec::default() };
     let id = sandbox_id("idle");
     let idle = world.native.create(&id, &spec).await.unwrap();
     let busy = world.native.create(&sandbox_id("busy"), &spec).await.unwrap();
     let running = busy.execute(shell("until [ -e go ]; do sleep 0.01; done"), &());
     let watch = async {
-        soon("it goes cold", async || state_of(&world, "idle").await.unwrap().state == State::Cold)
-            .await;
-        assert_eq!(state_of(&world, "busy").await.unwrap().state, State::Running);
+        soon("it goes cold", async || {
+            state_of(&world, "idle").await.unwrap().state == LifecycleState::Cold
+        })
+        .await;
+        assert_eq!(state_of(&world, "busy").await.unwrap().state, LifecycleState::Running);
         assert_eq!(says(&*busy, "touch go").await, "");
     };
     let (ended, ()) = tokio::join!(running, watch);
@@ -254,7 +257,7 @@ async fn an_idle_sandbox_goes_cold_and_a_used_one_does_not() {
 async fn an_old_sandbox_is_deleted_whatever_it_does_and_whoever_lives() {
     let world = world().await;
     let lifetime = Lifetime { idle_ms_max: None, age_ms_max: Some(5_000) };
-    let spec = Spec { lifetime, ..Spec::default() };
+    let spec = CreateSpec { lifetime, ..CreateSpec::default() };
     for name in ["runs", "cold", "later"] {
         world.native.create(&sandbox_id(name), &spec).await.unwrap();
     }

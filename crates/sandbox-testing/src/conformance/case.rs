@@ -1,6 +1,6 @@
 //! A case of the suite, and the table that each file of cases has.
 
-use outrigger_sandbox::Spec;
+use outrigger_sandbox::CreateSpec;
 use std::pin::Pin;
 
 use super::context::{Context, Outcome};
@@ -14,7 +14,7 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) needs: &'static [Need],
     /// What its sandbox is made from, given what others are made from.
-    pub(super) spec: fn(Spec) -> Spec,
+    pub(super) spec: fn(CreateSpec) -> CreateSpec,
     pub(super) run: Run,
 }
 

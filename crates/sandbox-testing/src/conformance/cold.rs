@@ -9,7 +9,7 @@ use super::context::{
 use super::frozen::{LEAVE_A_BEAT, beats};
 use super::lives::{is_absent, is_busy, is_lost, refused};
 use outrigger_sandbox::{
-    CreateOutcome, End, Execute, FileOp, SandboxId, State, Suspend, WriteMode,
+    CreateOutcome, End, Execute, FileOp, LifecycleState, SandboxId, Suspend, WriteMode,
 };
 
 cases! { "cold":
@@ -36,17 +36,17 @@ cases! { "cold":
 async fn listed_and_not_found(context: Context) -> Outcome {
     context.suspend(Suspend::Cold).await?;
     let listed = context.listed().await?.ok_or("it is not listed")?;
-    same("state", listed.state, State::Cold)?;
+    same("state", listed.state, LifecycleState::Cold)?;
     same("generation", listed.generation.as_ref(), Some(context.sandbox.generation()))?;
     ensure("it is found", context.found().await?.is_none())?;
-    same("state after find", context.state().await?, Some(State::Cold))
+    same("state after find", context.state().await?, Some(LifecycleState::Cold))
 }
 
 async fn resumed_in_the_same_generation(context: Context) -> Outcome {
     let again = context.resumed().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
-    same("state", context.state().await?, Some(State::Running))?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     same("again", context.again().await?.sandbox.outcome(), CreateOutcome::Attached)?;
     let found = context.found().await?.ok_or("it is not found")?;
     same("generation", found.sandbox.generation(), context.sandbox.generation())?;
@@ -149,7 +149,7 @@ async fn repeated_is_fine(context: Context) -> Outcome {
     context.write("w", "f", b"x").await?;
     for _ in 0..3 {
         context.suspend(Suspend::Cold).await?;
-        same("state", context.state().await?, Some(State::Cold))?;
+        same("state", context.state().await?, Some(LifecycleState::Cold))?;
     }
     context.again().await?.holds("f", b"x").await
 }
@@ -158,7 +158,7 @@ async fn busy_while_a_command_runs(context: Context) -> Outcome {
     context.begin("a", "echo up; sleep 50; echo end").await?;
     let suspended = context.backend.suspend(context.sandbox.id(), Suspend::Cold).await;
     refused("suspend under a command", suspended, is_busy)?;
-    same("state", context.state().await?, Some(State::Running))?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     context.killed("a").await?;
     let again = context.resumed().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Resumed)

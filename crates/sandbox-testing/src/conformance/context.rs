@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use crate::FakeTrees;
 use outrigger_sandbox::{
-    Backend, Command, Error, ExecId, Execute, Executed, FileErrorKind, FileOp, FileReply,
-    Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, Spec, WriteMode,
+    Backend, Command, CreateSpec, Error, ExecId, Execute, Executed, FileErrorKind, FileOp,
+    FileReply, Occurrences, Output, OutputSink, Precondition, Sandbox, SandboxId, WriteMode,
 };
 
 /// How long a case waits for something that must happen soon. What must not be waited
@@ -24,7 +24,7 @@ pub(super) type Outcome = Result<(), String>;
 pub(super) struct Context {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) sandbox: Arc<dyn Sandbox>,
-    pub(super) spec: Spec,
+    pub(super) spec: CreateSpec,
     pub(super) trees: Option<Arc<FakeTrees>>,
 }
 

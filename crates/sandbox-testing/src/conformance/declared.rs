@@ -6,7 +6,8 @@ use super::context::{Context, Outcome, ensure, id, same, shell};
 use super::lives::{is_absent, is_invalid, is_unsupported, refused};
 use super::served::served;
 use outrigger_sandbox::{
-    Error, Execute, Input, Lifetime, Origin, SandboxId, Spec, Suspend, TerminalSize, limits,
+    CreateSpec, DiskOrigin, Error, Execute, Input, Lifetime, SandboxId, Suspend, TerminalSize,
+    limits,
 };
 
 cases! { "declared":
@@ -84,8 +85,8 @@ async fn snapshots(context: Context) -> Outcome {
 async fn origin_of_a_snapshot(context: Context) -> Outcome {
     let name = SandboxId::new(format!("{}-fork", context.sandbox.id()));
     let name = name.map_err(|error| error.to_string())?;
-    let origin = Origin::Snapshot(context.snapshot_id("never-taken")?);
-    let spec = Spec { origin, ..context.spec.clone() };
+    let origin = DiskOrigin::Snapshot(context.snapshot_id("never-taken")?);
+    let spec = CreateSpec { origin, ..context.spec.clone() };
     let made = context.backend.create(&name, &spec).await;
     let declared = context.backend.capabilities().snapshots;
     let expected = if declared { is_absent } else { is_unsupported };
@@ -113,7 +114,7 @@ async fn served_folders(context: Context) -> Outcome {
     let taken = snapshots.take(context.sandbox.id(), &name).await;
     taken.map_err(|error| format!("take: {error}"))?;
     let mut fork = context.clone();
-    fork.spec.origin = Origin::Snapshot(name);
+    fork.spec.origin = DiskOrigin::Snapshot(name);
     let fork = fork.sibling("fork").await?;
     if let (true, Some(trees)) = (live, &fork.trees) {
         trees.tree(fork.sandbox.id()).put("/memory/f", "x\n");
@@ -144,8 +145,8 @@ async fn input(context: Context) -> Outcome {
 async fn unknown_template_is_absent(context: Context) -> Outcome {
     let name = SandboxId::new(format!("{}-other", context.sandbox.id()));
     let name = name.map_err(|error| error.to_string())?;
-    let origin = Origin::Template("conformance-no-such-template".to_owned());
-    let spec = Spec { origin, ..context.spec.clone() };
+    let origin = DiskOrigin::Template("conformance-no-such-template".to_owned());
+    let spec = CreateSpec { origin, ..context.spec.clone() };
     refused("create", context.backend.create(&name, &spec).await, is_absent)?;
     let listed = context.backend.list().await.map_err(|error| error.to_string())?;
     ensure("it is listed", listed.iter().all(|listed| listed.id != name))
@@ -155,22 +156,25 @@ async fn absurd_specifications_are_refused(context: Context) -> Outcome {
     let name = SandboxId::new(format!("{}-other", context.sandbox.id()));
     let name = name.map_err(|error| error.to_string())?;
     let lasting = |idle_ms_max, age_ms_max| Lifetime { idle_ms_max, age_ms_max };
-    let changes: [(&str, Spec); 9] = [
-        ("no idle time", Spec { lifetime: lasting(Some(0), None), ..context.spec.clone() }),
-        ("no age", Spec { lifetime: lasting(None, Some(0)), ..context.spec.clone() }),
+    let changes: [(&str, CreateSpec); 9] = [
+        ("no idle time", CreateSpec { lifetime: lasting(Some(0), None), ..context.spec.clone() }),
+        ("no age", CreateSpec { lifetime: lasting(None, Some(0)), ..context.spec.clone() }),
         (
             "a long idle time",
-            Spec {
+            CreateSpec {
                 lifetime: lasting(Some(limits::LIFETIME_MS_MAX + 1), None),
                 ..context.spec.clone()
             },
         ),
-        ("an old age", Spec { lifetime: lasting(None, Some(u64::MAX)), ..context.spec.clone() }),
-        ("no memory", Spec { memory_bytes_max: 0, ..context.spec.clone() }),
-        ("no processes", Spec { pids_max: 0, ..context.spec.clone() }),
-        ("no CPU", Spec { cpu_millis_max: 0, ..context.spec.clone() }),
-        ("no disk", Spec { disk_bytes_max: 0, ..context.spec.clone() }),
-        ("no files", Spec { disk_inodes_max: 0, ..context.spec.clone() }),
+        (
+            "an old age",
+            CreateSpec { lifetime: lasting(None, Some(u64::MAX)), ..context.spec.clone() },
+        ),
+        ("no memory", CreateSpec { memory_bytes_max: 0, ..context.spec.clone() }),
+        ("no processes", CreateSpec { pids_max: 0, ..context.spec.clone() }),
+        ("no CPU", CreateSpec { cpu_millis_max: 0, ..context.spec.clone() }),
+        ("no disk", CreateSpec { disk_bytes_max: 0, ..context.spec.clone() }),
+        ("no files", CreateSpec { disk_inodes_max: 0, ..context.spec.clone() }),
     ];
     for (what, spec) in changes {
         refused(what, context.backend.create(&name, &spec).await, is_invalid)?;

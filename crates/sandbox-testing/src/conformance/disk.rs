@@ -4,7 +4,7 @@
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same, shell, soon};
 use super::lives::until;
-use outrigger_sandbox::{End, Execute, Executed, Spec};
+use outrigger_sandbox::{CreateSpec, End, Execute, Executed};
 
 cases! { "disk":
     one_file_is_bounded [Disk, Programs] with little_disk,
@@ -17,12 +17,12 @@ cases! { "disk":
     forks_are_bounded_too [Disk, Snapshots, Programs] with little_disk,
 }
 
-fn little_disk(spec: Spec) -> Spec {
-    Spec { disk_bytes_max: 64 << 20, ..spec }
+fn little_disk(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { disk_bytes_max: 64 << 20, ..spec }
 }
 
-fn few_inodes(spec: Spec) -> Spec {
-    Spec { disk_inodes_max: 2_000, ..spec }
+fn few_inodes(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { disk_inodes_max: 2_000, ..spec }
 }
 
 /// Fills a directory until it is not let to.

@@ -3,7 +3,7 @@
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same, soon};
 use super::lives::{a_while, is_absent, is_busy, refused, until};
-use outrigger_sandbox::{CreateOutcome, SandboxId, State, Suspend};
+use outrigger_sandbox::{CreateOutcome, LifecycleState, SandboxId, Suspend};
 
 cases! { "frozen":
     found_and_listed [Frozen],
@@ -27,11 +27,11 @@ pub(super) const LEAVE_A_BEAT: &str =
 
 async fn found_and_listed(context: Context) -> Outcome {
     context.suspend(Suspend::Frozen).await?;
-    same("state", context.state().await?, Some(State::Frozen))?;
+    same("state", context.state().await?, Some(LifecycleState::Frozen))?;
     let found = context.found().await?.ok_or("it is not found")?;
     same("generation", found.sandbox.generation(), context.sandbox.generation())?;
     same("began", found.sandbox.outcome(), CreateOutcome::Attached)?;
-    same("state after find", context.state().await?, Some(State::Frozen))?;
+    same("state after find", context.state().await?, Some(LifecycleState::Frozen))?;
     ensure("the handle lives", context.sandbox.is_alive())
 }
 
@@ -39,7 +39,7 @@ async fn a_command_thaws_it(context: Context) -> Outcome {
     context.write("w", "f", b"kept").await?;
     context.suspend(Suspend::Frozen).await?;
     context.prints("a", "cat f", "kept").await?;
-    same("state", context.state().await?, Some(State::Running))
+    same("state", context.state().await?, Some(LifecycleState::Running))
 }
 
 async fn create_thaws_it(context: Context) -> Outcome {
@@ -47,7 +47,7 @@ async fn create_thaws_it(context: Context) -> Outcome {
     let again = context.again().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Attached)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
-    same("state", context.state().await?, Some(State::Running))?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     context.prints("a", "echo old handle", "old handle\n").await?;
     again.prints("b", "echo new handle", "new handle\n").await
 }
@@ -55,7 +55,7 @@ async fn create_thaws_it(context: Context) -> Outcome {
 async fn repeated_is_fine(context: Context) -> Outcome {
     for _ in 0..3 {
         context.suspend(Suspend::Frozen).await?;
-        same("state", context.state().await?, Some(State::Frozen))?;
+        same("state", context.state().await?, Some(LifecycleState::Frozen))?;
     }
     context.prints("a", "echo fine", "fine\n").await
 }
@@ -66,7 +66,7 @@ async fn files_are_at_hand(context: Context) -> Outcome {
     context.holds("f", b"before").await?;
     context.write("b", "f", b"meanwhile").await?;
     context.holds("f", b"meanwhile").await?;
-    same("state", context.state().await?, Some(State::Frozen))?;
+    same("state", context.state().await?, Some(LifecycleState::Frozen))?;
     context.prints("c", "cat f", "meanwhile").await
 }
 
@@ -82,7 +82,7 @@ async fn busy_while_a_command_runs(context: Context) -> Outcome {
     context.begin("a", "echo up; sleep 50; echo end").await?;
     let suspended = context.backend.suspend(context.sandbox.id(), Suspend::Frozen).await;
     refused("suspend under a command", suspended, is_busy)?;
-    same("state", context.state().await?, Some(State::Running))?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     context.killed("a").await?;
     context.suspend(Suspend::Frozen).await
 }
@@ -117,9 +117,9 @@ async fn again_and_again(context: Context) -> Outcome {
 async fn then_cold(context: Context) -> Outcome {
     context.suspend(Suspend::Frozen).await?;
     context.suspend(Suspend::Cold).await?;
-    same("state", context.state().await?, Some(State::Cold))?;
+    same("state", context.state().await?, Some(LifecycleState::Cold))?;
     context.suspend(Suspend::Frozen).await?;
-    same("state of a cold one", context.state().await?, Some(State::Cold))?;
+    same("state of a cold one", context.state().await?, Some(LifecycleState::Cold))?;
     let again = context.again().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use super::case::cases;
 use super::context::{Context, Listener, Outcome, ensure, id, read_op, same, shell, soon};
 use super::lives::{is_lost, refused};
-use outrigger_sandbox::{CreateOutcome, Error, Isolation, SandboxId, Spec, State};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Isolation, LifecycleState, SandboxId};
 
 cases! { "lifecycle":
     created_is_found_and_listed,
@@ -80,7 +80,7 @@ async fn began_says_what_was_found(context: Context) -> Outcome {
 
 async fn listed_with_state_times_and_origin(context: Context) -> Outcome {
     let listed = context.listed().await?.ok_or("it is not listed")?;
-    same("state", listed.state, State::Running)?;
+    same("state", listed.state, LifecycleState::Running)?;
     same("generation", listed.generation.as_ref(), Some(context.sandbox.generation()))?;
     same("origin", listed.origin, context.spec.origin.clone())?;
     let other = context.sibling("other").await?;
@@ -190,7 +190,7 @@ async fn less_isolation_than_asked_is_refused(context: Context) -> Outcome {
         Isolation::Gvisor => return Ok(()),
     };
     let name = SandboxId::new("conformance-too-strong").map_err(|error| error.to_string())?;
-    let spec = Spec { isolation_min: stronger, ..context.spec.clone() };
+    let spec = CreateSpec { isolation_min: stronger, ..context.spec.clone() };
     match context.backend.create(&name, &spec).await {
         Err(Error::Unavailable { .. }) => Ok(()),
         other => Err(format!("got {other:?}, expected Unavailable")),

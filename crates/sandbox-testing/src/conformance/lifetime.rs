@@ -3,7 +3,7 @@
 use super::case::cases;
 use super::context::{Context, Outcome, same, shell, soon};
 use super::lives::{is_lost, refused, until};
-use outrigger_sandbox::{CreateOutcome, End, Lifetime, Spec, State, Suspend};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, End, LifecycleState, Lifetime, Suspend};
 
 cases! { "lifetime":
     idle_is_suspended [Suspended] with soon_idle,
@@ -18,23 +18,23 @@ cases! { "lifetime":
     without_limits_it_stays,
 }
 
-fn soon_idle(spec: Spec) -> Spec {
-    Spec { lifetime: Lifetime { idle_ms_max: Some(5_000), age_ms_max: None }, ..spec }
+fn soon_idle(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { lifetime: Lifetime { idle_ms_max: Some(5_000), age_ms_max: None }, ..spec }
 }
 
-fn soon_old(spec: Spec) -> Spec {
-    Spec { lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(10_000) }, ..spec }
+fn soon_old(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { lifetime: Lifetime { idle_ms_max: None, age_ms_max: Some(10_000) }, ..spec }
 }
 
 /// As deep as the backend can.
-fn deepest(context: &Context) -> State {
+fn deepest(context: &Context) -> LifecycleState {
     match context.backend.capabilities().suspend.iter().max() {
-        Some(Suspend::Cold) => State::Cold,
-        Some(Suspend::Frozen) | None => State::Frozen,
+        Some(Suspend::Cold) => LifecycleState::Cold,
+        Some(Suspend::Frozen) | None => LifecycleState::Frozen,
     }
 }
 
-async fn reaches(context: &Context, state: Option<State>) -> Outcome {
+async fn reaches(context: &Context, state: Option<LifecycleState>) -> Outcome {
     let look = || async { Ok((context.state().await? == state).then_some(())) };
     until(&format!("the state {state:?}"), look).await
 }
@@ -46,7 +46,7 @@ async fn idle_is_suspended(context: Context) -> Outcome {
     reaches(&context, Some(deepest(&context))).await?;
     let again = context.again().await?;
     same("generation", again.sandbox.generation(), context.sandbox.generation())?;
-    let began = if deepest(&context) == State::Cold {
+    let began = if deepest(&context) == LifecycleState::Cold {
         CreateOutcome::Resumed
     } else {
         CreateOutcome::Attached
@@ -72,7 +72,7 @@ async fn idle_goes_cold_again_and_again(context: Context) -> Outcome {
     let mut now = context.clone();
     for round in 0..3 {
         now.shell(&format!("a{round}"), "echo x >> f").await?;
-        reaches(&context, Some(State::Cold)).await?;
+        reaches(&context, Some(LifecycleState::Cold)).await?;
         now = now.again().await?;
         same("began", now.sandbox.outcome(), CreateOutcome::Resumed)?;
     }
@@ -81,7 +81,7 @@ async fn idle_goes_cold_again_and_again(context: Context) -> Outcome {
 
 async fn idle_and_frozen_goes_cold(context: Context) -> Outcome {
     context.suspend(Suspend::Frozen).await?;
-    reaches(&context, Some(State::Cold)).await
+    reaches(&context, Some(LifecycleState::Cold)).await
 }
 
 async fn gone(context: &Context) -> Outcome {
@@ -113,7 +113,7 @@ async fn old_leaves_its_snapshots(context: Context) -> Outcome {
     context.write("w", "f", b"x").await?;
     let taken = context.take("s").await?;
     reaches(&context, None).await?;
-    let lasting = Spec { lifetime: Lifetime::default(), ..context.spec.clone() };
+    let lasting = CreateSpec { lifetime: Lifetime::default(), ..context.spec.clone() };
     let fork = Context { spec: lasting, ..context }.forked(&taken, "fork").await?;
     fork.holds("f", b"x").await
 }
@@ -122,7 +122,7 @@ async fn without_limits_it_stays(context: Context) -> Outcome {
     let made = context.listed().await?.ok_or("it is not listed")?;
     super::lives::a_while().await;
     let listed = context.listed().await?.ok_or("it is gone")?;
-    same("state", listed.state, State::Running)?;
+    same("state", listed.state, LifecycleState::Running)?;
     same("when it was made", listed.made_at_ms, made.made_at_ms)?;
     context.prints("a", "echo fine", "fine\n").await
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::context::{Context, Listener, Outcome, id, same, shell, soon, text, within};
 use outrigger_sandbox::{
-    End, Error, FileOp, ListedSandbox, ManifestEntry, Origin, SandboxId, Snapshot, SnapshotId,
-    Snapshots, Spec, State, Suspend,
+    CreateSpec, DiskOrigin, End, Error, FileOp, LifecycleState, ListedSandbox, ManifestEntry,
+    SandboxId, Snapshot, SnapshotId, Snapshots, Suspend,
 };
 use outrigger_sandbox::{FileReply, limits};
 
@@ -95,7 +95,7 @@ impl Context {
     }
 
     /// What the list says that it does; `None` if it is not there.
-    pub(super) async fn state(&self) -> Result<Option<State>, String> {
+    pub(super) async fn state(&self) -> Result<Option<LifecycleState>, String> {
         Ok(self.listed().await?.map(|listed| listed.state))
     }
 
@@ -152,7 +152,8 @@ impl Context {
     pub(super) async fn forked(&self, from: &Snapshot, suffix: &str) -> Result<Self, String> {
         let name = format!("{}-{suffix}", self.sandbox.id());
         let name = SandboxId::new(name).map_err(|error| error.to_string())?;
-        let spec = Spec { origin: Origin::Snapshot(from.name.clone()), ..self.spec.clone() };
+        let spec =
+            CreateSpec { origin: DiskOrigin::Snapshot(from.name.clone()), ..self.spec.clone() };
         let made = self.backend.create(&name, &spec).await;
         let sandbox = made.map_err(|error| format!("create from {}: {error}", from.name))?;
         Ok(Self { sandbox, spec, ..self.clone() })

@@ -4,7 +4,7 @@
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same, shell, soon, text};
 use super::lives::until;
-use outrigger_sandbox::{End, Execute, Spec};
+use outrigger_sandbox::{CreateSpec, End, Execute};
 
 cases! { "resources":
     memory_of_one_process [Resources, Programs] with little_memory,
@@ -17,16 +17,16 @@ cases! { "resources":
     others_go_on [Resources, Programs] with little_memory,
 }
 
-fn little_memory(spec: Spec) -> Spec {
-    Spec { memory_bytes_max: 96 << 20, ..spec }
+fn little_memory(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { memory_bytes_max: 96 << 20, ..spec }
 }
 
-fn few_processes(spec: Spec) -> Spec {
-    Spec { pids_max: 48, ..spec }
+fn few_processes(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { pids_max: 48, ..spec }
 }
 
-fn little_cpu(spec: Spec) -> Spec {
-    Spec { cpu_millis_max: 200, ..spec }
+fn little_cpu(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { cpu_millis_max: 200, ..spec }
 }
 
 /// Doubles a text in the shell's own memory for ever.

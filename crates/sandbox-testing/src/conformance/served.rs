@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::case::cases;
 use super::context::{Context, Outcome, same, text};
 use crate::FakeTree;
-use outrigger_sandbox::Spec;
+use outrigger_sandbox::CreateSpec;
 
 cases! { "served":
     read_as_files [Served, Programs] with served,
@@ -27,8 +27,8 @@ cases! { "served":
 }
 
 /// With the folders of the suite.
-pub(super) fn served(spec: Spec) -> Spec {
-    Spec { served: vec!["/memory".to_owned(), "/skills".to_owned()], ..spec }
+pub(super) fn served(spec: CreateSpec) -> CreateSpec {
+    CreateSpec { served: vec!["/memory".to_owned(), "/skills".to_owned()], ..spec }
 }
 
 impl Context {

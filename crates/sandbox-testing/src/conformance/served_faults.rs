@@ -178,7 +178,7 @@ async fn restored_from_a_snapshot(context: Context) -> Outcome {
     let again = context.again().await?;
     again.prints("a", "cat /memory/f own", "1\non the disk\n").await?;
     let mut fork = context.clone();
-    fork.spec.origin = outrigger_sandbox::Origin::Snapshot(name);
+    fork.spec.origin = outrigger_sandbox::DiskOrigin::Snapshot(name);
     let fork = fork.sibling("fork").await?;
     fork.tree()?.put("/memory/f", "of the fork\n");
     fork.prints("b", "cat /memory/f own; echo x > /memory/g", "of the fork\non the disk\n").await?;
@@ -192,7 +192,7 @@ async fn wrong_folders_are_refused(context: Context) -> Outcome {
     let name = outrigger_sandbox::SandboxId::new(name).map_err(|error| error.to_string())?;
     for folders in [&["relative"][..], &["/memory", "/memory/inner"], &["/proc/x"], &["/a/../b"]] {
         let served = folders.iter().map(|&folder| folder.to_owned()).collect();
-        let spec = outrigger_sandbox::Spec { served, ..context.spec.clone() };
+        let spec = outrigger_sandbox::CreateSpec { served, ..context.spec.clone() };
         let made = context.backend.create(&name, &spec).await;
         super::lives::refused("create", made, super::lives::is_invalid)?;
     }

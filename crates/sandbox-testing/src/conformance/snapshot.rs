@@ -5,7 +5,9 @@ use tokio::task::JoinSet;
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same};
 use super::lives::{is_absent, is_busy, refused};
-use outrigger_sandbox::{CreateOutcome, Origin, SandboxId, SnapshotId, Spec, State, Suspend};
+use outrigger_sandbox::{
+    CreateOutcome, CreateSpec, DiskOrigin, LifecycleState, SandboxId, SnapshotId, Suspend,
+};
 
 cases! { "snapshot":
     taken_is_listed [Snapshots],
@@ -85,7 +87,7 @@ async fn taken_at_once_is_one(context: Context) -> Outcome {
 async fn sandbox_goes_on(context: Context) -> Outcome {
     context.write("a", "f", b"x").await?;
     context.take("s").await?;
-    same("state", context.state().await?, Some(State::Running))?;
+    same("state", context.state().await?, Some(LifecycleState::Running))?;
     let now = context.found().await?.ok_or("it is not found")?;
     same("generation", now.sandbox.generation(), context.sandbox.generation())?;
     now.holds("f", b"x").await?;
@@ -130,7 +132,7 @@ async fn of_a_cold_one(context: Context) -> Outcome {
     let first = context.shell("b", line).await?;
     context.suspend(Suspend::Cold).await?;
     let taken = context.take("s").await?;
-    same("state", context.state().await?, Some(State::Cold))?;
+    same("state", context.state().await?, Some(LifecycleState::Cold))?;
     context.forked(&taken, "fork").await?.holds("f", b"x").await?;
     let again = context.again().await?;
     same("began", again.sandbox.outcome(), CreateOutcome::Resumed)?;
@@ -151,8 +153,8 @@ async fn unknown_sandbox_is_absent(context: Context) -> Outcome {
 async fn unknown_snapshot_is_absent(context: Context) -> Outcome {
     let name = SandboxId::new(format!("{}-fork", context.sandbox.id()));
     let name = name.map_err(|error| error.to_string())?;
-    let origin = Origin::Snapshot(context.snapshot_id("never-taken")?);
-    let spec = Spec { origin, ..context.spec.clone() };
+    let origin = DiskOrigin::Snapshot(context.snapshot_id("never-taken")?);
+    let spec = CreateSpec { origin, ..context.spec.clone() };
     for _ in 0..2 {
         let made = context.backend.create(&name, &spec).await;
         refused("create from nothing", made, is_absent)?;
@@ -166,7 +168,7 @@ async fn origin_counts_only_without_a_disk(context: Context) -> Outcome {
     let now = context.again().await?;
     now.write("a", "f", b"mine").await?;
     for origin in [taken.name, context.snapshot_id("never-taken")?] {
-        let spec = Spec { origin: Origin::Snapshot(origin), ..context.spec.clone() };
+        let spec = CreateSpec { origin: DiskOrigin::Snapshot(origin), ..context.spec.clone() };
         let made = context.backend.create(context.sandbox.id(), &spec).await;
         let sandbox = made.map_err(|error| format!("create: {error}"))?;
         same("began", sandbox.outcome(), CreateOutcome::Attached)?;
@@ -225,7 +227,7 @@ async fn restored_under_the_same_name(context: Context) -> Outcome {
     let taken = context.take("s").await?;
     context.again().await?.shell("b", "echo y >> count").await?;
     context.end().await?;
-    let spec = Spec { origin: Origin::Snapshot(taken.name), ..context.spec.clone() };
+    let spec = CreateSpec { origin: DiskOrigin::Snapshot(taken.name), ..context.spec.clone() };
     let restored = Context { spec, ..context.clone() }.again().await?;
     same("began", restored.sandbox.outcome(), CreateOutcome::Made)?;
     ensure("another life", restored.sandbox.generation() != context.sandbox.generation())?;
@@ -238,8 +240,8 @@ async fn restored_is_listed_with_its_origin(context: Context) -> Outcome {
     let taken = context.take("s").await?;
     let fork = context.forked(&taken, "fork").await?;
     let listed = fork.listed().await?.ok_or("it is not listed")?;
-    same("origin", listed.origin, Origin::Snapshot(taken.name))?;
-    same("state", listed.state, State::Running)?;
+    same("origin", listed.origin, DiskOrigin::Snapshot(taken.name))?;
+    same("state", listed.state, LifecycleState::Running)?;
     same("generation", listed.generation.as_ref(), Some(fork.sandbox.generation()))
 }
 

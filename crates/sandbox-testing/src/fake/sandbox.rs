@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::life::Life;
 use super::tree::Tree;
 use outrigger_sandbox::{
-    CreateOutcome, Error, Generation, Lifetime, ListedSandbox, Origin, SandboxId, Spec, State,
-    Suspend,
+    CreateOutcome, CreateSpec, DiskOrigin, Error, Generation, LifecycleState, Lifetime,
+    ListedSandbox, SandboxId, Suspend,
 };
 
 /// A sandbox with its disk, alive or not.
@@ -21,7 +21,7 @@ pub(super) struct FakeSandbox {
     suspended: Option<Suspend>,
     /// How often it went cold: a handle from before is lost.
     colds: u64,
-    origin: Origin,
+    origin: DiskOrigin,
     lifetime: Lifetime,
     made: Instant,
     /// The last request.
@@ -31,7 +31,7 @@ pub(super) struct FakeSandbox {
 }
 
 impl FakeSandbox {
-    pub(super) fn new(tree: Tree, spec: &Spec, now: Instant, now_ms: u64) -> Self {
+    pub(super) fn new(tree: Tree, spec: &CreateSpec, now: Instant, now_ms: u64) -> Self {
         Self {
             tree,
             life: None,
@@ -154,10 +154,10 @@ impl FakeSandbox {
     /// As it is listed.
     pub(super) fn listed(&self, id: &SandboxId) -> ListedSandbox {
         let state = match (&self.life, self.suspended) {
-            (None, _) => State::Dead,
-            (Some(_), None) => State::Running,
-            (Some(_), Some(Suspend::Frozen)) => State::Frozen,
-            (Some(_), Some(Suspend::Cold)) => State::Cold,
+            (None, _) => LifecycleState::Dead,
+            (Some(_), None) => LifecycleState::Running,
+            (Some(_), Some(Suspend::Frozen)) => LifecycleState::Frozen,
+            (Some(_), Some(Suspend::Cold)) => LifecycleState::Cold,
         };
         ListedSandbox {
             id: id.clone(),
@@ -184,7 +184,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let lifetime = Lifetime { idle_ms_max: Some(100), age_ms_max: Some(1_000) };
-        let spec = Spec { lifetime, ..Spec::default() };
+        let spec = CreateSpec { lifetime, ..CreateSpec::default() };
         let mut fake = FakeSandbox::new(Tree::new(), &spec, start, 0);
         fake.wake(Some(Generation::new("g").unwrap()));
         let mut shown = String::new();
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_handle_from_before_a_cold_time_is_lost() {
         let generation = Generation::new("g").unwrap();
-        let mut fake = FakeSandbox::new(Tree::new(), &Spec::default(), Instant::now(), 0);
+        let mut fake = FakeSandbox::new(Tree::new(), &CreateSpec::default(), Instant::now(), 0);
         fake.wake(Some(generation.clone()));
         fake.suspend(Suspend::Frozen);
         assert!(fake.living(&generation, 0).is_some());

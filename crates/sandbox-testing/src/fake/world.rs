@@ -1,7 +1,7 @@
 //! What all clones of a fake backend share: its sandboxes, its snapshots and its clock.
 
 use outrigger_sandbox::{
-    Capabilities, Error, ExecId, Generation, Origin, SandboxId, Snapshot, SnapshotId,
+    Capabilities, DiskOrigin, Error, ExecId, Generation, SandboxId, Snapshot, SnapshotId,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -75,11 +75,11 @@ impl World {
     }
 
     /// Where the disk of a new sandbox begins.
-    pub(super) fn tree(&self, origin: &Origin) -> Result<Tree, Error> {
+    pub(super) fn tree(&self, origin: &DiskOrigin) -> Result<Tree, Error> {
         match origin {
-            Origin::Template(name) if name == TEMPLATE => Ok(Tree::new()),
-            Origin::Template(name) => Err(absent("template", name)),
-            Origin::Snapshot(name) => self
+            DiskOrigin::Template(name) if name == TEMPLATE => Ok(Tree::new()),
+            DiskOrigin::Template(name) => Err(absent("template", name)),
+            DiskOrigin::Snapshot(name) => self
                 .snapshots
                 .get(name)
                 .map(|(_, tree)| tree.clone())

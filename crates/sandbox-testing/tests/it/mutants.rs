@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, Error, Generation, Lifetime, ListedSandbox, Origin,
-    Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots, Spec, State, Suspend,
+    Backend, Capabilities, CreateOutcome, CreateSpec, DiskOrigin, Error, Generation,
+    LifecycleState, Lifetime, ListedSandbox, Sandbox, SandboxId, Snapshot, SnapshotId, Snapshots,
+    Suspend,
 };
 use outrigger_sandbox_testing::conformance;
 use outrigger_sandbox_testing::fake::Fake;
@@ -162,19 +163,21 @@ impl FaultyBackend {
     }
 
     /// The specification that the fake is given in place of this one.
-    async fn spoil(&self, id: &SandboxId, mut spec: Spec) -> Result<Spec, Error> {
+    async fn spoil(&self, id: &SandboxId, mut spec: CreateSpec) -> Result<CreateSpec, Error> {
         match (self.fault, &spec.origin) {
             (Fault::IgnoresLifetimes, _) => spec.lifetime = Lifetime::default(),
             (Fault::TakesAnySpecification, _) if spec.check().is_err() => spec = Fake::spec(),
-            (Fault::KnowsEveryTemplate, Origin::Template(_)) => spec.origin = Origin::default(),
-            (Fault::KnowsEverySnapshot, Origin::Snapshot(name)) => {
+            (Fault::KnowsEveryTemplate, DiskOrigin::Template(_)) => {
+                spec.origin = DiskOrigin::default()
+            }
+            (Fault::KnowsEverySnapshot, DiskOrigin::Snapshot(name)) => {
                 let all = Snapshots::list(&self.fake).await?;
                 if all.iter().all(|snapshot| snapshot.name != *name) {
-                    spec.origin = Origin::default();
+                    spec.origin = DiskOrigin::default();
                 }
             }
-            (Fault::RestoresOverDisks, Origin::Snapshot(_)) => self.fake.destroy(id).await?,
-            (Fault::SnapshotsShareTheTree, Origin::Snapshot(name)) => {
+            (Fault::RestoresOverDisks, DiskOrigin::Snapshot(_)) => self.fake.destroy(id).await?,
+            (Fault::SnapshotsShareTheTree, DiskOrigin::Snapshot(name)) => {
                 let (source, copy) = {
                     let mut world = self.world();
                     world.copies += 1;
@@ -184,7 +187,7 @@ impl FaultyBackend {
                 if let Some(source) = source
                     && self.fake.take(&source, &copy).await.is_ok()
                 {
-                    spec.origin = Origin::Snapshot(copy);
+                    spec.origin = DiskOrigin::Snapshot(copy);
                 }
             }
             _ => {}
@@ -193,9 +196,9 @@ impl FaultyBackend {
     }
 
     /// The sandbox that stands in for a fork.
-    fn source(&self, spec: &Spec) -> Option<SandboxId> {
+    fn source(&self, spec: &CreateSpec) -> Option<SandboxId> {
         match (self.fault, &spec.origin) {
-            (Fault::ForksShareTheTree, Origin::Snapshot(name)) => {
+            (Fault::ForksShareTheTree, DiskOrigin::Snapshot(name)) => {
                 self.world().sources.get(name).cloned()
             }
             _ => None,
@@ -209,7 +212,7 @@ impl Backend for FaultyBackend {
         &self.declared
     }
 
-    async fn create(&self, id: &SandboxId, spec: &Spec) -> Result<Arc<dyn Sandbox>, Error> {
+    async fn create(&self, id: &SandboxId, spec: &CreateSpec) -> Result<Arc<dyn Sandbox>, Error> {
         let id = self.source(spec).unwrap_or_else(|| id.clone());
         let spec = self.spoil(&id, spec.clone()).await?;
         Ok(self.wrap(self.fake.create(&id, &spec).await?))
@@ -228,8 +231,8 @@ impl Backend for FaultyBackend {
         let mut all = Backend::list(&self.fake).await?;
         for listed in &mut all {
             match self.fault {
-                Fault::ListsAllAsRunning => listed.state = State::Running,
-                Fault::ListsNoOrigins => listed.origin = Origin::default(),
+                Fault::ListsAllAsRunning => listed.state = LifecycleState::Running,
+                Fault::ListsNoOrigins => listed.origin = DiskOrigin::default(),
                 _ => {}
             }
         }

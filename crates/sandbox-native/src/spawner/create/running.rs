@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Error, Generation, Spec};
+use outrigger_sandbox::{CreateSpec, Error, Generation};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -57,7 +57,7 @@ pub(crate) struct RunningSandbox {
     pub(crate) guest: RunningGuest,
     pub(crate) generation: Generation,
     pub(crate) group: Group,
-    pub(crate) spec: Spec,
+    pub(crate) spec: CreateSpec,
     pub(crate) read_only: Vec<PathBuf>,
     /// When a request was last handled, or tried to be handed over.
     pub(crate) active: Instant,

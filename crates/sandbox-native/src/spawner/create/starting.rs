@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use outrigger_sandbox::{Generation, Spec};
+use outrigger_sandbox::{CreateSpec, Generation};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
@@ -32,7 +32,7 @@ pub(crate) struct GuestConfig<'a> {
     pub(crate) plan: &'a RootPlan,
     pub(crate) prepared: &'a PreparedRoot,
     pub(crate) ids: &'a IdRange,
-    pub(crate) spec: &'a Spec,
+    pub(crate) spec: &'a CreateSpec,
     pub(crate) generation: &'a Generation,
     /// The table of commands of an earlier life, a file open for reading.
     pub(crate) kept: Option<&'a OwnedFd>,

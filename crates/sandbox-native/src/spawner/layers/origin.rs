@@ -2,7 +2,7 @@
 //!
 //! Owns the way from an origin to the layers that a disk stands on.
 
-use outrigger_sandbox::{Error, Origin};
+use outrigger_sandbox::{DiskOrigin, Error};
 
 use super::Layer;
 use super::template;
@@ -27,14 +27,14 @@ pub(crate) fn base_of(template: &str) -> Base {
 
 impl Sandboxes {
     /// What a disk that begins here stands on.
-    pub(crate) fn stack_of(&self, origin: &Origin) -> Result<LayerStack, Error> {
+    pub(crate) fn stack_of(&self, origin: &DiskOrigin) -> Result<LayerStack, Error> {
         let absent =
             |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
         match origin {
-            Origin::Template(name) if name == HOST_TOOLS => {
+            DiskOrigin::Template(name) if name == HOST_TOOLS => {
                 Ok(LayerStack { template: name.clone(), layers: Vec::new() })
             }
-            Origin::Template(name) => {
+            DiskOrigin::Template(name) => {
                 let found = template::load(&self.store, name)?;
                 let template = found.ok_or_else(|| absent("template", name))?;
                 // They stand in an image with the lowest first.
@@ -44,7 +44,7 @@ impl Sandboxes {
                     .map_err(|error| backend("cannot name the layers", &error))?;
                 Ok(LayerStack { template: name.clone(), layers })
             }
-            Origin::Snapshot(name) => {
+            DiskOrigin::Snapshot(name) => {
                 let kept =
                     self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
                 Ok(LayerStack { template: kept.template.clone(), layers: kept.layers.clone() })

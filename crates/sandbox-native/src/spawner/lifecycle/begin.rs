@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
-use outrigger_sandbox::{CreateOutcome, Error, Generation, Origin, SandboxId, SnapshotId};
+use outrigger_sandbox::{CreateOutcome, DiskOrigin, Error, Generation, SandboxId, SnapshotId};
 
 use super::{
     Change, CreateRequest, DesiredState, DiskAge, FollowUp, Goal, PendingStart, Stage, StartPlan,
@@ -307,7 +307,7 @@ pub(crate) fn check(request: &CreateRequest) -> Result<(), Error> {
             "a sandbox is not kept for {time} ms; 1 to {LIFETIME_MS_MAX} can be asked for"
         )));
     }
-    if let Origin::Template(name) = &spec.origin
+    if let DiskOrigin::Template(name) = &spec.origin
         && SnapshotId::new(name.clone()).is_err()
     {
         return Err(Error::Invalid(format!("`{name}` is no name for a template")));

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use outrigger_sandbox::{Lifetime, Origin};
+use outrigger_sandbox::{DiskOrigin, Lifetime};
 use serde::{Deserialize, Serialize};
 
 use crate::spawner::layers::Layer;
@@ -15,7 +15,7 @@ use crate::spawner::layers::Layer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DiskRecord {
     /// Where it began.
-    pub(crate) origin: Origin,
+    pub(crate) origin: DiskOrigin,
     /// The template at the bottom of it.
     pub(crate) template: String,
     /// What its own tree stands on, newest first, those of its template included.

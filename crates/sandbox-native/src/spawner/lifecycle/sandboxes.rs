@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use outrigger_sandbox::{
-    Error, Generation, Isolation, ListedSandbox, Origin, SandboxId, SnapshotId, Spec, State,
+    CreateSpec, DiskOrigin, Error, Generation, Isolation, LifecycleState, ListedSandbox, SandboxId,
+    SnapshotId,
 };
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
@@ -86,7 +87,7 @@ pub(crate) struct Sandboxes {
 #[derive(Debug)]
 pub(crate) struct SandboxSpec<'a> {
     pub(crate) disk_dir: &'a DiskDir,
-    pub(crate) spec: &'a Spec,
+    pub(crate) spec: &'a CreateSpec,
     /// Paths of the host, seen read-only.
     pub(crate) read_only: &'a [PathBuf],
     pub(crate) template: &'a str,
@@ -102,7 +103,7 @@ pub(crate) struct SandboxSpec<'a> {
 pub(crate) struct StartingSandbox {
     guest: StartingGuest,
     generation: Generation,
-    spec: Spec,
+    spec: CreateSpec,
     read_only: Vec<PathBuf>,
     ids: IdRange,
 }
@@ -262,12 +263,12 @@ impl Sandboxes {
     fn listed(&self, id: &SandboxId, disk: &Disk) -> ListedSandbox {
         let (state, generation) = match self.running.get(id) {
             Some(running) if running.group.is_frozen() => {
-                (State::Frozen, Some(&running.generation))
+                (LifecycleState::Frozen, Some(&running.generation))
             }
-            Some(running) => (State::Running, Some(&running.generation)),
+            Some(running) => (LifecycleState::Running, Some(&running.generation)),
             None => match &disk.cold {
-                Some(generation) => (State::Cold, Some(generation)),
-                None => (State::Dead, None),
+                Some(generation) => (LifecycleState::Cold, Some(generation)),
+                None => (LifecycleState::Dead, None),
             },
         };
         let record = disk.record.as_ref();
@@ -275,7 +276,7 @@ impl Sandboxes {
             id: id.clone(),
             state,
             generation: generation.cloned(),
-            origin: record.map_or_else(Origin::default, |record| record.origin.clone()),
+            origin: record.map_or_else(DiskOrigin::default, |record| record.origin.clone()),
             made_at_ms: record.map_or(0, |record| record.made_at_ms),
             used_at_ms: disk.used_at_ms,
         }
@@ -374,7 +375,7 @@ impl Sandboxes {
     }
 
     /// Reaps a guest, whether it ended or not.
-    pub(crate) fn reap(&mut self, id: &SandboxId) -> Option<Spec> {
+    pub(crate) fn reap(&mut self, id: &SandboxId) -> Option<CreateSpec> {
         let running = self.running.remove(id)?;
         self.kill_retries.remove(id);
         let spec = running.spec.clone();

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::Spec;
+use outrigger_sandbox::CreateSpec;
 use outrigger_sandbox::cpu::CpuQuota;
 use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid};
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -240,7 +240,7 @@ impl Groups {
 
     /// Sets the limits of a sandbox on its groups, and gives them to `owner` as far as
     /// its guest divides them further.
-    pub(crate) fn limit(&self, group: &Group, spec: &Spec, owner: u32) -> io::Result<()> {
+    pub(crate) fn limit(&self, group: &Group, spec: &CreateSpec, owner: u32) -> io::Result<()> {
         let serves = if spec.served.is_empty() { 0 } else { limits::GUEST_SERVED_BYTES };
         let memory = (spec.memory_bytes_max + limits::GUEST_MEMORY_BYTES + serves).to_string();
         let pids = (spec.pids_max + limits::GUEST_PROCESSES).to_string();

@@ -71,7 +71,7 @@ impl Harness {
         });
         let native = Arc::new(native.await.doing("opening the native sandboxes")?);
         let spec = spec(&*blobs).await?;
-        let config = SandboxConfig::new(native.clone(), outrigger_sandbox::Spec::default());
+        let config = SandboxConfig::new(native.clone(), outrigger_sandbox::CreateSpec::default());
         let engine = Engine::new(Parts {
             journal: store.clone(),
             blobs,

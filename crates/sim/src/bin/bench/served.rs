@@ -5,7 +5,9 @@ use futures_util::future::join_all;
 use outrigger_agent::SessionId;
 use outrigger_engine::{Clock, MemoryService, ServedTrees, SystemClock};
 use outrigger_policy::{Directory, Owner, Principal, RuleSet, Scope, Shelf, ShelfKind};
-use outrigger_sandbox::{Backend, Command, ExecId, Execute, Sandbox, SandboxId, Spec, Tree, Trees};
+use outrigger_sandbox::{
+    Backend, Command, CreateSpec, ExecId, Execute, Sandbox, SandboxId, Tree, Trees,
+};
 use outrigger_sandbox_native::{Config, Launch, Native};
 use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
 use outrigger_store::{Settings, Sqlite};
@@ -70,7 +72,7 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
     for number in 0..sizes::SERVED_SANDBOXES {
         progress(&format!("sandbox {} searches and reads them", number + 1));
         let id = SandboxId::new(format!("served-{number}")).expect("digits are plain");
-        let spec = Spec { served: vec!["/memory".to_owned()], ..Spec::default() };
+        let spec = CreateSpec { served: vec!["/memory".to_owned()], ..CreateSpec::default() };
         let sandbox = native.create(&id, &spec).await.doing("making a sandbox")?;
         let needles = sizes::SERVED_ENTRIES.to_string();
         cold.extend(timed(&*sandbox, "cold", GREP, &["1", &needles]).await?);

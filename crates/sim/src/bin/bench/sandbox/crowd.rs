@@ -1,6 +1,6 @@
 //! A thousand sandboxes alive at once: what they take, and what a command takes then.
 
-use outrigger_sandbox::{Backend, Sandbox, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, Sandbox};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
@@ -29,7 +29,7 @@ fn used_kib() -> Outcome<u64> {
 pub(super) async fn measure(home: &Home, samples: &mut Samples) -> Outcome<()> {
     let opened = Opened::new(home, "crowd").await?;
     let native = Arc::clone(&opened.native);
-    let first = native.create(&name("first"), &Spec::default()).await;
+    let first = native.create(&name("first"), &CreateSpec::default()).await;
     first.doing("making a sandbox")?;
     let before = used_kib()?;
     let begin = Instant::now();
@@ -40,7 +40,7 @@ pub(super) async fn measure(home: &Home, samples: &mut Samples) -> Outcome<()> {
             let mut made: Vec<Arc<dyn Sandbox>> = Vec::new();
             for number in (maker..sizes::SANDBOX_CROWD).step_by(sizes::SANDBOX_MAKERS) {
                 let id = name(&format!("c{number}"));
-                let sandbox = native.create(&id, &Spec::default()).await;
+                let sandbox = native.create(&id, &CreateSpec::default()).await;
                 made.push(sandbox.doing("making one of many sandboxes")?);
             }
             Ok::<_, Error>(made)

@@ -1,8 +1,8 @@
 //! Our native backend, one sample of each figure at a time.
 
 use outrigger_sandbox::{
-    Backend, Command, End, ExecId, Execute, FileOp, FileReply, Origin, Precondition, Sandbox,
-    SandboxId, SnapshotId, Spec, Suspend, WriteMode,
+    Backend, Command, CreateSpec, DiskOrigin, End, ExecId, Execute, FileOp, FileReply,
+    Precondition, Sandbox, SandboxId, SnapshotId, Suspend, WriteMode,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
 use std::ffi::OsString;
@@ -93,14 +93,14 @@ impl Ours {
         let opened = Opened::new(home, "native").await?;
         // The spawner starts at the first request, which is not what is measured.
         let first = name("first");
-        opened.native.create(&first, &Spec::default()).await.doing("making a sandbox")?;
+        opened.native.create(&first, &CreateSpec::default()).await.doing("making a sandbox")?;
         opened.native.destroy(&first).await.doing("destroying a sandbox")?;
         Ok(Self(opened))
     }
 
     /// One sample of each figure.
     pub(super) async fn round(&mut self, round: usize, samples: &mut Samples) -> Outcome<()> {
-        let (native, spec) = (&self.0.native, Spec::default());
+        let (native, spec) = (&self.0.native, CreateSpec::default());
         let id = name(&format!("s{round}"));
         let create = async { native.create(&id, &spec).await.doing("making a sandbox") };
         let sandbox = samples.time("native/create", create).await?;
@@ -136,7 +136,8 @@ impl Ours {
         let take = async { snapshots.take(&id, &kept).await.doing("taking a snapshot") };
         samples.time("native/snapshot", take).await?;
         let forked = name(&format!("f{round}"));
-        let spec = Spec { origin: Origin::Snapshot(kept.clone()), ..Spec::default() };
+        let spec =
+            CreateSpec { origin: DiskOrigin::Snapshot(kept.clone()), ..CreateSpec::default() };
         let fork = async { native.create(&forked, &spec).await.doing("forking a sandbox") };
         let sandbox = samples.time("native/fork", fork).await?;
         read_4k(&*sandbox).await?;

@@ -1,6 +1,6 @@
 //! Our Docker backend: what a command costs over its one long-lived stream.
 
-use outrigger_sandbox::{Backend, Sandbox, SandboxId, Spec};
+use outrigger_sandbox::{Backend, CreateSpec, Sandbox, SandboxId};
 use outrigger_sandbox_docker::{Config, Docker};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl Stream {
         let docker = docker.await.doing("opening the Docker sandboxes")?;
         let id = name("stream");
         let least = docker.capabilities().isolation;
-        let spec = Spec { isolation_min: least, ..Spec::default() };
+        let spec = CreateSpec { isolation_min: least, ..CreateSpec::default() };
         let sandbox = docker.create(&id, &spec).await.doing("making a container")?;
         Ok(Self { docker, id, sandbox })
     }
