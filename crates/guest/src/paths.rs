@@ -8,8 +8,3 @@ pub(crate) const HOME: &str = "/home/agent";
 pub(crate) const TMP: &str = "/tmp";
 /// Where whole outputs are, which commands can read and not change.
 pub(crate) const OUTPUT: &str = "/var/outrigger/output";
-
-/// Whether `path` is `root` or beneath it.
-pub(crate) fn is_within(path: &str, root: &str) -> bool {
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use outrigger_sandbox::limits::{TREE_FILE_BYTES_MAX, TREE_PAGE_ENTRIES_MAX};
 use outrigger_sandbox::{
     ExpectedRevision, FileError, FileErrorKind as Kind, Node, SandboxId, Tree, TreeEntry, TreeOp,
-    TreeReply, Trees,
+    TreeReply, Trees, is_within,
 };
 
 #[derive(Debug, Clone)]
@@ -48,13 +48,9 @@ fn refused<T>(kind: Kind, path: &str) -> Result<T, FileError> {
     Err(FileError { kind, path: path.to_owned(), detail: "refused by a tree in memory".to_owned() })
 }
 
-fn within(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 impl State {
     fn node(&self, path: &str) -> Result<Node, FileError> {
-        let writable = !self.protected.keys().any(|folder| within(path, folder));
+        let writable = !self.protected.keys().any(|folder| is_within(path, folder));
         let node = Node {
             folder: true,
             bytes: 0,
@@ -63,7 +59,7 @@ impl State {
             writable,
             executable: false,
         };
-        if self.hidden.iter().any(|hidden| within(path, hidden)) {
+        if self.hidden.iter().any(|hidden| is_within(path, hidden)) {
             return refused(Kind::FileNotFound, path);
         }
         match self.items.get(path) {
@@ -89,10 +85,10 @@ impl State {
     fn place(&self, path: &str) -> Result<(), FileError> {
         let (folder, _) = path.rsplit_once('/').unwrap_or_default();
         self.folder(folder)?;
-        if self.hidden.iter().any(|hidden| within(path, hidden)) {
+        if self.hidden.iter().any(|hidden| is_within(path, hidden)) {
             return refused(Kind::PermissionDenied, path);
         }
-        match self.protected.iter().find(|(folder, _)| within(path, folder)) {
+        match self.protected.iter().find(|(folder, _)| is_within(path, folder)) {
             Some((_, kind)) => refused(*kind, path),
             None => Ok(()),
         }
@@ -154,7 +150,7 @@ impl State {
         let node = self.node(from)?;
         self.place(from)?;
         self.place(to)?;
-        if within(to, from) {
+        if is_within(to, from) {
             return refused(Kind::InvalidPath, to);
         }
         if !node.folder && node.revision != revision {
@@ -162,7 +158,7 @@ impl State {
         }
         self.expect(to, expected)?;
         let moved: Vec<String> =
-            self.items.keys().filter(|path| within(path, from)).cloned().collect();
+            self.items.keys().filter(|path| is_within(path, from)).cloned().collect();
         for path in moved {
             let Some(item) = self.items.remove(&path) else { continue };
             let place = format!("{to}{}", path.get(from.len()..).unwrap_or_default());
@@ -280,7 +276,7 @@ impl FakeTree {
 
     /// Removes what is at a path and below it, as somebody else would.
     pub fn remove(&self, path: &str) {
-        self.state().items.retain(|other, _| !within(other, path));
+        self.state().items.retain(|other, _| !is_within(other, path));
     }
 
     /// Refuses every change at a path and below it, in this way.
@@ -326,7 +322,7 @@ impl Tree for FakeTree {
             let released = self.released.notified();
             {
                 let mut state = self.state();
-                if !state.held.as_ref().is_some_and(|held| within(op.path(), held)) {
+                if !state.held.as_ref().is_some_and(|held| is_within(op.path(), held)) {
                     let reads = matches!(
                         op,
                         TreeOp::Stat { .. }

@@ -18,6 +18,7 @@ mod files;
 mod ids;
 mod life;
 pub mod limits;
+mod path;
 mod pieces;
 mod port;
 mod request;
@@ -35,6 +36,7 @@ pub use files::{
 };
 pub use ids::{ExecId, Generation, SandboxId, SnapshotId};
 pub use life::{CreateOutcome, DiskOrigin, LifecycleState, ListedSandbox, Snapshot, Suspend};
+pub use path::is_within;
 pub use pieces::each_piece;
 pub use port::{Backend, OutputSink, Sandbox, Snapshots};
 pub use spec::{CreateSpec, Lifetime};

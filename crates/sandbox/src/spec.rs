@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::path::{is_canonical, is_within};
 use crate::{DiskOrigin, Error, Isolation, limits};
 
 /// What a sandbox is made from. Mounts, devices, privileges and host network are
@@ -90,7 +91,7 @@ impl CreateSpec {
         }
         for (number, path) in self.served.iter().enumerate() {
             let top = path.split('/').nth(1).unwrap_or_default();
-            let why = if !crate::tree::is_canonical(path) {
+            let why = if !is_canonical(path) {
                 "it is not an absolute path without `.`, `..` and double slashes"
             } else if path.len() > limits::TREE_NAME_BYTES_MAX {
                 "it is too long"
@@ -133,10 +134,7 @@ const NOT_SERVED: [&str; 19] = [
 
 /// Whether one of two paths is the other, or within it.
 fn nested(one: &str, other: &str) -> bool {
-    let within = |inner: &str, outer: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    within(one, other) || within(other, one)
+    is_within(one, other) || is_within(other, one)
 }
 
 /// How long a sandbox is kept without anybody asking for it. The backend sees to it

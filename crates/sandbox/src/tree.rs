@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::path::is_canonical;
 use crate::{FileError, FileErrorKind, SandboxId, limits};
 
 /// What is asked of a tree. Paths are absolute, canonical (no `.`, `..`, `//` or slash at
@@ -99,20 +100,7 @@ impl TreeOp {
             | Self::Rename { from: path, .. } => path,
         }
     }
-}
 
-/// Whether a path is absolute, canonical and of a length that is served.
-pub(crate) fn is_canonical(path: &str) -> bool {
-    let part = |part: &str| {
-        !matches!(part, "" | "." | "..")
-            && part.len() <= limits::TREE_NAME_BYTES_MAX
-            && !part.contains('\0')
-    };
-    path.len() <= limits::PATH_BYTES_MAX
-        && path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part))
-}
-
-impl TreeOp {
     /// Checks the form of what came from a sandbox: paths and lengths.
     ///
     /// # Errors

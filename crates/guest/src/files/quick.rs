@@ -5,12 +5,12 @@
 //! waited for. All else, every error among it, is for a thread, which does the whole
 //! again: here is no second opinion on paths and permissions.
 
-use outrigger_sandbox::{FileReply, limits as door};
+use outrigger_sandbox::{FileReply, is_within, limits as door};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::resolve::WRITABLE;
-use crate::paths::{WORKSPACE, is_within};
+use crate::paths::WORKSPACE;
 use crate::{limits, sys};
 
 /// Whether a path has no part that leads elsewhere by its name.

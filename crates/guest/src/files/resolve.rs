@@ -7,7 +7,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use outrigger_sandbox::{FileError, FileErrorKind, text};
+use outrigger_sandbox::{FileError, FileErrorKind, is_within, text};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, chmod, openat, openat2, readlinkat,
     statat,
@@ -15,7 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::limits;
-use crate::paths::{HOME, TMP, WORKSPACE, is_within};
+use crate::paths::{HOME, TMP, WORKSPACE};
 
 /// Beneath these the sandbox's user may write.
 pub(super) const WRITABLE: [&str; 3] = [WORKSPACE, TMP, HOME];

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use outrigger_sandbox::{EntryKind, FileError, FileErrorKind, ListEntry, limits, text};
+use outrigger_sandbox::{EntryKind, FileError, FileErrorKind, ListEntry, is_within, limits, text};
 
 /// Where relative paths start.
 pub(super) const WORKSPACE: &str = "/workspace";
@@ -255,10 +255,7 @@ impl Tree {
 
 /// The root that a path must stay beneath.
 fn root_of(path: &str) -> &'static str {
-    let beneath = |root: &&&str| {
-        path.strip_prefix(**root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    match WRITABLE.iter().find(beneath) {
+    match WRITABLE.iter().find(|root| is_within(path, root)) {
         Some(root) => root,
         None if path.starts_with('/') => "/",
         None => WORKSPACE,
