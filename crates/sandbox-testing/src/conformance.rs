@@ -15,33 +15,16 @@ use crate::limits::{CASE_MS_MAX, CASES_AT_ONCE};
 use outrigger_sandbox::{Backend, CreateSpec, Error, SandboxId};
 
 mod case;
-mod cold;
 mod context;
 mod declared;
 mod disk;
 mod exec;
-mod exec_ids;
-mod exec_limits;
-mod exec_output;
-mod file_errors;
-mod file_read;
-mod file_write;
-mod fork;
-mod frozen;
-mod lifecycle;
-mod lifetime;
-mod lives;
+mod files;
+mod life;
 mod need;
 mod report;
 mod resources;
-mod search;
 mod served;
-mod served_faults;
-mod served_writers;
-mod snapshot;
-mod terminal;
-mod transfer;
-mod tree_kill;
 mod users;
 
 pub use report::{CaseResult, CaseStatus, SuiteReport};
@@ -52,29 +35,29 @@ use need::Need;
 
 const TABLES: &[&[Case]] = &[
     exec::CASES,
-    exec_output::CASES,
-    exec_limits::CASES,
-    tree_kill::CASES,
-    exec_ids::CASES,
-    file_read::CASES,
-    file_write::CASES,
-    file_errors::CASES,
-    search::CASES,
-    transfer::CASES,
+    exec::output::CASES,
+    exec::limits::CASES,
+    exec::tree_kill::CASES,
+    exec::ids::CASES,
+    files::read::CASES,
+    files::write::CASES,
+    files::errors::CASES,
+    files::search::CASES,
+    files::transfer::CASES,
     users::CASES,
-    lifecycle::CASES,
+    life::lifecycle::CASES,
     declared::CASES,
-    frozen::CASES,
-    cold::CASES,
-    snapshot::CASES,
-    fork::CASES,
-    lifetime::CASES,
-    terminal::CASES,
+    life::frozen::CASES,
+    life::cold::CASES,
+    life::snapshot::CASES,
+    life::fork::CASES,
+    life::lifetime::CASES,
+    exec::terminal::CASES,
     resources::CASES,
     disk::CASES,
     served::CASES,
-    served_writers::CASES,
-    served_faults::CASES,
+    served::writers::CASES,
+    served::faults::CASES,
 ];
 
 /// Runs all cases whose name contains `filter`, a few at once, each in a sandbox of

@@ -10,7 +10,7 @@ type Run = fn(Context) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// A named case.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Case {
+pub(crate) struct Case {
     pub(super) name: &'static str,
     pub(super) needs: &'static [Need],
     /// What its sandbox is made from, given what others are made from.
@@ -22,7 +22,7 @@ pub(super) struct Case {
 /// function adjusts its specification.
 macro_rules! cases {
     ($group:literal: $($case:ident $([$($need:ident),+])? $(with $spec:ident)?,)*) => {
-        pub(super) const CASES: &[$crate::conformance::case::Case] = &[$(
+        pub(crate) const CASES: &[$crate::conformance::case::Case] = &[$(
             $crate::conformance::case::Case {
                 name: concat!($group, "/", stringify!($case)),
                 needs: &[$($($crate::conformance::need::Need::$need),+)?],

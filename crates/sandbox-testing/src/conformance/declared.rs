@@ -3,7 +3,7 @@
 
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, id, same, shell};
-use super::lives::{is_absent, is_invalid, is_unsupported, refused};
+use super::life::{is_absent, is_invalid, is_unsupported, refused};
 use super::served::served;
 use outrigger_sandbox::{
     CreateSpec, DiskOrigin, Error, Execute, Input, Lifetime, SandboxId, Suspend, TerminalSize,

@@ -1,5 +1,11 @@
 //! Commands: what they are given and how they end.
 
+pub(super) mod ids;
+pub(super) mod limits;
+pub(super) mod output;
+pub(super) mod terminal;
+pub(super) mod tree_kill;
+
 use super::case::cases;
 use super::context::{Context, Outcome, argv, ensure, id, same, shell, text};
 use outrigger_sandbox::{Command, End, Error, Execute, FileOp, Precondition, WriteMode};

@@ -3,7 +3,7 @@
 
 use super::case::cases;
 use super::context::{Context, Outcome, ensure, same, shell, soon, text};
-use super::lives::until;
+use super::life::until;
 use outrigger_sandbox::{CreateSpec, End, Execute};
 
 cases! { "resources":

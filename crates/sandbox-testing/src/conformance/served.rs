@@ -1,5 +1,8 @@
 //! Trees that are served: what programs do with files works as on a disk.
 
+pub(super) mod faults;
+pub(super) mod writers;
+
 use std::sync::Arc;
 
 use super::case::cases;

@@ -1,8 +1,8 @@
 //! What a backend does by itself when nobody asks for a sandbox for long.
 
-use super::case::cases;
-use super::context::{Context, Outcome, same, shell, soon};
-use super::lives::{is_lost, refused, until};
+use super::{is_lost, refused, until};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, same, shell, soon};
 use outrigger_sandbox::{CreateOutcome, CreateSpec, End, LifecycleState, Lifetime, Suspend};
 
 cases! { "lifetime":
@@ -120,7 +120,7 @@ async fn old_leaves_its_snapshots(context: Context) -> Outcome {
 
 async fn without_limits_it_stays(context: Context) -> Outcome {
     let made = context.listed().await?.ok_or("it is not listed")?;
-    super::lives::a_while().await;
+    super::a_while().await;
     let listed = context.listed().await?.ok_or("it is gone")?;
     same("state", listed.state, LifecycleState::Running)?;
     same("when it was made", listed.made_at_ms, made.made_at_ms)?;

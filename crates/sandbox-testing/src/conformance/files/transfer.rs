@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{Context, Outcome, ensure, id, same, text, write_op};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, ensure, id, same, text, write_op};
 use outrigger_sandbox::{FileOp, FileReply, WriteMode, limits, text::digest};
 
 cases! { "transfer":

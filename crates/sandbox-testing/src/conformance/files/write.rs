@@ -1,8 +1,8 @@
 //! Operations that change something, when they go well; and that none is
 //! performed twice.
 
-use super::case::cases;
-use super::context::{Context, Outcome, edit_op, expecting, id, same, text, write_op};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, edit_op, expecting, id, same, text, write_op};
 use outrigger_sandbox::{
     EditReport, EntryKind, FileErrorKind, FileOp, FileReply, Occurrences, Precondition, WriteMode,
     text::digest,

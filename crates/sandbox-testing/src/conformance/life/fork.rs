@@ -2,9 +2,9 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
 use super::cold::{MAKE_A_TREE, SHOW_A_TREE};
-use super::context::{Context, Outcome, edit_op, ensure, id, same, text, write_op};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, edit_op, ensure, id, same, text, write_op};
 use outrigger_sandbox::{FileOp, Occurrences, WriteMode};
 
 cases! { "fork":

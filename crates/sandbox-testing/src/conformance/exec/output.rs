@@ -1,7 +1,7 @@
 //! Output: which stream, in which order, how much of it, and where the rest is.
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, ensure, id, same, shell, text};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Listener, Outcome, ensure, id, same, shell, text};
 use outrigger_sandbox::{End, Execute, FileOp, FileReply, Streams, limits};
 
 cases! { "output":
@@ -159,7 +159,8 @@ async fn spill_is_capped_by_its_limit(context: Context) -> Outcome {
 
 async fn held_open_by_a_child(context: Context) -> Outcome {
     let running = context.shell("a", "sleep 50 & echo done");
-    let done = super::context::soon("the end of a command whose child holds stdout", running);
+    let done =
+        crate::conformance::context::soon("the end of a command whose child holds stdout", running);
     let done = done.await??;
     same("outcome", (text(&done.stdout), done.end), ("done\n".to_owned(), End::Exited(0)))
 }

@@ -2,8 +2,8 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{Context, Outcome, argv, same, shell, text};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, argv, same, shell, text};
 use outrigger_sandbox::{Command, End, Error, Execute, limits};
 
 cases! { "limits":

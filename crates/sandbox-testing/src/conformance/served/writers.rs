@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, same, shell, soon, text};
-use super::served::served;
+use super::served;
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Listener, Outcome, same, shell, soon, text};
 use outrigger_sandbox::{FileErrorKind, limits};
 
 cases! { "served":

@@ -1,8 +1,10 @@
 //! Commands with a terminal: what they see of it, and what is typed.
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, ensure, id, same, shell, soon, text};
-use super::lives::{is_invalid, refused};
+use crate::conformance::case::cases;
+use crate::conformance::context::{
+    Context, Listener, Outcome, ensure, id, same, shell, soon, text,
+};
+use crate::conformance::life::{is_invalid, refused};
 use outrigger_sandbox::{End, Error, Execute, Input, TerminalSize, limits};
 
 cases! { "terminal":

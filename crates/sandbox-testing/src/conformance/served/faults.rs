@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, ensure, same, shell, soon, text, within};
-use super::served::served;
+use super::served;
 use crate::FakeTree;
+use crate::conformance::case::cases;
+use crate::conformance::context::{
+    Context, Listener, Outcome, ensure, same, shell, soon, text, within,
+};
 use outrigger_sandbox::{End, Suspend, limits};
 
 cases! { "served":
@@ -194,7 +196,7 @@ async fn wrong_folders_are_refused(context: Context) -> Outcome {
         let served = folders.iter().map(|&folder| folder.to_owned()).collect();
         let spec = outrigger_sandbox::CreateSpec { served, ..context.spec.clone() };
         let made = context.backend.create(&name, &spec).await;
-        super::lives::refused("create", made, super::lives::is_invalid)?;
+        crate::conformance::life::refused("create", made, crate::conformance::life::is_invalid)?;
     }
     Ok(())
 }

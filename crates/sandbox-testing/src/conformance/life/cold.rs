@@ -2,12 +2,12 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{
+use super::frozen::{LEAVE_A_BEAT, beats};
+use super::{is_absent, is_busy, is_lost, refused};
+use crate::conformance::case::cases;
+use crate::conformance::context::{
     Context, Listener, Outcome, ensure, id, read_op, same, shell, soon, text, write_op,
 };
-use super::frozen::{LEAVE_A_BEAT, beats};
-use super::lives::{is_absent, is_busy, is_lost, refused};
 use outrigger_sandbox::{
     CreateOutcome, End, Execute, FileOp, LifecycleState, SandboxId, Suspend, WriteMode,
 };

@@ -1,8 +1,8 @@
 //! Suspension that keeps processes: they stop, and go on with the next command.
 
-use super::case::cases;
-use super::context::{Context, Outcome, ensure, same, soon};
-use super::lives::{a_while, is_absent, is_busy, refused, until};
+use super::{a_while, is_absent, is_busy, refused, until};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, ensure, same, soon};
 use outrigger_sandbox::{CreateOutcome, LifecycleState, SandboxId, Suspend};
 
 cases! { "frozen":

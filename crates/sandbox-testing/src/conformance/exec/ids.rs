@@ -4,8 +4,8 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{
+use crate::conformance::case::cases;
+use crate::conformance::context::{
     Context, Listener, Outcome, argv, ensure, id, same, shell, soon, text, write_op,
 };
 use outrigger_sandbox::{Command, End, Error, Execute, Executed, WriteMode};

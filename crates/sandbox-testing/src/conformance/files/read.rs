@@ -1,7 +1,7 @@
 //! Operations that only read: list, stat, read, lines.
 
-use super::case::cases;
-use super::context::{Context, Outcome, ensure, id, same, text, write_op};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, ensure, id, same, text, write_op};
 use outrigger_sandbox::{EntryKind, FileOp, FileReply, Lines, WriteMode, limits, text::digest};
 
 cases! { "read":

@@ -2,9 +2,11 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, ensure, id, read_op, same, shell, soon};
-use super::lives::{is_lost, refused};
+use super::{is_lost, refused};
+use crate::conformance::case::cases;
+use crate::conformance::context::{
+    Context, Listener, Outcome, ensure, id, read_op, same, shell, soon,
+};
 use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Isolation, LifecycleState, SandboxId};
 
 cases! { "lifecycle":
@@ -92,7 +94,7 @@ async fn listed_with_state_times_and_origin(context: Context) -> Outcome {
 async fn used_later_than_made(context: Context) -> Outcome {
     let first = context.listed().await?.ok_or("it is not listed")?;
     ensure("used before it was made", first.used_at_ms >= first.made_at_ms)?;
-    super::lives::a_while().await;
+    super::a_while().await;
     context.again().await?;
     let second = context.listed().await?.ok_or("it is not listed")?;
     same("made at", second.made_at_ms, first.made_at_ms)?;

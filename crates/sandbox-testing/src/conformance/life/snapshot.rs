@@ -2,9 +2,9 @@
 
 use tokio::task::JoinSet;
 
-use super::case::cases;
-use super::context::{Context, Outcome, ensure, same};
-use super::lives::{is_absent, is_busy, refused};
+use super::{is_absent, is_busy, refused};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, ensure, same};
 use outrigger_sandbox::{
     CreateOutcome, CreateSpec, DiskOrigin, LifecycleState, SandboxId, SnapshotId, Suspend,
 };
@@ -256,7 +256,7 @@ async fn restored_is_the_same_to_the_byte(context: Context) -> Outcome {
         let (path, target) = (format!("d0/l{number}"), format!("../d{number}/f{number}"));
         context
             .files(outrigger_sandbox::FileOp::Link {
-                id: super::context::id(&path.replace('/', "-")),
+                id: crate::conformance::context::id(&path.replace('/', "-")),
                 path,
                 target,
             })

@@ -1,7 +1,7 @@
 //! Glob, grep and manifest.
 
-use super::case::cases;
-use super::context::{Context, Outcome, ensure, id, same, write_op};
+use crate::conformance::case::cases;
+use crate::conformance::context::{Context, Outcome, ensure, id, same, write_op};
 use outrigger_sandbox::{
     EntryKind, FileErrorKind, FileOp, FileReply, GrepPattern, ManifestEntry, Precondition,
     WriteMode, limits, text::digest,

@@ -1,5 +1,12 @@
 //! What the cases about suspension, snapshots and forks are made with.
 
+pub(super) mod cold;
+pub(super) mod fork;
+pub(super) mod frozen;
+pub(super) mod lifecycle;
+pub(super) mod lifetime;
+pub(super) mod snapshot;
+
 use std::time::Duration;
 
 use super::context::{Context, Listener, Outcome, id, same, shell, soon, text, within};

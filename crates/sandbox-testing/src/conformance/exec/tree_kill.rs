@@ -3,8 +3,10 @@
 //! A process that outlived its command would go on writing to a file; so the file
 //! is looked at twice, with another command between.
 
-use super::case::cases;
-use super::context::{Context, Listener, Outcome, ensure, id, same, shell, soon, text};
+use crate::conformance::case::cases;
+use crate::conformance::context::{
+    Context, Listener, Outcome, ensure, id, same, shell, soon, text,
+};
 use outrigger_sandbox::{End, Execute, limits};
 
 cases! { "tree":

@@ -1,7 +1,7 @@
 //! Every typed error of the file operations, and paths that lead astray.
 
-use super::case::cases;
-use super::context::{
+use crate::conformance::case::cases;
+use crate::conformance::context::{
     Context, Outcome, edit_op, expecting, id, read_op, same, shell, text, write_op,
 };
 use outrigger_sandbox::FileErrorKind::{
