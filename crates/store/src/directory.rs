@@ -3,9 +3,9 @@
 //! A blob gets its name only after all of it is on disk, so a name never stands
 //! for a part. Must never change a file that has a name, nor remove a young one.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use outrigger_agent::Digest;
+use outrigger_audit::files::{create_new, sync_directory};
 use sha2::{Digest as _, Sha256};
 
 use crate::{Blobs, Error, Stored, limits};
@@ -244,26 +245,6 @@ fn copy(reader: &mut dyn Read, file: &mut File) -> Result<Stored, Error> {
 /// Makes a directory, and what is missing above it, for its owner only.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// Makes changes of names in a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Makes a file of a new name, for its owner only.
-pub(crate) fn create_new(directory: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("{prefix}{}-{count}", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        match file {
-            // Left by a dead process that had the same number.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            file => return Ok((path, file?)),
-        }
-    }
 }
 
 /// Removes old files with the prefix. Whatever stands in its way is left for the next time.

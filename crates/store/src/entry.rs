@@ -4,8 +4,9 @@
 //! of the journal go through it, so that they can't differ.
 
 use outrigger_agent::{Digest, Event, FORMAT, Record, Seq, SessionId};
+use outrigger_audit::chain::Linked;
 
-use crate::{Error, chain::Linked, limits};
+use crate::{Error, limits};
 
 /// The text of an event, ready to be stored.
 #[derive(Debug, Clone)]

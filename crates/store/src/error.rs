@@ -181,3 +181,12 @@ impl Error {
         if size <= size_max { Ok(()) } else { Err(Self::TooLarge { what, size, size_max }) }
     }
 }
+
+impl From<outrigger_audit::Error> for Error {
+    fn from(error: outrigger_audit::Error) -> Self {
+        match error {
+            outrigger_audit::Error::Io { doing, source } => Self::io(doing, source),
+            outrigger_audit::Error::Damaged { place, what } => Self::Damaged { place, what },
+        }
+    }
+}

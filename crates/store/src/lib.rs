@@ -3,20 +3,18 @@
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
 //! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
-//! simulations, the suite in [`conformance`] that each passes, and the signed log
-//! over the chains of all sessions in [`audit`]. Also the [`Accounts`] that sessions are
-//! charged to, because only here many sessions are seen at once. Must never interpret what an event
+//! simulations, the suite in [`conformance`] that each passes, and the [`Audit`] that reads
+//! what the log of [`outrigger_audit`] is verified against. Also the [`Accounts`] that
+//! sessions are charged to, because only here many sessions are seen at once. Must never interpret what an event
 //! means: folding belongs to the turn machine, and a session's title and status are
 //! handed in by whoever appends.
 //!
-//! Read first: [`Journal`], [`chain`], [`Error`]; [`entries::Entries`].
+//! Read first: [`Journal`], [`outrigger_audit::chain`], [`Error`]; [`entries::Entries`].
 
 #![forbid(unsafe_code)]
 
 mod accounts;
-pub mod audit;
 mod blobs;
-pub mod chain;
 pub mod conformance;
 mod directory;
 pub mod entries;
@@ -39,4 +37,7 @@ pub use journal::{
 };
 pub use memory::Memory;
 pub use period::Period;
-pub use sqlite::{FORMAT, Restored, Settings, SigningKey, Space, Sqlite, Unnamed, restore};
+pub use sqlite::{
+    Audit, AuditRequest, EventText, FORMAT, Restored, Settings, SigningKey, Space, Sqlite, Unnamed,
+    restore,
+};

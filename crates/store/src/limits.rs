@@ -60,24 +60,10 @@ pub const ANCHOR_MS_MAX: u64 = 10_000;
 pub const ANCHOR_SCAN_MS: u64 = 300_000;
 /// Entries that one transaction adds to the log when it catches up.
 pub const ANCHOR_ENTRIES_MAX: usize = 4_096;
-/// Faults that one audit tells; the rest is counted.
-pub const AUDIT_FAULTS_MAX: usize = 1_000;
-/// Entries of the log's copy that differ from the log and are held to compare sessions
-/// with. An older database in place of a newer one makes as many as it is older.
-pub const AUDIT_DIFFERING_MAX: usize = 100_000;
 /// Sessions that are checked at once.
 pub const AUDIT_READERS: usize = 2;
 /// What a reader of the audit keeps of the database, in KiB.
 pub const AUDIT_CACHE_KIB: usize = 16_384;
-/// Events between the one that is proved and the entry that covers it.
-pub const PROOF_LINKS_MAX: usize = 1_000_000;
-/// Text of a proof.
-pub const PROOF_BYTES_MAX: u64 = 256 << 20;
-/// Checkpoints that the log's copy lags behind after crashes, one for each; with more, its
-/// end was cut off.
-pub const COPY_LAG_CHECKPOINTS_MAX: usize = 8;
-/// A line of the log's copy; none comes near it.
-pub const LOG_LINE_BYTES_MAX: u64 = 256;
 /// A day, as calendars count it.
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
 /// A file of memory or skills.

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
+use outrigger_audit::chain::{self, Linked};
 
 use crate::accounts::Book;
-use crate::chain::{self, Linked};
 use crate::entry::{self, Found, Walk};
 use crate::{
     Account, Accounts, Before, Blobs, Cached, Change, Charged, Error, Journal, Page, SessionRow,

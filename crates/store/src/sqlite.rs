@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
+use outrigger_audit::chain;
 
 use self::batch::{Append, JournalWrite, Prepared};
 use self::changes::Changes;
@@ -39,12 +40,12 @@ use crate::entries::Quotas;
 use crate::entry::{self, Entry, Found, Walk};
 use crate::{
     Account, Accounts, Before, Blobs, Cached, Change, Charged, Directory, Error, Journal, Page,
-    SessionRow, Snapshot, Summary, Verified, chain, limits,
+    SessionRow, Snapshot, Summary, Verified, limits,
 };
 
-pub use self::audit::{Asked, Audit};
+pub use self::audit::{Audit, AuditRequest};
 pub use self::backup::{Restored, SigningKey, restore};
-pub use self::prove::Text;
+pub use self::prove::EventText;
 pub use self::space::{Space, Unnamed};
 
 /// Format of the database that this program writes. Events have one of their own.

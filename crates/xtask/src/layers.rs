@@ -40,9 +40,10 @@ const FLOORS: &[(&str, Floor)] = &[
     ("sandbox-kube", Floor::At(2)),
     ("sandbox-remote", Floor::At(2)),
     ("model", Floor::At(2)),
-    ("store", Floor::At(2)),
+    ("audit", Floor::At(2)),
     ("api", Floor::At(2)),
     ("attack", Floor::At(3)),
+    ("store", Floor::At(3)),
     ("tools", Floor::At(3)),
     ("mcp", Floor::At(4)),
     ("engine", Floor::At(4)),
@@ -157,12 +158,12 @@ mod tests {
         check_members(
             vec![
                 fixture("outrigger-sandbox", &["outrigger-store"]),
-                fixture("outrigger-store", &["outrigger-model"]),
-                fixture("outrigger-model", &[]),
+                fixture("outrigger-store", &["outrigger-tools"]),
+                fixture("outrigger-tools", &[]),
             ],
             &expect![[r"
-                crates/sandbox/Cargo.toml:1: layers: `outrigger-sandbox` (floor 0) -> `outrigger-store` (floor 2) points up; dependencies point down
-                crates/store/Cargo.toml:1: layers: `outrigger-store` (floor 2) -> `outrigger-model` (floor 2) points sideways; dependencies point down
+                crates/sandbox/Cargo.toml:1: layers: `outrigger-sandbox` (floor 0) -> `outrigger-store` (floor 3) points up; dependencies point down
+                crates/store/Cargo.toml:1: layers: `outrigger-store` (floor 3) -> `outrigger-tools` (floor 3) points sideways; dependencies point down
             "]],
         );
     }

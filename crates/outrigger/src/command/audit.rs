@@ -1,9 +1,11 @@
 //! `outrigger audit`: checks what is stored, signs it, and proves single events.
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::audit::{
-    Asked, Audit, Outside, Progress, Proof, Report, Text, VerifyingKey, verifying_key,
+use outrigger_audit::{
+    ExternalCheckpoint, Proof, ProofFault, Report, VerificationProgress, VerifyingKey,
+    verifying_key,
 };
+use outrigger_store::{Audit, AuditRequest, EventText};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -25,7 +27,7 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Audit) -> Outcome<u8> {
             checkpoint(paths, out.as_deref(), key.then_some(Print::Key), output).await
         }
         cli::Audit::Prove { session, seq, out, without_text, output } => {
-            let text = if without_text { Text::LeftOut } else { Text::Included };
+            let text = if without_text { EventText::LeftOut } else { EventText::Included };
             let audit = Audit::open(paths.data()).await?;
             let session = find(&audit, &session).await?;
             let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
@@ -42,16 +44,17 @@ async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
     };
     let outside = |path: &std::path::PathBuf| {
         let name = path.display().to_string();
-        read(path, limits::CHECKPOINT_BYTES_MAX).map(|note| Outside { name, note })
+        read(path, limits::CHECKPOINT_BYTES_MAX).map(|note| ExternalCheckpoint { name, note })
     };
     let against = asked.against.iter().map(outside).collect::<Outcome<_>>()?;
     let key = asked.key.as_deref().map(key).transpose()?;
-    let (progress, mut screen) = (Arc::new(Progress::default()), Screen::on_stdout(asked.output));
+    let (progress, mut screen) =
+        (Arc::new(VerificationProgress::default()), Screen::on_stdout(asked.output));
     let what = || {
         let (sessions, done, events) = progress.now();
         format!("checking · {done} of {} · {}", count(sessions, "session"), count(events, "event"))
     };
-    let wanted = Asked { session, against, key };
+    let wanted = AuditRequest { session, against, key };
     let report = screen.watching(what, audit.verify(&wanted, &progress)).await?;
     tell(&report, &screen)?;
     let faults = report.faults.len() as u64 + report.faults_left_out;
@@ -112,7 +115,7 @@ async fn checkpoint(
     let made = store.checkpoint().await;
     store.close().await;
     let note = made?;
-    let key = verifying_key(paths.data())?;
+    let key = verifying_key(paths.data()).map_err(outrigger_store::Error::from)?;
     let key = key.ok_or_else(|| Failure::new(Kind::Storage, "audit/key.pub is missing"))?;
     if let Some(path) = out {
         replace(path, &note)?;
@@ -141,7 +144,7 @@ async fn continues(audit: &Audit, path: &Path) -> Outcome {
         return Ok(());
     }
     let note = read(path, limits::CHECKPOINT_BYTES_MAX)?;
-    let kept = Outside { name: path.display().to_string(), note };
+    let kept = ExternalCheckpoint { name: path.display().to_string(), note };
     match audit.contradicts(&kept).await? {
         None => Ok(()),
         Some(fault) => Err(Failure::new(Kind::AuditFailed, fault.to_string())
@@ -179,9 +182,9 @@ fn prove(proof: &Proof, out: Option<&Path>, output: Output) -> Outcome<u8> {
 }
 
 fn check_proof(file: &Path, expected: Option<&str>, output: Output) -> Outcome<u8> {
-    let text = read(file, outrigger_store::limits::PROOF_BYTES_MAX)?;
+    let text = read(file, outrigger_audit::limits::PROOF_BYTES_MAX)?;
     let known = expected.map(key).transpose()?;
-    let fault = |fault: outrigger_store::audit::ProofFault| {
+    let fault = |fault: ProofFault| {
         let failure = Failure::from_error(Kind::AuditFailed, &fault);
         let message = format!("{}: {}", file.display(), failure.message);
         Failure::new(Kind::AuditFailed, message)

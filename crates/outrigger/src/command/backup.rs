@@ -4,7 +4,8 @@
 //! before all of it was verified. Must never write over what is there.
 
 use outrigger_agent::SessionId;
-use outrigger_store::{Restored, SigningKey, audit::Report, restore as unpack};
+use outrigger_audit::Report;
+use outrigger_store::{Restored, SigningKey, restore as unpack};
 use serde_json::json;
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;

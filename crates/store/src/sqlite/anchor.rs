@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::{Frontier, LogCopy, LogEntry, Signer};
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 
 use super::batch::number;
 use super::fault;
 use super::statements::Texts;
-use crate::audit::{self, Copy, Edge, Entry, Signer};
 use crate::{Error, limits};
 
 /// What a transaction added to the log.
@@ -20,7 +20,7 @@ use crate::{Error, limits};
 pub(super) struct Added {
     /// The number of the first entry.
     from: u64,
-    entries: Vec<Entry>,
+    entries: Vec<LogEntry>,
     note: String,
 }
 
@@ -52,7 +52,7 @@ impl From<Refused> for Error {
 pub(super) struct Anchor {
     directory: PathBuf,
     signer: Option<Signer>,
-    copy: Copy,
+    copy: LogCopy,
 }
 
 fn wrong(error: sqlx::Error) -> Error {
@@ -61,8 +61,8 @@ fn wrong(error: sqlx::Error) -> Error {
 
 impl Anchor {
     pub(super) fn new(store: &Path) -> Self {
-        let directory = audit::directory(store);
-        Self { copy: Copy::new(directory.clone()), directory, signer: None }
+        let directory = outrigger_audit::directory(store);
+        Self { copy: LogCopy::new(directory.clone()), directory, signer: None }
     }
 
     fn signer(&mut self) -> Result<&Signer, Error> {
@@ -77,7 +77,7 @@ impl Anchor {
         &mut self,
         connection: &mut SqliteConnection,
         texts: &mut Texts,
-        entries: Vec<Entry>,
+        entries: Vec<LogEntry>,
     ) -> Result<Added, Refused> {
         let wrong = |e| Refused::Database(wrong(e));
         let mut edge = self.edge(connection).await.map_err(Refused::Log)?;
@@ -88,7 +88,7 @@ impl Anchor {
         while numbered.peek().is_some() {
             let some: Vec<_> = numbered.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
             let mut query = sqlx::query(AssertSqlSafe(texts.log(some.len())));
-            for (place, Entry { session, seq, link }) in some {
+            for (place, LogEntry { session, seq, link }) in some {
                 query = query.bind(number(place)).bind(session.to_string());
                 query = query.bind(number(seq.0)).bind(link.to_string());
             }
@@ -105,7 +105,7 @@ impl Anchor {
     }
 
     /// Where the log ends, by its newest checkpoint, which must be ours and fit.
-    async fn edge(&mut self, connection: &mut SqliteConnection) -> Result<Edge, Error> {
+    async fn edge(&mut self, connection: &mut SqliteConnection) -> Result<Frontier, Error> {
         const TEXT: &str = "SELECT (SELECT MAX(entry) FROM log), size, note, edge \
             FROM checkpoints ORDER BY size DESC LIMIT 1";
         const ALONE: &str = "SELECT MAX(entry) FROM log";
@@ -117,14 +117,14 @@ impl Anchor {
             let (last,): (Option<i64>,) =
                 sqlx::query_as(ALONE).fetch_one(connection).await.map_err(wrong)?;
             return match last {
-                None => Ok(Edge::default()),
+                None => Ok(Frontier::default()),
                 Some(_) => Err(damaged("its checkpoints are missing")),
             };
         };
         if last.and_then(|last| last.checked_add(1)) != Some(size) {
             return Err(damaged("its entries do not end where its newest checkpoint does"));
         }
-        let edge = u64::try_from(size).ok().and_then(|size| Edge::parse(size, &edge));
+        let edge = u64::try_from(size).ok().and_then(|size| Frontier::parse(size, &edge));
         let edge = edge.ok_or_else(|| damaged("its newest checkpoint is none"))?;
         let opened = self.signer()?.key().open_own(&note);
         let fits = opened.is_ok_and(|opened| {
@@ -152,11 +152,11 @@ impl Anchor {
             let rows: Result<Vec<(String, i64, String)>, _> = query.fetch_all(connection).await;
             let entry = |(session, seq, link): (String, i64, String)| {
                 let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
-                Some(Entry { session, seq: Seq(seq.try_into().ok()?), link })
+                Some(LogEntry { session, seq: Seq(seq.try_into().ok()?), link })
             };
             let rows = rows.ok().and_then(|rows| rows.into_iter().map(entry).collect());
             let Some(before) = rows else { return };
-            let before: Vec<Entry> = before;
+            let before: Vec<LogEntry> = before;
             if writing.append(writing.size, &before).is_err() {
                 return;
             }
@@ -179,7 +179,7 @@ pub(super) enum Asked<'a> {
 pub(super) async fn behind(
     connection: &mut SqliteConnection,
     asked: Asked<'_>,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<LogEntry>, Error> {
     const TEXT: &str = "SELECT session, head_seq, head_link FROM sessions WHERE head_seq > \
         COALESCE((SELECT MAX(log.seq) FROM log WHERE log.session = sessions.session), 0)";
     let mut text = TEXT.to_owned();
@@ -201,7 +201,7 @@ pub(super) async fn behind(
     let rows: Vec<(String, i64, String)> = query.fetch_all(connection).await.map_err(wrong)?;
     let entry = |(session, seq, link): (String, i64, String)| {
         let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
-        Some(Entry { session, seq: Seq(seq.try_into().ok()?), link })
+        Some(LogEntry { session, seq: Seq(seq.try_into().ok()?), link })
     };
     // A broken row is the audit's to name, and must not keep the others from the log.
     Ok(rows.into_iter().filter_map(entry).collect())

@@ -4,22 +4,21 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use futures_util::{Stream, TryStreamExt};
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::{
+    Corrections, ExternalCheckpoint, Finding, LogCopy, LogEntry, LogFindings, LogVerifier, Report,
+    SessionLinks, VerificationProgress, VerifyingKey,
+};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
 use super::fault;
 use super::open::{self, Seen};
 use super::walk::{Walked, walk};
-use crate::audit::{
-    self, Chain, Checked, Copy, Corrections, Entry, Fault, LogCheck, Outside, Progress, Report,
-    VerifyingKey,
-};
 use crate::directory::blocking;
 use crate::{Directory, Error, limits};
 
@@ -48,11 +47,11 @@ impl Stamp {
 
 /// What is to be checked.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct AuditRequest {
     /// Only this session, and the log.
     pub session: Option<SessionId>,
     /// Checkpoints that somebody kept: the log must continue them.
-    pub against: Vec<Outside>,
+    pub against: Vec<ExternalCheckpoint>,
     /// The key that must have signed; else the one beside the database.
     pub key: Option<VerifyingKey>,
 }
@@ -125,7 +124,11 @@ impl Audit {
     ///
     /// # Errors
     /// What keeps it from being read; what is wrong in it stands in the report.
-    pub async fn verify(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+    pub async fn verify(
+        &self,
+        asked: &AuditRequest,
+        progress: &Arc<VerificationProgress>,
+    ) -> Result<Report, Error> {
         self.settled(async |this| this.pass(asked, progress).await).await
     }
 
@@ -134,10 +137,10 @@ impl Audit {
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub async fn contradicts(&self, kept: &Outside) -> Result<Option<Fault>, Error> {
+    pub async fn contradicts(&self, kept: &ExternalCheckpoint) -> Result<Option<Finding>, Error> {
         self.settled(async |this| {
             let connection = this.connection().await?;
-            let asked = Asked { against: vec![kept.clone()], ..Asked::default() };
+            let asked = AuditRequest { against: vec![kept.clone()], ..AuditRequest::default() };
             let (connection, checked) = this.log(connection, &asked).await?;
             close(connection).await;
             Ok(checked.faults.into_iter().find(|fault| fault.is_of(&kept.name)))
@@ -145,11 +148,15 @@ impl Audit {
         .await
     }
 
-    async fn pass(&self, asked: &Asked, progress: &Arc<Progress>) -> Result<Report, Error> {
+    async fn pass(
+        &self,
+        asked: &AuditRequest,
+        progress: &Arc<VerificationProgress>,
+    ) -> Result<Report, Error> {
         progress.restart();
         let connection = self.connection().await?;
         let (mut connection, checked) = self.log(connection, asked).await?;
-        let Checked { entries, corrections, faults, faults_left_out, checkpoint } = checked;
+        let LogFindings { entries, corrections, faults, faults_left_out, checkpoint } = checked;
         let mut report =
             Report { entries, checkpoint, faults, faults_left_out, ..Report::default() };
         let mut names = BTreeSet::new();
@@ -161,10 +168,10 @@ impl Audit {
             }
         }
         close(connection).await;
-        progress.sessions.store(names.len() as u64, Ordering::Relaxed);
+        progress.expect_sessions(names.len() as u64);
         self.walk_all(names, corrections, progress, &mut report).await?;
         let all = report.faults.len();
-        report.faults.truncate(limits::AUDIT_FAULTS_MAX);
+        report.faults.truncate(outrigger_audit::limits::FAULTS_MAX);
         report.faults_left_out += (all - report.faults.len()) as u64;
         Ok(report)
     }
@@ -183,8 +190,8 @@ impl Audit {
     async fn log(
         &self,
         connection: SqliteConnection,
-        asked: &Asked,
-    ) -> Result<(SqliteConnection, Checked), Error> {
+        asked: &AuditRequest,
+    ) -> Result<(SqliteConnection, LogFindings), Error> {
         let (this, asked) = (self.clone(), asked.clone());
         let runtime = tokio::runtime::Handle::current();
         // Hashing takes a processor to itself.
@@ -194,23 +201,24 @@ impl Audit {
     async fn check_log(
         &self,
         mut connection: SqliteConnection,
-        asked: &Asked,
-    ) -> Result<(SqliteConnection, Checked), Error> {
+        asked: &AuditRequest,
+    ) -> Result<(SqliteConnection, LogFindings), Error> {
         const NEWEST: &str = "SELECT size FROM checkpoints ORDER BY size DESC LIMIT $1";
-        let copy = Copy::new(audit::directory(&self.directory));
-        let own_key = audit::verifying_key(&self.directory)?;
+        let copy = LogCopy::new(outrigger_audit::directory(&self.directory));
+        let own_key = outrigger_audit::verifying_key(&self.directory)?;
         // The copy is opened before the log that it may only lag behind is read.
         let lines = copy.lines()?;
         let newest = copy.checkpoint()?;
         let name = || "audit/checkpoint".to_owned();
         let mut against: Vec<_> =
-            newest.map(|note| Outside { name: name(), note }).into_iter().collect();
+            newest.map(|note| ExternalCheckpoint { name: name(), note }).into_iter().collect();
         against.extend(asked.against.iter().cloned());
-        let newest = sqlx::query_as(NEWEST).bind(1 + limits::COPY_LAG_CHECKPOINTS_MAX as i64);
+        let newest = sqlx::query_as(NEWEST)
+            .bind(1 + outrigger_audit::limits::COPY_LAG_CHECKPOINTS_MAX as i64);
         let newest: Vec<(i64,)> = newest.fetch_all(&mut connection).await.map_err(wrong)?;
         let newest = newest.into_iter().map(|(size,)| u64::try_from(size).unwrap_or(0)).collect();
         let key = asked.key.clone().or(own_key);
-        let mut check = LogCheck::new(key, &against, lines, newest);
+        let mut check = LogVerifier::new(key, &against, lines, newest);
         along(&mut connection, &mut check).await?;
         // What is missing is looked for after the log: a writer may have made it meanwhile.
         let checked = check.finish(copy.size().ok(), copy.checkpoint()?.is_some())?;
@@ -222,7 +230,7 @@ impl Audit {
         &self,
         connection: &mut SqliteConnection,
         names: &mut BTreeSet<SessionId>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<Finding>,
     ) -> Result<(), Error> {
         // From each name to the next one: a session may have a million events.
         const TEXT: &str = "WITH RECURSIVE named(session) AS (\
@@ -246,7 +254,7 @@ impl Audit {
                 Some(session) => _ = names.insert(session),
                 None => {
                     let what = format!("it has a session with the impossible name {name:?}");
-                    faults.push(Fault::file(open::DATABASE, what));
+                    faults.push(Finding::file(open::DATABASE, what));
                 }
             }
         }
@@ -258,7 +266,7 @@ impl Audit {
         &self,
         names: BTreeSet<SessionId>,
         corrections: Corrections,
-        progress: &Arc<Progress>,
+        progress: &Arc<VerificationProgress>,
         report: &mut Report,
     ) -> Result<(), Error> {
         let readers = names.len().clamp(1, limits::AUDIT_READERS);
@@ -290,7 +298,7 @@ impl Audit {
         &self,
         queue: &Mutex<std::collections::btree_set::IntoIter<SessionId>>,
         corrections: &Corrections,
-        progress: &Progress,
+        progress: &VerificationProgress,
     ) -> Result<Vec<Walked>, Error> {
         let blobs = Directory::at(&self.directory.join("blobs"));
         let mut connection = self.connection().await?;
@@ -300,7 +308,7 @@ impl Audit {
             let Some(session) = next else { break };
             let known = chain(&mut connection, &session, corrections).await?;
             walked.push(walk(&mut connection, &session, &known, &blobs, progress).await?);
-            progress.sessions_done.fetch_add(1, Ordering::Relaxed);
+            progress.finish_session();
         }
         close(connection).await;
         Ok(walked)
@@ -315,22 +323,22 @@ pub(super) async fn close(connection: SqliteConnection) {
 type EntryRow = (i64, String, i64, String);
 
 /// An entry and its number. One that is none stands for what it was put in for: a gap.
-fn entry((number, session, seq, link): EntryRow) -> Option<(u64, Entry)> {
+fn entry((number, session, seq, link): EntryRow) -> Option<(u64, LogEntry)> {
     let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
-    Some((number.try_into().ok()?, Entry { session, seq: Seq(seq.try_into().ok()?), link }))
+    Some((number.try_into().ok()?, LogEntry { session, seq: Seq(seq.try_into().ok()?), link }))
 }
 
 /// Every entry of the log, in order.
 pub(super) fn entries(
     connection: &mut SqliteConnection,
-) -> impl Stream<Item = Result<Entry, Error>> {
+) -> impl Stream<Item = Result<LogEntry, Error>> {
     const TEXT: &str = "SELECT entry, session, seq, link FROM log ORDER BY entry";
     let rows = sqlx::query_as(TEXT).fetch(connection).map_err(wrong);
     rows.try_filter_map(async |row: EntryRow| Ok(entry(row).map(|(_, entry)| entry)))
 }
 
 /// Takes a check along the log and its checkpoints.
-async fn along(connection: &mut SqliteConnection, check: &mut LogCheck) -> Result<(), Error> {
+async fn along(connection: &mut SqliteConnection, check: &mut LogVerifier) -> Result<(), Error> {
     const ENTRIES: &str = "SELECT entry, session, seq, link, note, edge FROM log \
         LEFT JOIN checkpoints ON size = entry + 1 ORDER BY entry";
     const BEHIND: &str = "SELECT size, note, edge FROM checkpoints \
@@ -357,13 +365,13 @@ async fn chain(
     connection: &mut SqliteConnection,
     session: &SessionId,
     corrections: &Corrections,
-) -> Result<Chain, Error> {
+) -> Result<SessionLinks, Error> {
     const TEXT: &str =
         "SELECT entry, session, seq, link FROM log WHERE session = $1 ORDER BY entry";
-    let mut chain = Chain::default();
+    let mut chain = SessionLinks::default();
     let mut rows = sqlx::query_as(TEXT).bind(session.to_string()).fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(wrong)? {
-        if let Some((number, Entry { seq, link, .. })) = entry(row)
+        if let Some((number, LogEntry { seq, link, .. })) = entry(row)
             && corrections.believes(number, seq)
         {
             chain.add(number, seq, link);

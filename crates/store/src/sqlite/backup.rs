@@ -15,14 +15,15 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use futures_util::stream::TryChunksError;
 use outrigger_agent::Digest;
+use outrigger_audit::files::sync_directory;
+use outrigger_audit::{self as audit, LogCopy, LogCopyWriter, Report};
 use serde::{Deserialize, Serialize};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
-use super::audit::{self as log, Asked, Audit};
+use super::audit::{Audit, AuditRequest, entries};
 use super::{Sqlite, fault, open};
-use crate::audit::{self, Copy, Report, Writing as LogWriting};
-use crate::directory::{blocking, sync_directory};
+use crate::directory::blocking;
 use crate::transfer::{self, Head, Writing};
 use crate::{Directory, Error, limits};
 
@@ -81,7 +82,8 @@ impl Sqlite {
         copy_log(directory, &room).await?;
         let blobs = directory.join("blobs");
         symlink(&blobs, room.join("blobs")).map_err(|e| Error::io(DOING, e))?;
-        let report = Audit::open(&room).await?.verify(&Asked::default(), &Arc::default()).await?;
+        let report =
+            Audit::open(&room).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
         let about = Backup { made_at_ms, has_key: key == SigningKey::Included };
         let patches = patches.to_owned();
         let own = audit::directory(directory).join("key");
@@ -140,7 +142,7 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
         fs::copy(public, directory.join("key.pub")).map_err(io)?;
     }
     let mut connection = open::reading(&room.join(open::DATABASE)).await?;
-    let copy = Copy::new(directory);
+    let copy = LogCopy::new(directory);
     let mut writing = copy.write()?;
     copy_entries(&mut connection, &mut writing).await?;
     let newest: Result<Option<(String,)>, _> =
@@ -156,9 +158,9 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
 
 async fn copy_entries(
     connection: &mut SqliteConnection,
-    writing: &mut LogWriting<'_>,
+    writing: &mut LogCopyWriter<'_>,
 ) -> Result<(), Error> {
-    let mut chunks = pin!(log::entries(connection).try_chunks(limits::ANCHOR_ENTRIES_MAX));
+    let mut chunks = pin!(entries(connection).try_chunks(limits::ANCHOR_ENTRIES_MAX));
     while let Some(entries) = chunks.try_next().await.map_err(|TryChunksError(_, e)| e)? {
         writing.append(writing.size, &entries)?;
     }
@@ -192,7 +194,7 @@ fn is_patch(name: &str) -> bool {
 pub async fn restore(file: File, into: &Path) -> Result<Restored, Error> {
     let directory = into.to_owned();
     let Backup { made_at_ms, has_key } = blocking(move || unpack(file, &directory)).await?;
-    let report = Audit::open(into).await?.verify(&Asked::default(), &Arc::default()).await?;
+    let report = Audit::open(into).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
     match report.faults.first() {
         None => Ok(Restored { made_at_ms, has_key, report }),
         Some(first) => Err(Error::damaged("the backup", first.to_string())),

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use outrigger_agent::{AccountId, Digest, Seq, SessionId};
+use outrigger_audit::LogEntry;
+use outrigger_audit::chain::{self, Linked};
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
@@ -17,8 +19,6 @@ use super::anchor::{Added, Anchor, Refused};
 use super::statements::{Statements, Texts};
 use super::{accounts, fault};
 use crate::accounts::Book;
-use crate::audit::Entry;
-use crate::chain::{self, Linked};
 use crate::{Charge, Cover, Error, Snapshot, Summary, limits, snapshot};
 
 /// Something to write, and whom to tell.
@@ -140,12 +140,12 @@ impl Batch {
         let changed: Vec<_> = changed.collect();
         let (now, soon): (Vec<_>, Vec<_>) =
             changed.iter().partition(|(.., changed)| changed.summary.cover == Cover::Now);
-        let entry = |(session, seq, link, _): &(SessionId, Seq, Digest, Changed)| Entry {
+        let entry = |(session, seq, link, _): &(SessionId, Seq, Digest, Changed)| LogEntry {
             session: session.clone(),
             seq: *seq,
             link: link.clone(),
         };
-        let entries: Vec<Entry> = now.into_iter().map(entry).collect();
+        let entries: Vec<LogEntry> = now.into_iter().map(entry).collect();
         let uncovered = soon.into_iter().map(|(session, ..)| session.clone()).collect();
         let mut done = Done { results, added: None, uncovered, events: rows.len() as u64 };
         self.write(connection, rows, changed, &book).await?;
@@ -161,7 +161,7 @@ impl Batch {
     async fn cover(
         &mut self,
         connection: &mut SqliteConnection,
-        entries: Vec<Entry>,
+        entries: Vec<LogEntry>,
         done: &mut Done,
     ) -> Result<(), Error> {
         if entries.is_empty() {

@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use outrigger_audit::files::{create_new, sync_directory};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 use std::time::Duration;
 
 use super::{FORMAT, Settings, fault, log};
-use crate::directory::{create_new, make_private, remove_leftovers, sync_directory};
+use crate::directory::{make_private, remove_leftovers};
 use crate::{Error, limits};
 
 /// Name of the database in its directory.

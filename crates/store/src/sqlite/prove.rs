@@ -4,19 +4,21 @@ use std::pin::pin;
 
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::{
+    InterveningEvent, MerkleTree, PROOF_FORMAT, Proof, ProvenEvent, chain, limits,
+};
 use sqlx::sqlite::SqliteConnection;
 
 use super::audit::{Audit, entries};
 use super::batch::number;
 use super::fault;
-use crate::audit::{self, Between, Event, Proof, Tree};
-use crate::{Error, chain, limits};
+use crate::Error;
 
 type Row = (i64, i64, i64, Option<String>, Option<String>, String);
 
 /// Whether a proof carries the text of its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text {
+pub enum EventText {
     /// As far as it is in the event's row; a blob is named by its digest.
     Included,
     /// Its digest only.
@@ -38,7 +40,7 @@ impl Audit {
         &self,
         session: &SessionId,
         seq: Option<Seq>,
-        text: Text,
+        text: EventText,
     ) -> Result<Proof, Error> {
         self.settled(async |this| {
             let mut connection = this.connection().await?;
@@ -57,7 +59,7 @@ impl Audit {
         connection: &mut SqliteConnection,
         session: &SessionId,
         seq: Option<Seq>,
-        text: Text,
+        text: EventText,
     ) -> Result<Proof, Error> {
         const CHECKPOINT: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
         let uncovered = |what: &str| Error::NotFound {
@@ -73,7 +75,7 @@ impl Audit {
         let newest: Option<(i64, String)> =
             sqlx::query_as(CHECKPOINT).fetch_optional(&mut *connection).await.map_err(wrong)?;
         let (size, checkpoint) = newest.ok_or_else(|| uncovered("any event"))?;
-        let mut tree = Tree::default();
+        let mut tree = MerkleTree::default();
         let mut entries = pin!(entries(connection));
         while let Some(entry) = entries.try_next().await? {
             tree.push(entry.hash());
@@ -81,10 +83,10 @@ impl Audit {
         let size = u64::try_from(size).unwrap_or(0);
         let none = || Error::damaged("the audit log", "it has fewer entries than its checkpoint");
         let way = tree.prove(size, place).ok_or_else(none)?;
-        let key = audit::verifying_key(self.directory())?;
+        let key = outrigger_audit::verifying_key(self.directory())?;
         let key = key.ok_or_else(|| Error::damaged("audit/key.pub", "it is missing"))?;
         Ok(Proof {
-            format: audit::PROOF_FORMAT.to_owned(),
+            format: PROOF_FORMAT.to_owned(),
             session: session.clone(),
             before,
             event,
@@ -120,8 +122,8 @@ async fn events(
     session: &SessionId,
     seq: Seq,
     last: Seq,
-    with: Text,
-) -> Result<(Event, Digest, Vec<Between>), Error> {
+    with: EventText,
+) -> Result<(ProvenEvent, Digest, Vec<InterveningEvent>), Error> {
     const ROWS: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
         WHERE session = $1 AND seq >= $2 AND seq <= $3 ORDER BY seq";
     if seq == Seq(0) {
@@ -154,10 +156,10 @@ async fn events(
         if expected < seq {
             before = Digest::parse(&link);
         } else if expected == seq {
-            let text = payload.filter(|_| with == Text::Included);
-            found = Some(Event { seq, at_ms, format, sha256, text });
+            let text = payload.filter(|_| with == EventText::Included);
+            found = Some(ProvenEvent { seq, at_ms, format, sha256, text });
         } else {
-            after.push(Between { at_ms, format, sha256 });
+            after.push(InterveningEvent { at_ms, format, sha256 });
         }
         expected = expected.next();
     }

@@ -4,13 +4,13 @@
 //! stays: its absence would be taken for the work of somebody else.
 
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::LogEntry;
 use sqlx::sqlite::SqliteConnection;
 
 use super::anchor::Added;
 use super::batch::Batch;
 use super::fault;
 use crate::Error;
-use crate::audit::Entry;
 
 const HEAD: &str = "SELECT head_seq, head_link FROM sessions WHERE session = $1";
 /// What it is charged stays: what was spent stays spent.
@@ -43,7 +43,7 @@ pub(super) async fn remove(
         let query = sqlx::query(text).bind(session.to_string());
         query.execute(&mut *connection).await.map_err(wrong)?;
     }
-    let entry = Entry { session: session.clone(), seq: Entry::REMOVED, link };
+    let entry = LogEntry { session: session.clone(), seq: LogEntry::REMOVED, link };
     let added = batch.anchor.add(connection, &mut batch.texts, vec![entry]).await?;
     sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;
     Ok(added)

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::{LogEntry, chain};
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::SqliteConnection;
 
@@ -16,11 +17,10 @@ use super::anchor::Added;
 use super::batch::{Batch, number};
 use super::space::named;
 use super::{Sqlite, fault};
-use crate::audit::Entry;
 use crate::directory::blocking;
 use crate::entry::{Found, Walk, cut};
 use crate::transfer::{self, Head, Writing};
-use crate::{Directory, Error, chain, limits};
+use crate::{Directory, Error, limits};
 
 const FIRST: &str = "outrigger-sessions";
 const FORMAT: u32 = 1;
@@ -253,7 +253,7 @@ pub(super) async fn take(
             .bind(exported.title.clone().map(|text| cut(text, limits::TITLE_BYTES_MAX)))
             .bind(exported.status.clone().map(|text| cut(text, limits::STATUS_BYTES_MAX)));
         query.execute(&mut *connection).await.map_err(wrong)?;
-        entries.push(Entry { session: session.clone(), seq: *head, link: link.clone() });
+        entries.push(LogEntry { session: session.clone(), seq: *head, link: link.clone() });
     }
     let added = batch.anchor.add(connection, &mut batch.texts, entries).await?;
     sqlx::query("COMMIT").execute(connection).await.map_err(fault::of_commit)?;

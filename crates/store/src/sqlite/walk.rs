@@ -5,12 +5,11 @@
 
 use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::chain::{self, Linked};
+use outrigger_audit::{Finding, SessionLinks, VerificationProgress};
 use sqlx::sqlite::SqliteConnection;
-use std::sync::atomic::Ordering;
 
 use super::fault;
-use crate::audit::{Chain, Fault, Progress};
-use crate::chain::{self, Linked};
 use crate::{Directory, Error};
 
 const CHANGED: &str = "its content or its place was changed: the hash does not fit";
@@ -22,7 +21,7 @@ pub(super) struct Walked {
     pub(super) uncovered: u64,
     /// Whether it is gone, and was removed on purpose.
     pub(super) is_removed: bool,
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<Finding>,
 }
 
 /// Where a walk is.
@@ -30,7 +29,7 @@ struct Walk<'a> {
     session: &'a SessionId,
     blobs: &'a Directory,
     /// What the log has of the session.
-    known: &'a Chain,
+    known: &'a SessionLinks,
     seq: Seq,
     link: Digest,
     /// The last event whose link the log has too.
@@ -43,9 +42,9 @@ type Row = (i64, i64, i64, Option<String>, Option<String>, String);
 pub(super) async fn walk(
     connection: &mut SqliteConnection,
     session: &SessionId,
-    known: &Chain,
+    known: &SessionLinks,
     blobs: &Directory,
-    progress: &Progress,
+    progress: &VerificationProgress,
 ) -> Result<Walked, Error> {
     const ROWS: &str = "SELECT seq, at_ms, format, payload, blob, link FROM events \
         WHERE session = $1 ORDER BY seq";
@@ -66,7 +65,7 @@ pub(super) async fn walk(
         };
         let Some(row) = row else { break };
         walked.events += 1;
-        progress.events_done.fetch_add(1, Ordering::Relaxed);
+        progress.finish_event();
         if let Err(fault) = walk.step(row) {
             walked.fault = Some(fault);
             return Ok(walked);
@@ -94,11 +93,11 @@ fn wrong(error: sqlx::Error) -> Error {
 }
 
 impl Walk<'_> {
-    fn fault(&self, seq: Seq, what: impl Into<String>) -> Fault {
-        Fault::event(self.session, seq, what)
+    fn fault(&self, seq: Seq, what: impl Into<String>) -> Finding {
+        Finding::event(self.session, seq, what)
     }
 
-    fn step(&mut self, (seq, at_ms, format, payload, blob, link): Row) -> Result<(), Fault> {
+    fn step(&mut self, (seq, at_ms, format, payload, blob, link): Row) -> Result<(), Finding> {
         let expected = self.seq.next();
         let (Ok(seq), Ok(at_ms), Ok(format)) =
             (u64::try_from(seq), u64::try_from(at_ms), u32::try_from(format))
@@ -152,7 +151,7 @@ impl Walk<'_> {
         seq: Seq,
         payload: Option<String>,
         blob: Option<String>,
-    ) -> Result<Digest, Fault> {
+    ) -> Result<Digest, Finding> {
         let name = match (payload, blob) {
             (Some(text), None) => return Ok(Digest::of(text.as_bytes())),
             (None, Some(name)) => name,
@@ -172,7 +171,7 @@ impl Walk<'_> {
     }
 
     /// The end of the session, against what else is known of it.
-    fn end(&self, head: Option<(i64, String)>) -> Result<(), Fault> {
+    fn end(&self, head: Option<(i64, String)>) -> Result<(), Finding> {
         let next = self.seq.next();
         let last = self.known.links.last_key_value();
         if let Some((last, _)) = last.filter(|(last, _)| **last > self.seq) {

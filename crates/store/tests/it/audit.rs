@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
-use outrigger_store::audit::{self, Asked, Audit, Outside, Report};
-use outrigger_store::{Cover, Journal, Settings, Sqlite, Summary};
+use outrigger_audit::{self as audit, ExternalCheckpoint, Report};
+use outrigger_store::{Audit, AuditRequest, Cover, Journal, Settings, Sqlite, Summary};
 
 use crate::damage::{change, execute};
 use crate::support::{append, contents, open, said, session};
@@ -30,7 +30,7 @@ pub(crate) async fn store(directory: &Path) {
     store.close().await;
 }
 
-async fn verify(directory: &Path, asked: &Asked) -> Report {
+async fn verify(directory: &Path, asked: &AuditRequest) -> Report {
     let before = contents(directory);
     let audit = Audit::open(directory).await.unwrap();
     let report = audit.verify(asked, &Arc::default()).await.unwrap();
@@ -46,7 +46,7 @@ async fn check(spoil: impl AsyncFnOnce(&Path), expected: Expect) {
     let directory = tempfile::tempdir().unwrap();
     store(directory.path()).await;
     spoil(directory.path()).await;
-    expected.assert_eq(&text(&verify(directory.path(), &Asked::default()).await));
+    expected.assert_eq(&text(&verify(directory.path(), &AuditRequest::default()).await));
 }
 
 async fn check_sql(statements: &str, expected: Expect) {
@@ -57,7 +57,7 @@ async fn check_sql(statements: &str, expected: Expect) {
 async fn an_honest_store_is_clean() {
     let directory = tempfile::tempdir().unwrap();
     store(directory.path()).await;
-    let report = verify(directory.path(), &Asked::default()).await;
+    let report = verify(directory.path(), &AuditRequest::default()).await;
     assert_eq!(text(&report), "");
     let Report { sessions, events, uncovered, entries, .. } = report;
     assert_eq!((sessions, events, uncovered, entries), (4, 16, 0, 6));
@@ -105,7 +105,7 @@ async fn rows_of_events() {
         let directory = tempfile::tempdir().unwrap();
         store(directory.path()).await;
         found(directory.path()).await;
-        assert_eq!(text(&verify(directory.path(), &Asked::default()).await), expected);
+        assert_eq!(text(&verify(directory.path(), &AuditRequest::default()).await), expected);
     }
     let swap = "UPDATE events SET seq = 100 WHERE session = 'a' AND seq = 5; \
         UPDATE events SET seq = 5 WHERE session = 'a' AND seq = 6; \
@@ -430,7 +430,7 @@ async fn an_older_database() {
     opened.close().await;
     let kept = std::fs::read_to_string(directory.join("audit/checkpoint")).unwrap();
     std::fs::copy(old.path().join("journal.db"), directory.join("journal.db")).unwrap();
-    let report = verify(directory, &Asked::default()).await;
+    let report = verify(directory, &AuditRequest::default()).await;
     expect![[r#"
         audit/checkpoint (a checkpoint of 8 entries): the log ends after 6 of them: it was cut, or an older database was put in place
         entry 6 of the log (session a, event 8): only its copy in audit/log is left: the database has 6 entries of 8
@@ -452,9 +452,9 @@ async fn an_older_database() {
     for name in all {
         std::fs::copy(old.path().join(name), directory.join(name)).unwrap();
     }
-    assert_eq!(text(&verify(directory, &Asked::default()).await), "");
-    let outside = Outside { name: "friday".to_owned(), note: kept };
-    let asked = Asked { against: vec![outside], ..Asked::default() };
+    assert_eq!(text(&verify(directory, &AuditRequest::default()).await), "");
+    let outside = ExternalCheckpoint { name: "friday".to_owned(), note: kept };
+    let asked = AuditRequest { against: vec![outside], ..AuditRequest::default() };
     expect![[r#"
         friday (a checkpoint of 8 entries): the log ends after 6 of them: it was cut, or an older database was put in place
     "#]].assert_eq(&text(&verify(directory, &asked).await));
@@ -476,16 +476,16 @@ async fn a_log_that_was_written_anew() {
         turn(&opened, "a", n, 1).await;
     }
     opened.close().await;
-    assert_eq!(text(&verify(directory, &Asked::default()).await), "");
-    let against = vec![Outside { name: "friday".to_owned(), note }];
-    let asked = Asked { against: against.clone(), key, ..Asked::default() };
+    assert_eq!(text(&verify(directory, &AuditRequest::default()).await), "");
+    let against = vec![ExternalCheckpoint { name: "friday".to_owned(), note }];
+    let asked = AuditRequest { against: against.clone(), key, ..AuditRequest::default() };
     expect![[r#"
         friday (a checkpoint of 6 entries): the log is no continuation of it: an entry that it covers is another one now
     "#]].assert_eq(&text(&verify(directory, &asked).await));
     let other = tempfile::tempdir().unwrap();
     store(other.path()).await;
     let key = audit::verifying_key(other.path()).unwrap();
-    let report = verify(directory, &Asked { key, ..Asked::default() }).await;
+    let report = verify(directory, &AuditRequest { key, ..AuditRequest::default() }).await;
     assert!(report.faults.iter().all(|fault| fault.what.contains("not signed")), "{report:?}");
     assert_eq!(report.faults.len(), 8);
 }
@@ -515,7 +515,7 @@ async fn a_chain_that_was_linked_anew() {
     execute(&first, &forge).await;
     expect![[r#"
         event 4 of session a: it or one of the next up to event 7 was changed together with all hashes after it: the log has another one for event 7
-    "#]].assert_eq(&text(&verify(&first, &Asked::default()).await));
+    "#]].assert_eq(&text(&verify(&first, &AuditRequest::default()).await));
 }
 
 #[tokio::test]
@@ -536,7 +536,7 @@ async fn the_key_is_the_owners() {
     std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
     opened.checkpoint().await.unwrap();
     opened.close().await;
-    let report = verify(directory, &Asked::default()).await;
+    let report = verify(directory, &AuditRequest::default()).await;
     assert_eq!((text(&report).as_str(), report.uncovered), ("", 0));
 }
 
@@ -549,7 +549,7 @@ async fn the_copy_catches_up() {
     let path = directory.join("audit/log");
     let whole = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    assert_eq!(text(&verify(directory, &Asked::default()).await), "");
+    assert_eq!(text(&verify(directory, &AuditRequest::default()).await), "");
     std::fs::remove_file(directory.join("audit/checkpoint")).unwrap();
     let opened = open(directory).await;
     turn(&opened, "a", 6, 1).await;
@@ -557,7 +557,7 @@ async fn the_copy_catches_up() {
     let caught_up = std::fs::read_to_string(&path).unwrap();
     assert!(caught_up.starts_with(&whole) && caught_up.lines().count() == 7, "{caught_up}");
     assert!(directory.join("audit/checkpoint").exists());
-    assert_eq!(text(&verify(directory, &Asked::default()).await), "");
+    assert_eq!(text(&verify(directory, &AuditRequest::default()).await), "");
 }
 
 #[tokio::test]
@@ -572,7 +572,7 @@ async fn a_lost_key_is_not_replaced() {
     assert!(refused.ends_with("it is missing, and its public half is there"), "{refused}");
     opened.close().await;
     // What was signed before still counts.
-    let report = verify(directory, &Asked::default()).await;
+    let report = verify(directory, &AuditRequest::default()).await;
     assert_eq!((text(&report).as_str(), report.uncovered), ("", 1));
 }
 
@@ -588,7 +588,7 @@ async fn what_others_left_is_covered() {
     let note = opened.checkpoint().await.unwrap();
     assert_eq!(note, opened.checkpoint().await.unwrap(), "there is nothing new to cover");
     opened.close().await;
-    let report = verify(directory, &Asked::default()).await;
+    let report = verify(directory, &AuditRequest::default()).await;
     assert_eq!((report.uncovered, report.entries, report.checkpoint), (0, 1, Some(note)));
 }
 
@@ -609,7 +609,7 @@ async fn an_audit_beside_a_writer() {
         let mut reports = Vec::new();
         for _ in 0..12 {
             let audit = Audit::open(directory).await.unwrap();
-            reports.push(audit.verify(&Asked::default(), &Arc::default()).await.unwrap());
+            reports.push(audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap());
         }
         reports
     };
@@ -618,7 +618,7 @@ async fn an_audit_beside_a_writer() {
         assert_eq!(text(&report), "");
     }
     opened.close().await;
-    let report = verify(directory, &Asked::default()).await;
+    let report = verify(directory, &AuditRequest::default()).await;
     assert_eq!((text(&report).as_str(), report.events, report.uncovered), ("", 124, 0));
 }
 
@@ -675,8 +675,8 @@ async fn every_single_row() {
                 let copy = duplicate(directory.path(), &["journal.db", "audit", "blobs"]);
                 execute(copy.path(), &spoil).await;
                 let audit = Audit::open(copy.path()).await.unwrap();
-                let report = audit.verify(&Asked::default(), &Arc::default()).await.unwrap();
-                let place = audit::Place::Event { session: session(name), seq: Seq(seq) };
+                let report = audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap();
+                let place = audit::Location::Event { session: session(name), seq: Seq(seq) };
                 let named = report.faults.iter().any(|fault| fault.place == place);
                 assert!(named, "{name} {seq}: {spoil}:\n{}", text(&report));
             }
@@ -717,7 +717,7 @@ async fn a_crash_in_the_middle() {
         let cut = (HEADER + cut).min(wal.len());
         std::fs::write(copy.path().join("journal.db-wal"), &wal[..cut]).unwrap();
         let audit = Audit::open(copy.path()).await.unwrap();
-        let report = audit.verify(&Asked::default(), &Arc::default()).await.unwrap();
+        let report = audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap();
         assert_eq!((text(&report).as_str(), report.uncovered), ("", 0));
         seen.insert((report.events, report.entries));
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use outrigger_agent::{Event, Seq};
-use outrigger_store::audit::{Asked, Audit, Report};
-use outrigger_store::{Journal, load_all};
+use outrigger_audit::Report;
+use outrigger_store::{Audit, AuditRequest, Journal, load_all};
 
 use crate::child::{acknowledged, command};
 use crate::support::{open, session};
@@ -31,7 +31,7 @@ async fn texts(directory: &Path) -> Vec<String> {
 
 async fn audit(directory: &Path) -> Report {
     let audit = Audit::open(directory).await.unwrap();
-    audit.verify(&Asked::default(), &Arc::default()).await.unwrap()
+    audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap()
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use outrigger_agent::{
     ModelFault, Outcome, Part, Product, Record, Recovery, Replacement, Scope, Seq, SessionId,
     Status, Stop, ToolKind, TurnEnd, Work,
 };
+use outrigger_audit::chain::{self, Linked};
 use outrigger_policy::Verdict;
-use outrigger_store::chain::{self, Linked};
 use outrigger_store::{Journal, Memory, Summary, load_all};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use outrigger_agent::Seq;
-use outrigger_store::audit::{Audit, Proof, ProofFault, Text, VerifyingKey};
+use outrigger_audit::{Proof, ProofFault, VerifyingKey};
+use outrigger_store::{Audit, EventText};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ fn with_known_key(directory: &Path) {
     std::io::Write::write_all(&mut file.unwrap(), KEY.as_bytes()).unwrap();
 }
 
-async fn prove(directory: &Path, name: &str, seq: u64, text: Text) -> Proof {
+async fn prove(directory: &Path, name: &str, seq: u64, text: EventText) -> Proof {
     let audit = Audit::open(directory).await.unwrap();
     audit.prove(&session(name), Some(Seq(seq)), text).await.unwrap()
 }
@@ -34,10 +35,10 @@ async fn every_event_can_be_proved_and_nothing_else_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     store(directory).await;
-    let key = outrigger_store::audit::verifying_key(directory).unwrap().unwrap();
+    let key = outrigger_audit::verifying_key(directory).unwrap().unwrap();
     for (name, events) in [("a", 6), ("b", 4), ("c", 1), ("d", 5)] {
         for seq in 1..=events {
-            let proof = prove(directory, name, seq, Text::Included).await;
+            let proof = prove(directory, name, seq, EventText::Included).await;
             let read = Proof::parse(&proof.to_text()).unwrap();
             assert_eq!(read, proof);
             let proved = read.check(Some(&key)).unwrap();
@@ -46,7 +47,7 @@ async fn every_event_can_be_proved_and_nothing_else_is_told() {
             let texts = proof.to_text().matches("\\\"text\\\"").count();
             let blob = (name, seq) == ("d", 5);
             assert_eq!((texts, proof.event.text.is_none()), (usize::from(!blob), blob));
-            let without = prove(directory, name, seq, Text::LeftOut).await;
+            let without = prove(directory, name, seq, EventText::LeftOut).await;
             assert_eq!(
                 (without.event.text.clone(), without.check(Some(&key)).is_ok()),
                 (None, true)
@@ -54,7 +55,7 @@ async fn every_event_can_be_proved_and_nothing_else_is_told() {
         }
     }
     let last = Audit::open(directory).await.unwrap();
-    let last = last.prove(&session("a"), None, Text::Included).await.unwrap();
+    let last = last.prove(&session("a"), None, EventText::Included).await.unwrap();
     assert_eq!((last.event.seq, last.after.len()), (Seq(6), 0));
 }
 
@@ -67,18 +68,18 @@ async fn what_can_not_be_proved() {
     append(&opened, "a", 6, vec![said("not covered yet")]).await.unwrap();
     let audit = Audit::open(directory).await.unwrap();
     for (name, seq) in [("a", 7), ("a", 0), ("x", 1)] {
-        let refused = audit.prove(&session(name), Some(Seq(seq)), Text::Included).await;
+        let refused = audit.prove(&session(name), Some(Seq(seq)), EventText::Included).await;
         let refused = refused.unwrap_err();
         assert!(matches!(refused, outrigger_store::Error::NotFound { .. }), "{refused:?}");
     }
     drop(opened);
-    let proof = prove(directory, "a", 1, Text::Included).await;
+    let proof = prove(directory, "a", 1, EventText::Included).await;
     let other = VerifyingKey::parse(KEY.lines().nth(1).unwrap()).unwrap();
     assert!(matches!(proof.check(Some(&other)), Err(ProofFault::Key(_))));
     // A changed row proves nothing.
     crate::damage::execute(directory, "UPDATE events SET at_ms = 7 WHERE seq = 2").await;
     let audit = Audit::open(directory).await.unwrap();
-    let refused = audit.prove(&session("a"), Some(Seq(2)), Text::Included).await.unwrap_err();
+    let refused = audit.prove(&session("a"), Some(Seq(2)), EventText::Included).await.unwrap_err();
     assert!(matches!(refused, outrigger_store::Error::Damaged { .. }), "{refused:?}");
 }
 
@@ -111,7 +112,7 @@ async fn formats_are_pinned() {
     expect_file![golden("checkpoint.txt")].assert_eq(&read("checkpoint"));
     expect_file![golden("log.txt")].assert_eq(&read("log"));
     for (file, name, seq) in [("proof.json", "a", 2), ("proof-blob.json", "d", 5)] {
-        let text = prove(directory, name, seq, Text::Included).await.to_text();
+        let text = prove(directory, name, seq, EventText::Included).await.to_text();
         expect_file![golden(file)].assert_eq(&text);
     }
 }

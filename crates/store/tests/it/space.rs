@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
-use outrigger_store::audit::{Asked, Audit, Report};
-use outrigger_store::{Blobs, Error, Journal, Sqlite};
+use outrigger_audit::Report;
+use outrigger_store::{Audit, AuditRequest, Blobs, Error, Journal, Sqlite};
 
 use crate::audit::turn;
 use crate::damage::execute;
@@ -15,7 +15,7 @@ use crate::support::{append, contents, open, said, session};
 
 async fn verify(directory: &Path) -> Report {
     let audit = Audit::open(directory).await.unwrap();
-    audit.verify(&Asked::default(), &Arc::default()).await.unwrap()
+    audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap()
 }
 
 fn text(report: &Report) -> String {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outrigger_agent::Seq;
-use outrigger_store::audit::{Asked, Audit, Report};
-use outrigger_store::{Error, Journal, Restored, SigningKey, Sqlite, restore};
+use outrigger_audit::Report;
+use outrigger_store::{Audit, AuditRequest, Error, Journal, Restored, SigningKey, Sqlite, restore};
 
 use crate::audit::turn;
 use crate::damage::{change, execute};
@@ -14,7 +14,7 @@ use crate::support::{append, open, said, session};
 
 async fn verify(directory: &Path) -> Report {
     let audit = Audit::open(directory).await.unwrap();
-    audit.verify(&Asked::default(), &Arc::default()).await.unwrap()
+    audit.verify(&AuditRequest::default(), &Arc::default()).await.unwrap()
 }
 
 fn file(directory: &Path, name: &str) -> (File, PathBuf) {

@@ -2,8 +2,7 @@
 //! entry and checkpoint of the log.
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::audit::{Asked, Audit, Text};
-use outrigger_store::{Cover, Journal, Settings, Sqlite, Summary};
+use outrigger_store::{Audit, AuditRequest, Cover, EventText, Journal, Settings, Sqlite, Summary};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,13 +25,14 @@ pub(crate) async fn measure(progress: impl Fn(&str)) -> Outcome<Vec<Figure>> {
         progress("the audit of all of it");
         let audit = Audit::open(&directory).await.doing("opening the store for the audit")?;
         let begun = Instant::now();
-        let report = audit.verify(&Asked::default(), &Arc::default()).await.doing("the audit")?;
+        let report =
+            audit.verify(&AuditRequest::default(), &Arc::default()).await.doing("the audit")?;
         whole.push(begun.elapsed().as_secs_f64());
         if report.events != events || !report.is_clean() {
             return Err(Error::Astray(format!("the audit says {report:?}")));
         }
         let begun = Instant::now();
-        let proof = audit.prove(&session(0), Some(Seq(1)), Text::Included).await;
+        let proof = audit.prove(&session(0), Some(Seq(1)), EventText::Included).await;
         proof.doing("a proof")?;
         proofs.push(begun.elapsed().as_secs_f64() * 1e3);
     }

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use tlog_tiles::Hash;
 
 /// The first line of an entry's text.
-pub(crate) const TAG: &str = "outrigger log entry 1";
+const TAG: &str = "outrigger log entry 1";
 
 /// Where the chain of a session stood. Its link stands for every event up to there.
 /// At place 0, where no event is, it says that the session was removed on purpose, and where
 /// it stood then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// The session.
     pub session: SessionId,
     /// The place of the event.
@@ -22,10 +22,10 @@ pub struct Entry {
     pub link: Digest,
 }
 
-impl Entry {
+impl LogEntry {
     /// The place of an entry that says that a session was removed. What covers sessions
     /// never makes one, so that a database that was changed by hand gets none signed.
-    pub(crate) const REMOVED: Seq = Seq(0);
+    pub const REMOVED: Seq = Seq(0);
 
     /// The text that the log is made of.
     #[must_use]
@@ -33,7 +33,9 @@ impl Entry {
         format!("{TAG}\n{}\n{}\n{}\n", self.session, self.seq, self.link)
     }
 
-    pub(crate) fn hash(&self) -> Hash {
+    /// Its leaf hash.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
         tlog_tiles::record_hash(self.text().as_bytes())
     }
 }

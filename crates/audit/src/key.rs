@@ -13,16 +13,17 @@ use std::path::Path;
 use rand_core::{OsRng, RngCore};
 use signed_note::{Note, StandardSigner};
 
-use super::{Edge, VerifyingKey};
-use crate::Error;
-use crate::directory::{create_new, sync_directory};
+use crate::checkpoint::VerifyingKey;
+use crate::error::Error;
+use crate::files::{create_new, sync_directory};
+use crate::log::Frontier;
 
 const KEY: &str = "key";
 const PUBLIC: &str = "key.pub";
 const DOING: &str = "making the key of the audit log";
 
 /// Signs checkpoints.
-pub(crate) struct Signer {
+pub struct Signer {
     signer: StandardSigner,
     key: VerifyingKey,
 }
@@ -43,7 +44,10 @@ pub(crate) fn verifying(directory: &Path) -> Result<Option<VerifyingKey>, Error>
 
 impl Signer {
     /// Reads the key of a directory, or makes one. The directory above must exist.
-    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the key can't be used; what the disk says.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(KEY);
         let damaged = |what: &str| Error::damaged(path.display().to_string(), what);
         let text = match read(&path)? {
@@ -65,7 +69,7 @@ impl Signer {
         let (private, public) = text.split_once('\n').ok_or_else(none)?;
         let signer = StandardSigner::new(private).map_err(|_| none())?;
         let own = Self { signer, key: VerifyingKey::parse(public).ok_or_else(none)? };
-        if own.key.open(&own.sign(&Edge::default())).is_err() {
+        if own.key.open(&own.sign(&Frontier::default())).is_err() {
             return Err(none());
         }
         match verifying(directory)? {
@@ -77,8 +81,10 @@ impl Signer {
     }
 
     /// A signed checkpoint of a log.
-    pub(crate) fn sign(&self, edge: &Edge) -> String {
-        let said = tlog_tiles::Checkpoint::new(self.key.origin(), edge.size(), edge.root(), "");
+    #[must_use]
+    pub fn sign(&self, frontier: &Frontier) -> String {
+        let said =
+            tlog_tiles::Checkpoint::new(self.key.origin(), frontier.size(), frontier.root(), "");
         let text = said.expect("the name of a key is not empty").to_bytes();
         let mut note = Note::new(&text, &[]).expect("a checkpoint is plain text with lines");
         note.add_sigs(&[&self.signer]).expect("signing with Ed25519 does not fail");
@@ -86,7 +92,8 @@ impl Signer {
     }
 
     /// The public half.
-    pub(crate) fn key(&self) -> &VerifyingKey {
+    #[must_use]
+    pub fn key(&self) -> &VerifyingKey {
         &self.key
     }
 }

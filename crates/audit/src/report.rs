@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Where something is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Place {
+pub enum Location {
     /// An event of a session: the first one that is wrong.
     Event {
         /// The session.
@@ -47,7 +47,7 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Event { session, seq } => write!(f, "event {seq} of session {session}"),
@@ -64,34 +64,37 @@ impl fmt::Display for Place {
 
 /// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Fault {
+pub struct Finding {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// What is wrong there.
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)
     }
 }
 
-impl Fault {
-    pub(crate) fn event(session: &SessionId, seq: Seq, what: impl Into<String>) -> Self {
-        Self { place: Place::Event { session: session.clone(), seq }, what: what.into() }
+impl Finding {
+    /// Of an event of a session.
+    pub fn event(session: &SessionId, seq: Seq, what: impl Into<String>) -> Self {
+        Self { place: Location::Event { session: session.clone(), seq }, what: what.into() }
     }
 
     /// Whether it is of a checkpoint or a file of that name.
-    pub(crate) fn is_of(&self, called: &str) -> bool {
+    #[must_use]
+    pub fn is_of(&self, called: &str) -> bool {
         match &self.place {
-            Place::Kept { name, .. } | Place::File { name } => name == called,
-            Place::Event { .. } | Place::Entry { .. } | Place::Checkpoint { .. } => false,
+            Location::Kept { name, .. } | Location::File { name } => name == called,
+            Location::Event { .. } | Location::Entry { .. } | Location::Checkpoint { .. } => false,
         }
     }
 
-    pub(crate) fn file(name: &str, what: impl Into<String>) -> Self {
-        Self { place: Place::File { name: name.to_owned() }, what: what.into() }
+    /// Of a file, or of a table as a whole.
+    pub fn file(name: &str, what: impl Into<String>) -> Self {
+        Self { place: Location::File { name: name.to_owned() }, what: what.into() }
     }
 }
 
@@ -111,8 +114,8 @@ pub struct Report {
     /// The newest checkpoint whose signature and root fit, as a signed note.
     pub checkpoint: Option<String>,
     /// What is wrong: of each session the first, at most
-    /// [`crate::limits::AUDIT_FAULTS_MAX`].
-    pub faults: Vec<Fault>,
+    /// [`crate::limits::FAULTS_MAX`].
+    pub faults: Vec<Finding>,
     /// How many more there are.
     pub faults_left_out: u64,
 }
@@ -127,13 +130,13 @@ impl Report {
 
 /// How far an audit is, for whoever waits.
 #[derive(Debug, Default)]
-pub struct Progress {
-    pub(crate) sessions: AtomicU64,
-    pub(crate) sessions_done: AtomicU64,
-    pub(crate) events_done: AtomicU64,
+pub struct VerificationProgress {
+    sessions: AtomicU64,
+    sessions_done: AtomicU64,
+    events_done: AtomicU64,
 }
 
-impl Progress {
+impl VerificationProgress {
     /// Sessions that are to be read, and of which the reading is over; events that were read.
     #[must_use]
     pub fn now(&self) -> (u64, u64, u64) {
@@ -142,9 +145,24 @@ impl Progress {
     }
 
     /// Counts from nothing again.
-    pub(crate) fn restart(&self) {
+    pub fn restart(&self) {
         for value in [&self.sessions, &self.sessions_done, &self.events_done] {
             value.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// So many sessions are to be read.
+    pub fn expect_sessions(&self, count: u64) {
+        self.sessions.store(count, Ordering::Relaxed);
+    }
+
+    /// The reading of a session is over.
+    pub fn finish_session(&self) {
+        self.sessions_done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An event was read.
+    pub fn finish_event(&self) {
+        self.events_done.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Checks the log itself, one entry after the other: against its checkpoints, its copy,
+//! Verifies the log itself, one entry after the other: against its checkpoints, its copy,
 //! and checkpoints that somebody kept. Gives what the chains of the sessions must fit
 //! beside what the database has of them.
 //!
@@ -9,25 +9,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_agent::{Digest, Seq, SessionId};
 use tlog_tiles::{EMPTY_HASH, Hash};
 
-use super::copy::Lines;
-use super::{Edge, Entry, Fault, NoteFault, Opened, Outside, Place, VerifyingKey};
-use crate::{Error, limits};
+use crate::checkpoint::{ExternalCheckpoint, NoteFault, SignedCheckpoint, VerifyingKey};
+use crate::copy::LogCopyLines;
+use crate::error::Error;
+use crate::limits;
+use crate::log::{Frontier, LogEntry};
+use crate::report::{Finding, Location};
 
 /// What the log has for a session.
 #[derive(Debug, Default)]
-pub(crate) struct Chain {
+pub struct SessionLinks {
     /// Its links, by place.
-    pub(crate) links: BTreeMap<Seq, Digest>,
+    pub links: BTreeMap<Seq, Digest>,
     /// The number of its last entry.
     last: u64,
     /// Whether its last entry says that it was removed on purpose.
-    pub(crate) is_removed: bool,
+    pub is_removed: bool,
 }
 
-impl Chain {
+impl SessionLinks {
     /// Adds an entry, whose link is believed rather than one that was added before.
-    pub(crate) fn add(&mut self, number: u64, seq: Seq, link: Digest) {
-        let is_removed = seq == Entry::REMOVED;
+    pub fn add(&mut self, number: u64, seq: Seq, link: Digest) {
+        let is_removed = seq == LogEntry::REMOVED;
         if number >= self.last {
             (self.last, self.is_removed) = (number, is_removed);
         }
@@ -40,9 +43,9 @@ impl Chain {
 /// What the copy corrects in the log. Where the database's log is not as it was signed,
 /// its copy is believed rather.
 #[derive(Debug)]
-pub(crate) struct Corrections {
+pub struct Corrections {
     /// Entries by session, with their numbers.
-    pub(crate) entries: BTreeMap<SessionId, Vec<(u64, Seq, Digest)>>,
+    pub entries: BTreeMap<SessionId, Vec<(u64, Seq, Digest)>>,
     /// Numbers of entries of the database that are not believed.
     instead_of: BTreeSet<u64>,
     /// From which number on the database alone is not believed that a session was removed.
@@ -51,37 +54,40 @@ pub(crate) struct Corrections {
 
 impl Corrections {
     /// Whether an entry of the database is believed.
-    pub(crate) fn believes(&self, number: u64, seq: Seq) -> bool {
-        let is_removal_alone = seq == Entry::REMOVED && number >= self.removals_below;
+    #[must_use]
+    pub fn believes(&self, number: u64, seq: Seq) -> bool {
+        let is_removal_alone = seq == LogEntry::REMOVED && number >= self.removals_below;
         !is_removal_alone && !self.instead_of.contains(&number)
     }
 }
 
-/// What came of it.
+/// What was found in the log.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub struct LogFindings {
     /// How many entries the database has.
-    pub(crate) entries: u64,
-    pub(crate) corrections: Corrections,
-    pub(crate) faults: Vec<Fault>,
+    pub entries: u64,
+    /// What its copy says of sessions instead.
+    pub corrections: Corrections,
+    /// What is wrong, at most [`limits::FAULTS_MAX`].
+    pub faults: Vec<Finding>,
     /// How many more there were.
-    pub(crate) faults_left_out: u64,
+    pub faults_left_out: u64,
     /// The newest checkpoint that fits.
-    pub(crate) checkpoint: Option<String>,
+    pub checkpoint: Option<String>,
 }
 
 /// A check that goes along the log.
 #[derive(Debug)]
-pub(crate) struct LogCheck {
+pub struct LogVerifier {
     key: Option<VerifyingKey>,
     /// Checkpoints from outside the database, which the log must continue.
-    against: Vec<(String, Result<Opened, NoteFault>)>,
+    against: Vec<(String, Result<SignedCheckpoint, NoteFault>)>,
     /// The sizes of the newest checkpoints, the newest first.
     newest: Vec<u64>,
-    copy: Option<Lines>,
+    copy: Option<LogCopyLines>,
     differing: Differing,
     /// The log up to its first gap.
-    edge: Edge,
+    edge: Frontier,
     has_gap: bool,
     /// The roots at the sizes of `against`.
     roots: BTreeMap<u64, Hash>,
@@ -90,26 +96,26 @@ pub(crate) struct LogCheck {
     /// Whether a checkpoint did not fit: none after it does.
     is_forged: bool,
     /// The first entry that no checkpoint covers.
-    uncovered: Option<(u64, Entry)>,
-    checked: Checked,
+    uncovered: Option<(u64, LogEntry)>,
+    checked: LogFindings,
 }
 
 /// How the copy differs from the database.
 #[derive(Debug, Default)]
 struct Differing {
     /// The first entry of the copy that does, and whether the database has one there.
-    first: Option<(u64, Entry, bool)>,
+    first: Option<(u64, LogEntry, bool)>,
     /// The entries that do, and whether the database has one there.
-    entries: Vec<(u64, Entry, bool)>,
+    entries: Vec<(u64, LogEntry, bool)>,
     left_out: u64,
 }
 
 impl Differing {
-    fn add(&mut self, number: u64, entry: Entry, is_there: bool) {
+    fn add(&mut self, number: u64, entry: LogEntry, is_there: bool) {
         if self.first.is_none() {
             self.first = Some((number, entry.clone(), is_there));
         }
-        if self.entries.len() < limits::AUDIT_DIFFERING_MAX {
+        if self.entries.len() < limits::DIFFERING_ENTRIES_MAX {
             self.entries.push((number, entry, is_there));
         } else {
             self.left_out += 1;
@@ -117,30 +123,32 @@ impl Differing {
     }
 }
 
-impl LogCheck {
+impl LogVerifier {
     /// A check with the key that must have signed, checkpoints from outside, the copy as
     /// it was before the log is read, and the sizes of the newest checkpoints.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         key: Option<VerifyingKey>,
-        against: &[Outside],
-        copy: Option<Lines>,
+        against: &[ExternalCheckpoint],
+        copy: Option<LogCopyLines>,
         newest: Vec<u64>,
     ) -> Self {
-        let open =
-            |outside: &Outside| Some((outside.name.clone(), key.as_ref()?.open(&outside.note)));
+        let open = |outside: &ExternalCheckpoint| {
+            Some((outside.name.clone(), key.as_ref()?.open(&outside.note)))
+        };
         let mut check = Self {
             against: against.iter().filter_map(open).collect(),
             key,
             newest,
             copy,
             differing: Differing::default(),
-            edge: Edge::default(),
+            edge: Frontier::default(),
             has_gap: false,
             roots: BTreeMap::from([(0, EMPTY_HASH)]),
             fitting: 0,
             is_forged: false,
             uncovered: None,
-            checked: Checked {
+            checked: LogFindings {
                 entries: 0,
                 corrections: Corrections {
                     entries: BTreeMap::new(),
@@ -161,15 +169,18 @@ impl LogCheck {
     fn no_key(&mut self) {
         if self.checked.faults.is_empty() {
             let what = "it is missing, so no signature can be checked";
-            self.checked.faults.push(Fault::file("audit/key.pub", what));
+            self.checked.faults.push(Finding::file("audit/key.pub", what));
         }
     }
 
     /// Checks the next entry, and the checkpoint that ends with it.
-    pub(crate) fn entry(
+    ///
+    /// # Errors
+    /// What keeps the copy from being read.
+    pub fn entry(
         &mut self,
         number: u64,
-        entry: &Entry,
+        entry: &LogEntry,
         checkpoint: Option<(&str, &str)>,
     ) -> Result<(), Error> {
         self.compare(number, entry)?;
@@ -187,7 +198,7 @@ impl LogCheck {
         }
         self.edge.push(entry.hash());
         let size = self.edge.size();
-        let is_asked = |(_, opened): &(String, Result<Opened, NoteFault>)| {
+        let is_asked = |(_, opened): &(String, Result<SignedCheckpoint, NoteFault>)| {
             opened.as_ref().is_ok_and(|opened| opened.checkpoint.size == size)
         };
         if self.against.iter().any(is_asked) {
@@ -201,14 +212,15 @@ impl LogCheck {
 
     /// How many entries there are before the first gap. Checkpoints of more are checked
     /// once all entries are.
-    pub(crate) fn size(&self) -> u64 {
+    #[must_use]
+    pub fn size(&self) -> u64 {
         self.edge.size()
     }
 
     /// Checks a checkpoint of the database. Only the first root that does not fit is told.
-    pub(crate) fn checkpoint(&mut self, size: u64, note: &str, edge: &str) {
+    pub fn checkpoint(&mut self, size: u64, note: &str, edge: &str) {
         let Some(key) = &self.key else { return };
-        let place = Place::Checkpoint { size };
+        let place = Location::Checkpoint { size };
         let opened = match key.open_own(note) {
             Ok(opened) if opened.checkpoint.size == size && size > 0 => opened.checkpoint,
             Ok(_) => return self.checked.fault(place, "it is of another size"),
@@ -236,11 +248,11 @@ impl LogCheck {
     }
 
     /// Compares the copy up to an entry. It may lag behind the log, and never differs.
-    fn compare(&mut self, number: u64, entry: &Entry) -> Result<(), Error> {
+    fn compare(&mut self, number: u64, entry: &LogEntry) -> Result<(), Error> {
         let Some(copy) = &mut self.copy else { return Ok(()) };
         while copy.size <= number {
             let at = copy.size;
-            match copy.next()? {
+            match copy.next_entry()? {
                 None => break,
                 Some(copied) if at == number => {
                     if copied != *entry {
@@ -255,10 +267,13 @@ impl LogCheck {
 
     /// The end of the log: what is beside it now, which is how many entries the copy has,
     /// if its end can be read, and whether a checkpoint lies there.
-    pub(crate) fn finish(mut self, copied: Option<u64>, noted: bool) -> Result<Checked, Error> {
+    ///
+    /// # Errors
+    /// What keeps the copy from being read.
+    pub fn finish(mut self, copied: Option<u64>, noted: bool) -> Result<LogFindings, Error> {
         while let Some(copy) = &mut self.copy {
             let at = copy.size;
-            let Some(entry) = copy.next()? else { break };
+            let Some(entry) = copy.next_entry()? else { break };
             self.differing.add(at, entry, false);
         }
         let mut proven = false;
@@ -276,7 +291,7 @@ impl LogCheck {
         if let Some(copy) = self.copy.filter(|_| !proven) {
             corrections.removals_below = copy.size;
         }
-        for (number, Entry { session, seq, link }, is_there) in self.differing.entries {
+        for (number, LogEntry { session, seq, link }, is_there) in self.differing.entries {
             if is_there && proven {
                 continue;
             }
@@ -289,14 +304,15 @@ impl LogCheck {
     fn gap(&mut self) {
         if self.has_gap {
             let entry = self.edge.size();
-            self.checked.fault(Place::Entry { entry, session: None, seq: None }, "it is missing");
+            self.checked
+                .fault(Location::Entry { entry, session: None, seq: None }, "it is missing");
         }
     }
 
     fn check_covered(&mut self) {
         if let Some((entry, found)) = self.uncovered.take() {
             let (session, seq) = (Some(found.session), Some(found.seq));
-            self.checked.fault(Place::Entry { entry, session, seq }, "no checkpoint covers it");
+            self.checked.fault(Location::Entry { entry, session, seq }, "no checkpoint covers it");
         }
     }
 
@@ -306,7 +322,7 @@ impl LogCheck {
             let checkpoint = match opened {
                 Ok(opened) => opened.checkpoint,
                 Err(fault) => {
-                    self.checked.faults.push(Fault::file(&name, fault.to_string()));
+                    self.checked.faults.push(Finding::file(&name, fault.to_string()));
                     continue;
                 }
             };
@@ -322,7 +338,7 @@ impl LogCheck {
                     self.edge.size()
                 ),
             };
-            self.checked.fault(Place::Kept { name, size }, what);
+            self.checked.fault(Location::Kept { name, size }, what);
         }
     }
 
@@ -336,14 +352,14 @@ impl LogCheck {
         let faults = &mut self.checked.faults;
         if copied == Some(0) {
             let what = format!("it is missing or empty, and the database has {size} entries");
-            faults.push(Fault::file("audit/log", what));
+            faults.push(Finding::file("audit/log", what));
         } else if let Some(copied) = cut {
             let what = format!("its end was cut off: it has {copied} entries of {size}");
-            faults.push(Fault::file("audit/log", what));
+            faults.push(Finding::file("audit/log", what));
         }
         if !noted {
             let what = format!("it is missing, and the log has one of {due} entries and newer");
-            faults.push(Fault::file("audit/checkpoint", what));
+            faults.push(Finding::file("audit/checkpoint", what));
         }
     }
 
@@ -352,14 +368,14 @@ impl LogCheck {
         let faults = &mut self.checked.faults;
         if copy.is_broken {
             let what = format!("line {} is no entry of the log", copy.size + 1);
-            faults.push(Fault::file("audit/log", what));
+            faults.push(Finding::file("audit/log", what));
         }
         if self.differing.left_out > 0 {
-            let (told, more) = (limits::AUDIT_DIFFERING_MAX, self.differing.left_out);
+            let (told, more) = (limits::DIFFERING_ENTRIES_MAX, self.differing.left_out);
             let what = format!(
                 "it differs so often that the sessions were compared with the first {told} entries of it that do, and not with {more} more"
             );
-            faults.push(Fault::file("audit/log", what));
+            faults.push(Finding::file("audit/log", what));
         }
         let Some((entry, found, is_there)) = self.differing.first.take() else { return };
         let what = if !is_there {
@@ -373,14 +389,14 @@ impl LogCheck {
             "it is another one than its copy in audit/log".to_owned()
         };
         let (session, seq) = (Some(found.session), Some(found.seq));
-        self.checked.fault(Place::Entry { entry, session, seq }, what);
+        self.checked.fault(Location::Entry { entry, session, seq }, what);
     }
 }
 
-impl Checked {
-    fn fault(&mut self, place: Place, what: impl Into<String>) {
-        if self.faults.len() < limits::AUDIT_FAULTS_MAX {
-            self.faults.push(Fault { place, what: what.into() });
+impl LogFindings {
+    fn fault(&mut self, place: Location, what: impl Into<String>) {
+        if self.faults.len() < limits::FAULTS_MAX {
+            self.faults.push(Finding { place, what: what.into() });
         } else {
             self.faults_left_out += 1;
         }

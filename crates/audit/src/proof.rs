@@ -9,13 +9,13 @@ use outrigger_agent::{Digest, Seq, SessionId};
 use serde::{Deserialize, Serialize};
 use tlog_tiles::Hash;
 
-use super::edge::parse_hash;
-use super::{Entry, NoteFault, VerifyingKey};
 use crate::chain::{self, Linked};
+use crate::checkpoint::{NoteFault, VerifyingKey};
 use crate::limits;
+use crate::log::{LogEntry, parse_hash};
 
 /// What a proof calls itself.
-pub(crate) const FORMAT: &str = "outrigger audit proof 1";
+pub const FORMAT: &str = "outrigger audit proof 1";
 
 /// A proof that an event is in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +28,9 @@ pub struct Proof {
     /// The link before the event.
     pub before: Digest,
     /// The event.
-    pub event: Event,
+    pub event: ProvenEvent,
     /// What comes after it, up to the entry of the log.
-    pub after: Vec<Between>,
+    pub after: Vec<InterveningEvent>,
     /// The number of the entry that covers it.
     pub entry: u64,
     /// The hashes beside the way from that entry up to the root.
@@ -44,7 +44,7 @@ pub struct Proof {
 /// The event that is proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Event {
+pub struct ProvenEvent {
     /// Its place.
     pub seq: Seq,
     /// Its time, milliseconds since 1970.
@@ -61,7 +61,7 @@ pub struct Event {
 /// An event between the one that is proved and the entry, without its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Between {
+pub struct InterveningEvent {
     /// Its time, milliseconds since 1970.
     pub at_ms: u64,
     /// Its format.
@@ -72,7 +72,7 @@ pub struct Between {
 
 /// What a proof that holds says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Proved {
+pub struct ProofStatement {
     /// The session.
     pub session: SessionId,
     /// The place of the event.
@@ -132,7 +132,7 @@ impl Proof {
     ///
     /// # Errors
     /// [`ProofFault`] with the first thing that does not fit.
-    pub fn check(&self, known: Option<&VerifyingKey>) -> Result<Proved, ProofFault> {
+    pub fn check(&self, known: Option<&VerifyingKey>) -> Result<ProofStatement, ProofFault> {
         let form = |what: &str| ProofFault::Form(what.to_owned());
         let key = VerifyingKey::parse(&self.key).ok_or_else(|| form("its key is none"))?;
         if known.is_some_and(|known| *known != key) {
@@ -148,7 +148,7 @@ impl Proof {
         let inclusion = inclusion.ok_or_else(|| form("a hash of the way is none"))?;
         tlog_tiles::check_record(&inclusion, signed.size, signed.root, self.entry, entry.hash())
             .map_err(|_| ProofFault::Inclusion)?;
-        Ok(Proved {
+        Ok(ProofStatement {
             session: self.session.clone(),
             seq: event.seq,
             at_ms: event.at_ms,
@@ -159,7 +159,7 @@ impl Proof {
     }
 
     /// The entry of the log that the events lead to.
-    fn entry(&self) -> Result<Entry, ProofFault> {
+    fn entry(&self) -> Result<LogEntry, ProofFault> {
         let form = |what: &str| ProofFault::Form(what.to_owned());
         let session = SessionId::new(self.session.as_str());
         let session = session.ok_or_else(|| form("its session has an impossible name"))?;
@@ -172,15 +172,15 @@ impl Proof {
         if first || self.event.seq == Seq(0) || self.after.len() > limits::PROOF_LINKS_MAX {
             return Err(form("the event has an impossible place"));
         }
-        let Event { at_ms, format, sha256, .. } = &self.event;
+        let ProvenEvent { at_ms, format, sha256, .. } = &self.event;
         let mut seq = self.event.seq;
         let event = Linked { session: &session, seq, at_ms: *at_ms, format: *format, text: sha256 };
         let mut link = event.after(&self.before);
-        for Between { at_ms, format, sha256 } in &self.after {
+        for InterveningEvent { at_ms, format, sha256 } in &self.after {
             seq = seq.next();
             let next = Linked { seq, at_ms: *at_ms, format: *format, text: sha256, ..event };
             link = next.after(&link);
         }
-        Ok(Entry { session, seq, link })
+        Ok(LogEntry { session, seq, link })
     }
 }

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use outrigger_agent::{Digest, Seq, SessionId};
 
-use super::Entry;
-use crate::directory::create_new;
-use crate::{Error, limits};
+use crate::error::Error;
+use crate::files::create_new;
+use crate::limits;
+use crate::log::LogEntry;
 
 const LOG: &str = "log";
 const CHECKPOINT: &str = "checkpoint";
@@ -23,36 +24,41 @@ const READING: &str = "reading the copy of the audit log";
 
 /// The copy in a directory.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub struct LogCopy {
     directory: PathBuf,
 }
 
 /// The copy, open and locked for one writer.
 #[derive(Debug)]
-pub(crate) struct Writing<'a> {
+pub struct LogCopyWriter<'a> {
     directory: &'a Path,
     file: File,
     /// How many entries it has.
-    pub(crate) size: u64,
+    pub size: u64,
 }
 
 /// The lines of the copy that were there when it was opened, one after the other.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub struct LogCopyLines {
     reader: BufReader<Take<File>>,
     /// How many entries were read.
-    pub(crate) size: u64,
+    pub size: u64,
     /// Whether the next line is no entry. It is the last that is read.
-    pub(crate) is_broken: bool,
+    pub is_broken: bool,
 }
 
-impl Copy {
-    pub(crate) fn new(directory: PathBuf) -> Self {
+impl LogCopy {
+    /// The copy that is, or will be, in that directory.
+    #[must_use]
+    pub fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
 
     /// How many entries it has, by its last whole line.
-    pub(crate) fn size(&self) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where that is no entry; what the disk says.
+    pub fn size(&self) -> Result<u64, Error> {
         match File::open(self.directory.join(LOG)) {
             Ok(mut file) => Ok(self.tail(&mut file)?.0),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
@@ -83,7 +89,10 @@ impl Copy {
 
     /// Opens it for writing. An unfinished last line is cut off; whatever else is
     /// wrong with it stays as it is, and nothing is written.
-    pub(crate) fn write(&self) -> Result<Writing<'_>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where its last line is no entry; what the disk says.
+    pub fn write(&self) -> Result<LogCopyWriter<'_>, Error> {
         let wrong = |e| Error::io(DOING, e);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -93,11 +102,14 @@ impl Copy {
         let (size, end) = self.tail(&mut file)?;
         file.set_len(end).map_err(wrong)?;
         file.seek(SeekFrom::Start(end)).map_err(wrong)?;
-        Ok(Writing { directory: &self.directory, file, size })
+        Ok(LogCopyWriter { directory: &self.directory, file, size })
     }
 
     /// Its entries as far as they are written by now; nothing if there is none.
-    pub(crate) fn lines(&self) -> Result<Option<Lines>, Error> {
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn lines(&self) -> Result<Option<LogCopyLines>, Error> {
         let file = match File::open(self.directory.join(LOG)) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -105,11 +117,14 @@ impl Copy {
         };
         let bytes = file.metadata().map_err(|e| Error::io(READING, e))?.len();
         let reader = BufReader::new(file.take(bytes));
-        Ok(Some(Lines { reader, size: 0, is_broken: false }))
+        Ok(Some(LogCopyLines { reader, size: 0, is_broken: false }))
     }
 
     /// The newest checkpoint that was put beside it.
-    pub(crate) fn checkpoint(&self) -> Result<Option<String>, Error> {
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn checkpoint(&self) -> Result<Option<String>, Error> {
         match fs::read_to_string(self.directory.join(CHECKPOINT)) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -118,9 +133,12 @@ impl Copy {
     }
 }
 
-impl Lines {
+impl LogCopyLines {
     /// The next entry; nothing at the end, and before a line that is none.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn next_entry(&mut self) -> Result<Option<LogEntry>, Error> {
         if self.is_broken {
             return Ok(None);
         }
@@ -145,11 +163,14 @@ impl Lines {
     }
 }
 
-impl Writing<'_> {
+impl LogCopyWriter<'_> {
     /// Appends entries, the first of which has the number `from`, as far as they are new.
-    pub(crate) fn append(&mut self, from: u64, entries: &[Entry]) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn append(&mut self, from: u64, entries: &[LogEntry]) -> Result<(), Error> {
         let mut text = String::new();
-        for (number, Entry { session, seq, link }) in (from..).zip(entries) {
+        for (number, LogEntry { session, seq, link }) in (from..).zip(entries) {
             if number == self.size {
                 text.push_str(&format!("{number} {session} {seq} {link}\n"));
                 self.size += 1;
@@ -159,7 +180,10 @@ impl Writing<'_> {
     }
 
     /// Puts the newest checkpoint beside it.
-    pub(crate) fn checkpoint(&self, note: &str) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn checkpoint(&self, note: &str) -> Result<(), Error> {
         let size = |note: &str| note.lines().nth(1).and_then(|line| line.parse::<u64>().ok());
         let path = self.directory.join(CHECKPOINT);
         let known = fs::read_to_string(&path).ok().and_then(|note| size(&note));
@@ -173,13 +197,13 @@ impl Writing<'_> {
     }
 }
 
-fn parse(line: &str) -> Option<(u64, Entry)> {
+fn parse(line: &str) -> Option<(u64, LogEntry)> {
     let mut words = line.split(' ');
     let mut word = || words.next();
     let (number, session, seq, link) = (word()?, word()?, word()?, word()?);
     let plain = |text: &str| text.parse::<u64>().ok().filter(|value| value.to_string() == text);
     let (session, link) = (SessionId::new(session)?, Digest::parse(link)?);
-    let entry = Entry { session, seq: Seq(plain(seq)?), link };
+    let entry = LogEntry { session, seq: Seq(plain(seq)?), link };
     words.next().is_none().then_some((plain(number)?, entry))
 }
 
@@ -187,14 +211,14 @@ fn parse(line: &str) -> Option<(u64, Entry)> {
 mod tests {
     use super::*;
 
-    fn entry(seq: u64) -> Entry {
+    fn entry(seq: u64) -> LogEntry {
         let session = SessionId::new("s").unwrap();
-        Entry { session, seq: Seq(seq), link: Digest::of(&seq.to_be_bytes()) }
+        LogEntry { session, seq: Seq(seq), link: Digest::of(&seq.to_be_bytes()) }
     }
 
-    fn read(copy: &Copy) -> (Vec<Entry>, bool) {
+    fn read(copy: &LogCopy) -> (Vec<LogEntry>, bool) {
         let (mut lines, mut entries) = (copy.lines().unwrap().unwrap(), Vec::new());
-        while let Some(entry) = lines.next().unwrap() {
+        while let Some(entry) = lines.next_entry().unwrap() {
             entries.push(entry);
         }
         (entries, lines.is_broken)
@@ -203,9 +227,9 @@ mod tests {
     #[test]
     fn it_goes_on_after_a_crash_and_says_how_far_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        let copy = Copy::new(directory.path().to_owned());
+        let copy = LogCopy::new(directory.path().to_owned());
         assert!(copy.lines().unwrap().is_none());
-        let entries: Vec<Entry> = (1..=9).map(entry).collect();
+        let entries: Vec<LogEntry> = (1..=9).map(entry).collect();
         copy.write().unwrap().append(0, &entries[..4]).unwrap();
         let path = directory.path().join(LOG);
         let mut text = fs::read(&path).unwrap();

@@ -6,19 +6,20 @@ use tlog_tiles::{EMPTY_HASH, Hash, node_hash};
 
 /// The roots of the full subtrees of a log, largest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Edge {
+pub struct Frontier {
     size: u64,
     roots: Vec<Hash>,
 }
 
-impl Edge {
+impl Frontier {
     /// How many entries there are.
-    pub(crate) fn size(&self) -> u64 {
+    #[must_use]
+    pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Appends an entry.
-    pub(crate) fn push(&mut self, mut hash: Hash) {
+    pub fn push(&mut self, mut hash: Hash) {
         // Each trailing one of the size is a full subtree that the new one completes.
         for _ in 0..self.size.trailing_ones() {
             let left = self.roots.pop().expect("a full subtree for each one of the size");
@@ -29,19 +30,22 @@ impl Edge {
     }
 
     /// The root of the whole.
-    pub(crate) fn root(&self) -> Hash {
+    #[must_use]
+    pub fn root(&self) -> Hash {
         let mut roots = self.roots.iter().rev().copied();
         let Some(last) = roots.next() else { return EMPTY_HASH };
         roots.fold(last, |right, left| node_hash(left, right))
     }
 
     /// As text, to be kept.
-    pub(crate) fn to_text(&self) -> String {
+    #[must_use]
+    pub fn to_text(&self) -> String {
         self.roots.iter().map(|hash| Digest::from_sha256(hash.0).to_string()).collect()
     }
 
-    /// Out of that text; nothing if it is no edge of so many entries.
-    pub(crate) fn parse(size: u64, text: &str) -> Option<Self> {
+    /// Out of that text; nothing if it is no frontier of so many entries.
+    #[must_use]
+    pub fn parse(size: u64, text: &str) -> Option<Self> {
         if !text.is_ascii() || text.len() != 64 * size.count_ones() as usize {
             return None;
         }
@@ -63,20 +67,20 @@ pub(crate) fn parse_hash(text: &str) -> Option<Hash> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::Tree;
+    use crate::log::MerkleTree;
 
     #[test]
     fn it_agrees_with_the_whole_tree() {
-        let (mut edge, mut tree) = (Edge::default(), Tree::default());
+        let (mut frontier, mut tree) = (Frontier::default(), MerkleTree::default());
         for number in 0..300u64 {
-            assert_eq!(Digest::from_sha256(edge.root().0), Digest::from_sha256(tree.root().0));
+            assert_eq!(Digest::from_sha256(frontier.root().0), Digest::from_sha256(tree.root().0));
             let hash = tlog_tiles::record_hash(&number.to_be_bytes());
-            edge = Edge::parse(number, &edge.to_text()).unwrap();
-            edge.push(hash);
+            frontier = Frontier::parse(number, &frontier.to_text()).unwrap();
+            frontier.push(hash);
             tree.push(hash);
         }
         for (size, text) in [(1, ""), (2, "zz"), (3, &"a".repeat(64)), (1, &"é".repeat(32))] {
-            assert!(Edge::parse(size, text).is_none(), "{size} {text}");
+            assert!(Frontier::parse(size, text).is_none(), "{size} {text}");
         }
     }
 }

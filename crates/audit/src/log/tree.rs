@@ -4,7 +4,7 @@ use tlog_tiles::{Hash, HashReader, RecordProof, prove_record, stored_hashes_for_
 
 /// Every hash of a log, in the order in which `tlog_tiles` numbers them.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub struct MerkleTree {
     size: u64,
     hashes: Hashes,
 }
@@ -22,16 +22,17 @@ impl HashReader for Hashes {
     }
 }
 
-impl Tree {
+impl MerkleTree {
     /// Appends an entry.
-    pub(crate) fn push(&mut self, hash: Hash) {
+    pub fn push(&mut self, hash: Hash) {
         let new = stored_hashes_for_record_hash(self.size, hash, &self.hashes);
         self.hashes.0.extend(new.expect("every hash before it is in memory"));
         self.size += 1;
     }
 
     /// That the log of the first `size` entries has this one; nothing if it has not.
-    pub(crate) fn prove(&self, size: u64, entry: u64) -> Option<RecordProof> {
+    #[must_use]
+    pub fn prove(&self, size: u64, entry: u64) -> Option<RecordProof> {
         (size <= self.size).then(|| prove_record(size, entry, &self.hashes).ok()).flatten()
     }
 

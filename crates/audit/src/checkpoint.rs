@@ -11,12 +11,12 @@ pub struct Checkpoint {
     /// How many entries the log has.
     pub size: u64,
     /// The root over all of them.
-    pub(crate) root: Hash,
+    pub root: Hash,
 }
 
 /// A checkpoint and the text that it was read from.
 #[derive(Debug, Clone)]
-pub struct Opened {
+pub struct SignedCheckpoint {
     /// What it says.
     pub checkpoint: Checkpoint,
     /// The signed note.
@@ -25,7 +25,7 @@ pub struct Opened {
 
 /// A checkpoint that is kept somewhere else than in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outside {
+pub struct ExternalCheckpoint {
     /// What it is called where it is told of.
     pub name: String,
     /// The signed note.
@@ -92,7 +92,7 @@ impl VerifyingKey {
     ///
     /// # Errors
     /// [`NoteFault`].
-    pub fn open(&self, note: &str) -> Result<Opened, NoteFault> {
+    pub fn open(&self, note: &str) -> Result<SignedCheckpoint, NoteFault> {
         let parsed = Note::from_bytes(note.as_bytes()).map_err(|_| NoteFault::Form)?;
         let known = VerifierList::new(vec![Box::new(self.verifier.clone())]);
         parsed.verify(&known).map_err(|_| NoteFault::Signature)?;
@@ -102,11 +102,14 @@ impl VerifyingKey {
             return Err(NoteFault::Content);
         }
         let checkpoint = Checkpoint { size: said.size(), root: *said.hash() };
-        Ok(Opened { checkpoint, note: note.to_owned() })
+        Ok(SignedCheckpoint { checkpoint, note: note.to_owned() })
     }
 
-    /// The same of a note that we wrote ourselves: nothing may stand beside our signature.
-    pub(crate) fn open_own(&self, note: &str) -> Result<Opened, NoteFault> {
+    /// Reads a checkpoint that we wrote ourselves: nothing may stand beside our signature.
+    ///
+    /// # Errors
+    /// [`NoteFault`].
+    pub fn open_own(&self, note: &str) -> Result<SignedCheckpoint, NoteFault> {
         // A line before the signature, an empty one, and a line of signature.
         let lines = note.lines().count();
         if lines != 5 || !note.ends_with('\n') {

@@ -1,0 +1,12 @@
+//! The Merkle tree: its entries, its right edge for appending, and all of it for proofs.
+//!
+//! Must never change what an entry is hashed as.
+
+mod entry;
+mod frontier;
+mod tree;
+
+pub use entry::LogEntry;
+pub use frontier::Frontier;
+pub(crate) use frontier::parse_hash;
+pub use tree::MerkleTree;
