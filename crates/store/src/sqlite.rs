@@ -12,12 +12,12 @@ mod batch;
 mod changes;
 mod entries;
 mod fault;
-mod log;
 mod open;
 mod prove;
 mod readers;
 mod recount;
 mod remove;
+mod schema;
 mod session_file;
 mod space;
 mod statements;
@@ -46,10 +46,8 @@ use crate::{
 pub use self::audit::{Audit, AuditRequest};
 pub use self::backup::{Restored, SigningKey, restore};
 pub use self::prove::EventText;
+pub use self::schema::FORMAT;
 pub use self::space::{Space, Unnamed};
-
-/// Format of the database that this program writes. Events have one of their own.
-pub const FORMAT: u32 = 6;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,19 +1,20 @@
-//! Looks at a database before anything is opened, and makes a new one.
+//! Looks at a database before it is opened for writing, and makes a new one.
 //!
-//! Must never change a byte or a name where the file is not ours, damaged or
-//! newer. The header is read as plain bytes, because even a reading connection
-//! makes files beside a database. Layout: <https://www.sqlite.org/fileformat2.html>.
+//! Must never change a byte or a name where the file is not ours, damaged or newer: it is
+//! looked at through a connection that makes no files. Where there is a write-ahead log, only
+//! SQLite can say what is in it, and may leave its index (`-shm`) beside the log.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use outrigger_audit::files::{create_new, sync_directory};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
-use std::time::Duration;
 
-use super::{FORMAT, Settings, fault, log};
+use super::schema::{self, FORMAT};
+use super::{Settings, fault};
 use crate::directory::{make_private, remove_leftovers};
 use crate::{Error, limits};
 
@@ -24,9 +25,6 @@ const TEMPORARY: &str = "journal.db.new-";
 /// `Outr`, in the header's field for the kind of application.
 const APPLICATION: u32 = 0x4f75_7472;
 pub(super) const PAGE_BYTES: u32 = 4_096;
-const HEADER_BYTES: usize = 100;
-const SCHEMA: &str = include_str!("schema.sql");
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Makes the database if there is none; else checks that it is ours and of a known format.
 pub(super) async fn prepare(directory: &Path) -> Result<PathBuf, Error> {
@@ -56,55 +54,19 @@ pub(super) enum Seen {
     Logged,
 }
 
-/// Looks at names and headers; an error if there is something that is not ours.
+/// Looks at names and sizes; an error where a part of a database is missing.
 pub(super) fn look(path: &Path) -> Result<Seen, Error> {
-    let place = || path.display().to_string();
-    let damaged = |what: &str| Err(Error::damaged(place(), what));
+    let damaged = |what: &str| Err(Error::damaged(path.display().to_string(), what));
     let logged = || fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let logged_before = logged();
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound && !logged_before => {
-            return Ok(Seen::Nothing);
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return damaged("it is missing, but its write-ahead log is there");
-        }
-        Err(e) => return Err(Error::io("opening the database", e)),
-    };
-    let size = file.metadata().map_err(|e| Error::io("opening the database", e))?.len();
-    let mut header = Vec::with_capacity(HEADER_BYTES);
-    (&mut file)
-        .take(HEADER_BYTES as u64)
-        .read_to_end(&mut header)
-        .map_err(|e| Error::io("reading the database's header", e))?;
-    let Ok(header) = <[u8; HEADER_BYTES]>::try_from(header) else {
-        return damaged("it is shorter than a database's header");
-    };
-    if header[..16] != *MAGIC {
-        return damaged("it is no SQLite database");
+    match fs::metadata(path) {
+        Ok(found) if found.len() == 0 => damaged("it is empty"),
+        // Asked again, because another process may have begun to write in the meantime.
+        Ok(_) => Ok(if logged_before || logged() { Seen::Logged } else { Seen::Whole }),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("opening the database", e)),
+        Err(_) if logged_before => damaged("it is missing, but its write-ahead log is there"),
+        Err(_) => Ok(Seen::Nothing),
     }
-    let number = |at: usize| {
-        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-    };
-    if number(68) != APPLICATION {
-        return damaged("it is an SQLite database of another program");
-    }
-    known_format(&place(), u64::from(number(60)))?;
-    if let Some(header) = log::first_page(&beside(path, "-wal"), PAGE_BYTES)? {
-        known_format(&place(), u64::from(header.format))?;
-    }
-    let page_bytes = u64::from(u16::from_be_bytes([header[16], header[17]]));
-    if page_bytes != u64::from(PAGE_BYTES) {
-        return damaged("its page size is not one that we write");
-    }
-    // While there is a log, the file may rightly lag behind its own header. Asked
-    // again, because another process may have begun to write in the meantime.
-    let logged = logged_before || logged();
-    if !logged && size < page_bytes * u64::from(number(28)) {
-        return damaged("it is cut short");
-    }
-    Ok(if logged { Seen::Logged } else { Seen::Whole })
 }
 
 fn known_format(place: &str, found: u64) -> Result<(), Error> {
@@ -156,10 +118,10 @@ async fn fill(path: &Path) -> Result<(), Error> {
         .pragma("application_id", APPLICATION.to_string())
         .pragma("user_version", FORMAT.to_string());
     let mut connection = options.connect().await.map_err(wrong)?;
+    schema::create(&mut connection).await?;
     // The write-ahead log comes last, so that the file's own header tells the format.
-    for text in ["BEGIN", SCHEMA, "COMMIT", "PRAGMA journal_mode = WAL"] {
-        sqlx::raw_sql(text).execute(&mut connection).await.map_err(wrong)?;
-    }
+    let logged = sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut connection).await;
+    logged.map_err(wrong)?;
     connection.close().await.map_err(wrong)?;
     // Nobody knows the file yet: one sync at the end makes all of it durable.
     let synced = File::open(path).and_then(|file| file.sync_all());
@@ -222,26 +184,74 @@ pub(super) async fn auditing(path: &Path, seen: Seen) -> Result<SqliteConnection
     options.connect().await.map_err(|e| fault::of("opening the database", e))
 }
 
-/// Looks at the tables through a connection that makes no files and takes no locks,
-/// which is possible while there is no log; else through one that only reads, because
-/// one that writes folds the log into the file when it is closed.
+/// Looks into a database through a connection that makes no files and takes no locks, which
+/// sees all of it while there is no log; else also through one that only reads, because one
+/// that writes folds the log into the file when it is closed.
 pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
-    let connected = match seen {
-        Seen::Nothing => return Ok(()),
-        Seen::Whole => options(path).read_only(true).immutable(true).connect().await,
-        Seen::Logged => options(path).read_only(true).connect().await,
-    };
+    if seen == Seen::Nothing {
+        return Ok(());
+    }
+    let apart = options(path).read_only(true).immutable(true).connect().await;
+    if seen == Seen::Whole {
+        return look_through(path, apart).await;
+    }
+    // Without its log a file may be half of something: only what it says of itself counts.
+    if let Ok(mut connection) = apart {
+        let identity = Identity::read(&mut connection).await;
+        close(connection).await;
+        if let Ok(identity) = identity {
+            identity.check(&path.display().to_string())?;
+        }
+    }
+    look_through(path, options(path).read_only(true).connect().await).await
+}
+
+async fn look_through(
+    path: &Path,
+    connected: Result<SqliteConnection, sqlx::Error>,
+) -> Result<(), Error> {
     let mut connection = connected.map_err(|e| fault::of("opening the database", e))?;
     let checked = check(path, &mut connection).await;
-    // It only read, so there is nothing left to fail.
-    let _ = connection.close().await;
+    close(connection).await;
     checked
 }
 
-/// Checks both notes of the format with the database's own eyes.
-pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
+async fn close(connection: SqliteConnection) {
+    // It only read, so there is nothing left to fail.
+    let _ = connection.close().await;
+}
+
+/// What a database says of itself.
+struct Identity {
+    application: u32,
+    format: u64,
+}
+
+impl Identity {
+    async fn read(connection: &mut SqliteConnection) -> Result<Self, Error> {
+        let wrong = |e| fault::of("reading the database's format", e);
+        let application = sqlx::query_as("PRAGMA application_id").fetch_one(&mut *connection);
+        let (application,): (i64,) = application.await.map_err(wrong)?;
+        let format = sqlx::query_as("PRAGMA user_version").fetch_one(connection);
+        let (format,): (i64,) = format.await.map_err(wrong)?;
+        let application = application.try_into().unwrap_or(0);
+        Ok(Self { application, format: format.try_into().unwrap_or(0) })
+    }
+
+    fn check(&self, place: &str) -> Result<(), Error> {
+        if self.application != APPLICATION {
+            return Err(Error::damaged(place, "it is an SQLite database of another program"));
+        }
+        known_format(place, self.format)
+    }
+}
+
+/// Checks whose it is, and both notes of the format.
+async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
+    let identity = Identity::read(connection).await?;
+    identity.check(&place)?;
     // We make no trigger and one view: another one stands in place of a table, or changes
     // what is written.
     const FOREIGN: &str = "SELECT type, name FROM sqlite_schema WHERE type = 'trigger' \
@@ -254,16 +264,13 @@ pub(super) async fn check(path: &Path, connection: &mut SqliteConnection) -> Res
             format!("it has the {kind} {name:?}, which is not ours"),
         ));
     }
-    let (header,): (i64,) =
-        sqlx::query_as("PRAGMA user_version").fetch_one(&mut *connection).await.map_err(wrong)?;
-    known_format(&place, header.try_into().unwrap_or(0))?;
     let row: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE name = 'format'")
         .fetch_optional(&mut *connection)
         .await
         .map_err(wrong)?;
     let table = row.and_then(|(text,)| text.parse().ok()).unwrap_or(0);
     known_format(&place, table)?;
-    if table != header.try_into().unwrap_or(0) {
+    if table != identity.format {
         return Err(Error::damaged(place, "its header and its table tell different formats"));
     }
     Ok(())
