@@ -2,7 +2,7 @@
 //! blobs that are too large for it. Beside it the [`entries`] of memory and skills.
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
-//! ([`Sqlite`], with its blob [`Directory`]), one in memory ([`Memory`]) for
+//! ([`Sqlite`], with its blob [`BlobDirectory`]), one in memory ([`Memory`]) for
 //! simulations, the suite in [`conformance`] that each passes, and the [`Audit`] that reads
 //! what the log of [`outrigger_audit`] is verified against. Also the [`Accounts`] that
 //! sessions are charged to, because only here many sessions are seen at once. Must never interpret what an event
@@ -13,31 +13,27 @@
 
 #![forbid(unsafe_code)]
 
-mod accounts;
-mod blobs;
+mod blob_directory;
+mod book;
 pub mod conformance;
-mod directory;
-pub mod entries;
-mod entry;
 mod error;
-mod journal;
+mod event;
+mod files;
 pub mod limits;
 mod memory;
-mod period;
-mod snapshot;
+mod port;
+mod sql;
 mod sqlite;
-mod transfer;
 
-pub use accounts::{Account, Accounts, Change, Charge, Charged, Level, Stopped, Terms};
-pub use blobs::{Blobs, Stored};
-pub use directory::Directory;
+pub use blob_directory::BlobDirectory;
 pub use error::{Cause, Error, Fault, Retry};
-pub use journal::{
-    Before, Cached, Cover, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
-};
 pub use memory::Memory;
-pub use period::Period;
+pub use port::{
+    Account, Accounts, Before, Blobs, Cached, Change, Charge, Charged, Cover, Journal, Level, Page,
+    Period, SessionRow, Snapshot, Stopped, Stored, Summary, Terms, Verified, entries, load_all,
+};
+pub use sql::log::prove::EventText;
+pub use sql::schema::FORMAT;
 pub use sqlite::{
-    Audit, AuditRequest, EventText, FORMAT, Restored, Settings, SigningKey, Space, Sqlite, Unnamed,
-    restore,
+    Audit, AuditRequest, Restored, Settings, SigningKey, Space, Sqlite, Unnamed, restore,
 };

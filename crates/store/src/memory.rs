@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use outrigger_agent::{AccountId, Digest, Event, Seq, SessionId};
 use outrigger_audit::chain::{self, Linked};
 
-use crate::accounts::Book;
-use crate::entry::{self, Found, Walk};
+use crate::book::Book;
+use crate::event::{self, ChainWalk, EncodedEvent, StoredEvent};
 use crate::{
     Account, Accounts, Before, Blobs, Cached, Change, Charged, Error, Journal, Page, SessionRow,
     Snapshot, Stored, Summary, Verified, limits,
@@ -60,7 +60,7 @@ impl Session {
         Self { row, link: chain::origin(session), events: Vec::new(), snapshot: None }
     }
 
-    fn push(&mut self, at_ms: u64, entry: entry::Entry) {
+    fn push(&mut self, at_ms: u64, entry: EncodedEvent) {
         let seq = self.row.head.next();
         let (session, format) = (&self.row.session, entry.format);
         let linked = Linked { session, seq, at_ms, format, text: &entry.digest };
@@ -87,7 +87,7 @@ impl Journal for Memory {
         events: &[Event],
         summary: Summary,
     ) -> Result<Seq, Error> {
-        let entries = entry::encode_all(at_ms, events)?;
+        let entries = event::encode_all(at_ms, events)?;
         let mut content = self.content();
         let found = content.sessions.get(session).map_or(Seq(0), |kept| kept.row.head);
         if found != after {
@@ -103,10 +103,10 @@ impl Journal for Memory {
         let kept = content.sessions.entry(session.clone()).or_insert_with(new);
         entries.into_iter().for_each(|entry| kept.push(at_ms, entry));
         if let Some(title) = summary.title {
-            kept.row.title = entry::cut(title, limits::TITLE_BYTES_MAX);
+            kept.row.title = event::cut(title, limits::TITLE_BYTES_MAX);
         }
         if let Some(status) = summary.status {
-            kept.row.status = entry::cut(status, limits::STATUS_BYTES_MAX);
+            kept.row.status = event::cut(status, limits::STATUS_BYTES_MAX);
         }
         Ok(kept.row.head)
     }
@@ -119,7 +119,7 @@ impl Journal for Memory {
             Some(last) => kept.events[last].link.clone(),
             None => chain::origin(session),
         };
-        let mut walk = Walk { session, seq: Seq(skip as u64), link };
+        let mut walk = ChainWalk { session, seq: Seq(skip as u64), link };
         let mut page = Page { records: Vec::new(), more_after: None };
         let mut bytes = 0;
         for event in &kept.events[skip..] {
@@ -131,7 +131,7 @@ impl Journal for Memory {
             }
             let Kept { at_ms, format, .. } = *event;
             let (text, link) = (event.text.to_string(), event.link.to_string());
-            page.records.push(walk.step(Found {
+            page.records.push(walk.step(StoredEvent {
                 seq: walk.seq.next(),
                 at_ms,
                 format,

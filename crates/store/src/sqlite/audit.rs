@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use futures_util::{Stream, TryStreamExt};
-use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_agent::{Seq, SessionId};
 use outrigger_audit::{
-    Corrections, ExternalCheckpoint, Finding, LogCopy, LogEntry, LogFindings, LogVerifier, Report,
-    SessionLinks, VerificationProgress, VerifyingKey,
+    Corrections, ExternalCheckpoint, Finding, LogCopy, LogFindings, LogVerifier, Proof, Report,
+    VerificationProgress, VerifyingKey,
 };
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
-use super::fault;
 use super::open::{self, Seen};
-use super::walk::{Walked, walk};
-use crate::directory::blocking;
-use crate::{Directory, Error, limits};
+use crate::files::blocking;
+use crate::sql::log::prove::{EventText, prove};
+use crate::sql::log::read;
+use crate::sql::log::walk::{Walked, walk};
+use crate::{BlobDirectory, Error, limits};
 
 /// A store that is looked at and not changed.
 #[derive(Debug, Clone)]
@@ -56,10 +56,6 @@ pub struct AuditRequest {
     pub key: Option<VerifyingKey>,
 }
 
-fn wrong(error: sqlx::Error) -> Error {
-    fault::of("reading the audit log", error)
-}
-
 impl Audit {
     /// Looks at the store in a directory.
     ///
@@ -80,10 +76,7 @@ impl Audit {
     /// Reads through connections that make no files where that is possible. Such a one
     /// sees no log: if anybody began to write meanwhile, what was read may be old or
     /// half of something, and is read again through connections that share.
-    pub(super) async fn settled<T>(
-        &self,
-        read: impl AsyncFn(&Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    async fn settled<T>(&self, read: impl AsyncFn(&Self) -> Result<T, Error>) -> Result<T, Error> {
         let found = read(self).await;
         if self.stamp.seen == Seen::Whole && !self.is_untouched() {
             let stamp = Stamp { seen: Seen::Logged, ..self.stamp.clone() };
@@ -105,17 +98,8 @@ impl Audit {
     }
 
     async fn try_named(&self, beginning: &str) -> Result<Vec<SessionId>, Error> {
-        const TEXT: &str = "SELECT session FROM sessions WHERE session >= $1 AND session < $2 \
-            UNION SELECT session FROM log WHERE session >= $1 AND session < $2 \
-            ORDER BY session LIMIT 2";
         let mut connection = self.connection().await?;
-        let query = sqlx::query_as(TEXT).bind(beginning).bind(format!("{beginning}\u{10ffff}"));
-        let rows: Vec<(String,)> = query.fetch_all(&mut connection).await.map_err(wrong)?;
-        let mut found: Vec<_> = rows.into_iter().filter_map(|(n,)| SessionId::new(n)).collect();
-        // A whole name is meant, also where another one begins with it.
-        if found.first().is_some_and(|first| first.as_str() == beginning) {
-            found.truncate(1);
-        }
+        let found = read::named(&mut connection, beginning).await?;
         close(connection).await;
         Ok(found)
     }
@@ -164,7 +148,11 @@ impl Audit {
             Some(session) => _ = names.insert(session.clone()),
             None => {
                 names.extend(corrections.entries.keys().cloned());
-                self.sessions(&mut connection, &mut names, &mut report.faults).await?;
+                let impossible = read::sessions(&mut connection, &mut names).await?;
+                report.faults.extend(impossible.into_iter().map(|name| {
+                    let what = format!("it has a session with the impossible name {name:?}");
+                    Finding::file(open::DATABASE, what)
+                }));
             }
         }
         close(connection).await;
@@ -176,13 +164,9 @@ impl Audit {
         Ok(report)
     }
 
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    pub(super) async fn connection(&self) -> Result<SqliteConnection, Error> {
+    async fn connection(&self) -> Result<SqliteConnection, Error> {
         let mut connection = open::auditing(&self.path, self.stamp.seen).await?;
-        sqlx::raw_sql("BEGIN").execute(&mut connection).await.map_err(wrong)?;
+        sqlx::raw_sql("BEGIN").execute(&mut connection).await.map_err(read::wrong)?;
         Ok(connection)
     }
 
@@ -203,7 +187,6 @@ impl Audit {
         mut connection: SqliteConnection,
         asked: &AuditRequest,
     ) -> Result<(SqliteConnection, LogFindings), Error> {
-        const NEWEST: &str = "SELECT size FROM checkpoints ORDER BY size DESC LIMIT $1";
         let copy = LogCopy::new(outrigger_audit::directory(&self.directory));
         let own_key = outrigger_audit::verifying_key(&self.directory)?;
         // The copy is opened before the log that it may only lag behind is read.
@@ -213,52 +196,13 @@ impl Audit {
         let mut against: Vec<_> =
             newest.map(|note| ExternalCheckpoint { name: name(), note }).into_iter().collect();
         against.extend(asked.against.iter().cloned());
-        let newest = sqlx::query_as(NEWEST)
-            .bind(1 + outrigger_audit::limits::COPY_LAG_CHECKPOINTS_MAX as i64);
-        let newest: Vec<(i64,)> = newest.fetch_all(&mut connection).await.map_err(wrong)?;
-        let newest = newest.into_iter().map(|(size,)| u64::try_from(size).unwrap_or(0)).collect();
+        let newest = read::newest_sizes(&mut connection).await?;
         let key = asked.key.clone().or(own_key);
         let mut check = LogVerifier::new(key, &against, lines, newest);
-        along(&mut connection, &mut check).await?;
+        read::along(&mut connection, &mut check).await?;
         // What is missing is looked for after the log: a writer may have made it meanwhile.
         let checked = check.finish(copy.size().ok(), copy.checkpoint()?.is_some())?;
         Ok((connection, checked))
-    }
-
-    /// Sessions that have events or a row, or that the log has.
-    async fn sessions(
-        &self,
-        connection: &mut SqliteConnection,
-        names: &mut BTreeSet<SessionId>,
-        faults: &mut Vec<Finding>,
-    ) -> Result<(), Error> {
-        // From each name to the next one: a session may have a million events.
-        const TEXT: &str = "WITH RECURSIVE named(session) AS (\
-            SELECT MIN(session) FROM events UNION ALL \
-            SELECT (SELECT MIN(session) FROM events WHERE session > named.session) \
-            FROM named WHERE named.session IS NOT NULL) \
-            SELECT session FROM named WHERE session IS NOT NULL \
-            UNION SELECT session FROM sessions";
-        const LOG: &str = "SELECT DISTINCT session FROM log";
-        let mut logged = sqlx::query_as(LOG).fetch(&mut *connection);
-        while let Some((name,)) = logged.try_next().await.map_err(wrong)? {
-            // An entry with an impossible one is a gap, and told as one.
-            let name: String = name;
-            names.extend(SessionId::new(name));
-        }
-        drop(logged);
-        let rows: Vec<(String,)> =
-            sqlx::query_as(TEXT).fetch_all(connection).await.map_err(wrong)?;
-        for (name,) in rows {
-            match SessionId::new(name.as_str()) {
-                Some(session) => _ = names.insert(session),
-                None => {
-                    let what = format!("it has a session with the impossible name {name:?}");
-                    faults.push(Finding::file(open::DATABASE, what));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Walks along the sessions, some at once.
@@ -300,85 +244,60 @@ impl Audit {
         corrections: &Corrections,
         progress: &VerificationProgress,
     ) -> Result<Vec<Walked>, Error> {
-        let blobs = Directory::at(&self.directory.join("blobs"));
+        let blobs = BlobDirectory::at(&self.directory.join("blobs"));
         let mut connection = self.connection().await?;
         let mut walked = Vec::new();
         loop {
             let next = queue.lock().expect("nobody panics while taking a name").next();
             let Some(session) = next else { break };
-            let known = chain(&mut connection, &session, corrections).await?;
+            let known = read::links(&mut connection, &session, corrections).await?;
             walked.push(walk(&mut connection, &session, &known, &blobs, progress).await?);
             progress.finish_session();
         }
         close(connection).await;
         Ok(walked)
     }
+
+    /// Proves an event, or the last one of a session that a checkpoint covers.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such event, or no checkpoint covers it
+    /// yet; [`Error::Damaged`] where what is stored proves nothing; [`Error::TooLarge`]
+    /// with more than [`outrigger_audit::limits::PROOF_LINKS_MAX`] events up to the entry that covers it.
+    pub async fn prove(
+        &self,
+        session: &SessionId,
+        seq: Option<Seq>,
+        text: EventText,
+    ) -> Result<Proof, Error> {
+        self.settled(async |this| {
+            let mut connection = this.connection().await?;
+            let proof = this.try_prove(&mut connection, session, seq, text).await;
+            close(connection).await;
+            let proof = proof?;
+            let damaged = |what: String| Error::damaged("the audit log", what);
+            proof.check(None).map_err(|fault| damaged(format!("it proves nothing: {fault}")))?;
+            Ok(proof)
+        })
+        .await
+    }
+
+    async fn try_prove(
+        &self,
+        connection: &mut SqliteConnection,
+        session: &SessionId,
+        seq: Option<Seq>,
+        text: EventText,
+    ) -> Result<Proof, Error> {
+        let key = || {
+            let key = outrigger_audit::verifying_key(&self.directory)?;
+            key.ok_or_else(|| Error::damaged("audit/key.pub", "it is missing"))
+        };
+        prove(connection, session, seq, text, key).await
+    }
 }
 
-pub(super) async fn close(connection: SqliteConnection) {
+async fn close(connection: SqliteConnection) {
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;
-}
-
-type EntryRow = (i64, String, i64, String);
-
-/// An entry and its number. One that is none stands for what it was put in for: a gap.
-fn entry((number, session, seq, link): EntryRow) -> Option<(u64, LogEntry)> {
-    let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
-    Some((number.try_into().ok()?, LogEntry { session, seq: Seq(seq.try_into().ok()?), link }))
-}
-
-/// Every entry of the log, in order.
-pub(super) fn entries(
-    connection: &mut SqliteConnection,
-) -> impl Stream<Item = Result<LogEntry, Error>> {
-    const TEXT: &str = "SELECT entry, session, seq, link FROM log ORDER BY entry";
-    let rows = sqlx::query_as(TEXT).fetch(connection).map_err(wrong);
-    rows.try_filter_map(async |row: EntryRow| Ok(entry(row).map(|(_, entry)| entry)))
-}
-
-/// Takes a check along the log and its checkpoints.
-async fn along(connection: &mut SqliteConnection, check: &mut LogVerifier) -> Result<(), Error> {
-    const ENTRIES: &str = "SELECT entry, session, seq, link, note, edge FROM log \
-        LEFT JOIN checkpoints ON size = entry + 1 ORDER BY entry";
-    const BEHIND: &str = "SELECT size, note, edge FROM checkpoints \
-        WHERE size > $1 OR size <= 0 ORDER BY size";
-    type Row = (i64, String, i64, String, Option<String>, Option<String>);
-    let mut rows = sqlx::query_as(ENTRIES).fetch(&mut *connection);
-    while let Some(row) = rows.try_next().await.map_err(wrong)? {
-        let (number, session, seq, link, note, edge): Row = row;
-        let Some((number, entry)) = entry((number, session, seq, link)) else { continue };
-        check.entry(number, &entry, note.as_deref().zip(edge.as_deref()))?;
-    }
-    drop(rows);
-    let size = i64::try_from(check.size()).unwrap_or(i64::MAX);
-    let mut rows = sqlx::query_as(BEHIND).bind(size).fetch(connection);
-    while let Some((size, note, edge)) = rows.try_next().await.map_err(wrong)? {
-        let (size, note, edge): (i64, String, String) = (size, note, edge);
-        check.checkpoint(u64::try_from(size).unwrap_or(0), &note, &edge);
-    }
-    Ok(())
-}
-
-/// What the log has of a session.
-async fn chain(
-    connection: &mut SqliteConnection,
-    session: &SessionId,
-    corrections: &Corrections,
-) -> Result<SessionLinks, Error> {
-    const TEXT: &str =
-        "SELECT entry, session, seq, link FROM log WHERE session = $1 ORDER BY entry";
-    let mut chain = SessionLinks::default();
-    let mut rows = sqlx::query_as(TEXT).bind(session.to_string()).fetch(connection);
-    while let Some(row) = rows.try_next().await.map_err(wrong)? {
-        if let Some((number, LogEntry { seq, link, .. })) = entry(row)
-            && corrections.believes(number, seq)
-        {
-            chain.add(number, seq, link);
-        }
-    }
-    for (number, seq, link) in corrections.entries.get(session).into_iter().flatten() {
-        chain.add(*number, *seq, link.clone());
-    }
-    Ok(chain)
 }

@@ -23,7 +23,7 @@ const NAME: &str = "entries.changes";
 const BYTES: usize = 16;
 const ENDED_AT: u64 = 8;
 
-/// See the module.
+/// The file that counts changes.
 #[derive(Debug)]
 pub(super) struct Changes {
     path: PathBuf,

@@ -1,34 +1,17 @@
 //! Entries in the database: reads on connections of their own, changes through the one
 //! writer.
 
-mod known;
-mod labels;
-mod look;
-mod moves;
-mod plan;
-mod proposals;
-mod prune;
-mod put;
-mod read;
-mod redact;
-mod related;
-mod rows;
-mod search;
-mod usage;
-mod write_request;
-
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
 use outrigger_policy::{Scope, Shelf};
 
-use super::Sqlite;
+use super::search;
+use super::store::Sqlite;
 use crate::entries::{
     Asked, By, Change, Changed, Comment, Contents, Decision, Entries, EntryPath, Error, Hit,
     Listed, Node, Place, Proposal, ProposalId, Proposed, Reviews, Search, Settings, Version,
 };
-
-pub(super) use known::Known;
-pub(super) use write_request::{Answer, Order, Request, WriteRequest, commit, shred};
+use crate::sql::entries::{Answer, Order, WriteRequest, look, proposals, read};
 
 impl Sqlite {
     async fn order(&self, scope: &Scope, by: By, work: WriteRequest) -> Result<Answer, Error> {

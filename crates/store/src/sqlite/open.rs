@@ -13,9 +13,10 @@ use outrigger_audit::files::{create_new, sync_directory};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
-use super::schema::{self, FORMAT};
-use super::{Settings, fault};
-use crate::directory::{make_private, remove_leftovers};
+use super::settings::Settings;
+use crate::files::{make_private, remove_leftovers};
+use crate::sql::fault;
+use crate::sql::schema::{self, FORMAT};
 use crate::{Error, limits};
 
 /// Name of the database in its directory.

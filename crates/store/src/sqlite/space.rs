@@ -13,8 +13,12 @@ use futures_util::TryStreamExt;
 use outrigger_agent::{Digest, Seq, SessionId};
 use sqlx::sqlite::SqliteConnection;
 
-use super::{Sqlite, fault, open};
-use crate::directory::{Listed, blocking};
+use super::open;
+use super::store::Sqlite;
+use crate::blob_directory::BlobFile;
+use crate::event::blob_names;
+use crate::files::blocking;
+use crate::sql::fault;
 use crate::{Error, limits};
 
 const TEXTS: &str = "SELECT payload, blob FROM events";
@@ -123,13 +127,13 @@ impl Sqlite {
         let young = Duration::from_secs(limits::BLOB_UNNAMED_S_MIN);
         let before = SystemTime::now().checked_sub(young).unwrap_or(SystemTime::UNIX_EPOCH);
         let old = listed.into_iter().filter(|it| it.written < before);
-        let mut unnamed: BTreeMap<String, Listed> =
+        let mut unnamed: BTreeMap<String, BlobFile> =
             old.map(|it| (it.digest.to_string(), it)).collect();
         if !unnamed.is_empty() {
             let mut connection = self.readers.connection().await?;
             self.keep_named(&mut connection, &mut unnamed).await?;
         }
-        let blob = |it: Listed| Unnamed { digest: it.digest, bytes: it.bytes };
+        let blob = |it: BlobFile| Unnamed { digest: it.digest, bytes: it.bytes };
         Ok(unnamed.into_values().map(blob).collect())
     }
 
@@ -137,13 +141,13 @@ impl Sqlite {
     async fn keep_named(
         &self,
         connection: &mut SqliteConnection,
-        unnamed: &mut BTreeMap<String, Listed>,
+        unnamed: &mut BTreeMap<String, BlobFile>,
     ) -> Result<(), Error> {
         let mut rows = sqlx::query_as(TEXTS).fetch(connection);
         while let Some(row) = rows.try_next().await.map_err(wrong)? {
             let (payload, blob): (Option<String>, Option<String>) = row;
             if let Some(text) = payload {
-                named(text.as_bytes(), |digest| _ = unnamed.remove(digest));
+                blob_names(text.as_bytes(), |digest| _ = unnamed.remove(digest));
             }
             let Some(name) = blob else { continue };
             unnamed.remove(&name);
@@ -151,7 +155,7 @@ impl Sqlite {
             let digest = Digest::parse(&name).ok_or_else(none)?;
             let blobs = self.blobs.clone();
             let text = blocking(move || blobs.read(&digest)).await?;
-            named(&text, |digest| _ = unnamed.remove(digest));
+            blob_names(&text, |digest| _ = unnamed.remove(digest));
         }
         Ok(())
     }
@@ -175,28 +179,6 @@ impl Sqlite {
     }
 }
 
-/// Every part of a text that could be the name of a blob.
-pub(super) fn named(text: &[u8], mut each: impl FnMut(&str)) {
-    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    for run in text.split(|byte| !is_digit(byte)) {
-        run.windows(64).filter_map(|name| std::str::from_utf8(name).ok()).for_each(&mut each);
-    }
-}
-
 fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_stand_anywhere_in_a_text() {
-        let [one, two] = [b"1", b"2"].map(|text| Digest::of(text).to_string());
-        let text = format!("{{\"a\":\"{one}\",\"b\":\"x{two}x\",\"c\":\"{}\"}}", &one[1..]);
-        let mut found = Vec::new();
-        named(text.as_bytes(), |name| found.push(name.to_owned()));
-        assert_eq!(found, [one, two]);
-    }
 }

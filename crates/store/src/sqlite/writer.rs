@@ -18,12 +18,16 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::anchor::{Added, Anchor, Asked, behind};
-use super::batch::{Batch, Done, JournalWrite, Request};
 use super::changes::Changes;
-use super::session_file::Import;
-use super::statements::Texts;
-use super::{Settings, accounts, entries, fault, open, recount};
+use super::open;
+use super::settings::Settings;
+use crate::sql::accounts::{self, recount};
+use crate::sql::entries;
+use crate::sql::fault;
+use crate::sql::journal::batch::{Batch, Done, JournalWrite, Request};
+use crate::sql::journal::import::Import;
+use crate::sql::journal::statements::Texts;
+use crate::sql::log::anchor::{Added, Anchor, Asked, behind};
 use crate::{Account, Change, Error, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.

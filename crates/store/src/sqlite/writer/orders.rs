@@ -1,11 +1,14 @@
 //! Orders about entries: those that wait are committed together, and each is answered.
 
+use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
 use super::{Message, Thread, Writer, is_of_one};
-use crate::Error;
-use crate::entries;
-use crate::sqlite::entries::{Answer, Order, Request, commit, shred};
+use crate::entries::{self, Quotas};
+use crate::sql::entries::{Answer, Order, Request};
+use crate::sql::fault;
+use crate::sqlite::changes::Changes;
+use crate::{Error, limits};
 
 type Answers = Vec<Result<Answer, entries::Error>>;
 
@@ -85,4 +88,41 @@ impl Thread {
             self.lingers = shred(connection, wait).await.unwrap_or(true);
         }
     }
+}
+
+/// Performs all of it in one transaction, or none with an error. What was refused has its
+/// own error, and changed nothing.
+async fn commit(
+    connection: &mut SqliteConnection,
+    changes: &Changes,
+    quotas: &Quotas,
+    orders: &[Order],
+) -> Result<Answers, Error> {
+    let begun = sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await;
+    begun.map_err(|e| fault::of("writing entries", e))?;
+    let begun = changes.begin()?;
+    let mut answers = Vec::with_capacity(orders.len());
+    for order in orders {
+        match order.perform(connection, quotas).await {
+            Err(entries::Error::Store(error)) => return Err(error),
+            answer => answers.push(answer),
+        }
+    }
+    let committed = sqlx::query("COMMIT").execute(connection).await;
+    committed.map_err(fault::of_commit)?;
+    begun.end();
+    Ok(answers)
+}
+
+/// Clears the log of what was deleted; whether others kept it from that. The writer waits
+/// for them, but not for as long as for its own turn.
+async fn shred(connection: &mut SqliteConnection, busy_wait_ms: u64) -> Result<bool, Error> {
+    let wrong = |e| fault::of("clearing the write-ahead log", e);
+    let wait = |ms: u64| sqlx::AssertSqlSafe(format!("PRAGMA busy_timeout = {ms}"));
+    let short = wait(busy_wait_ms.min(limits::SHRED_WAIT_MS));
+    sqlx::raw_sql(short).execute(&mut *connection).await.map_err(wrong)?;
+    let cleared = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut *connection);
+    let cleared: Result<(i64, i64, i64), _> = cleared.await;
+    sqlx::raw_sql(wait(busy_wait_ms)).execute(connection).await.map_err(wrong)?;
+    Ok(cleared.map_err(wrong)?.0 != 0)
 }

@@ -6,8 +6,9 @@ use tokio::sync::oneshot;
 
 use super::{Message, Thread, Writer};
 use crate::Error;
-use crate::sqlite::session_file::{self, Import};
-use crate::sqlite::{fault, remove};
+use crate::sql::fault;
+use crate::sql::journal::import::{self, Import};
+use crate::sql::journal::remove;
 
 impl Writer {
     /// Removes a session that is at `head`.
@@ -64,7 +65,7 @@ impl Thread {
         let Self { connection: Some(connection), batch, .. } = self else {
             return Err(Error::Closed);
         };
-        match session_file::take(connection, batch, import).await {
+        match import::take(connection, batch, import).await {
             Ok(added) => {
                 self.copy(Some(added)).await;
                 Ok(())

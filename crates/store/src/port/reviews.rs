@@ -1,0 +1,287 @@
+//! Reviews: changes that become true when somebody else accepts them.
+
+use std::fmt::{self, Debug};
+
+use async_trait::async_trait;
+use outrigger_agent::Digest;
+use outrigger_policy::{Owner, Principal, Scope, Shelf};
+use serde::{Deserialize, Serialize};
+
+use super::entries::{By, Change, Changed, Entries, Error, Expected, File, Kept, Place};
+
+/// Proposals for shelves, and what holds for these.
+///
+/// What is proposed is seen by whoever sees the shelf, and never among its entries before
+/// it was accepted. Who accepts and who proposed are both attributed and timed. For what
+/// the scope does not see the answer is [`Error::Absent`].
+#[async_trait]
+pub trait Reviews: Send + Sync + Debug {
+    /// Proposes a file, or the removal of one.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::TooLarge`], also with
+    /// [`crate::limits::PROPOSALS_OPEN_MAX`] on the shelf; [`Error::Conflict`] unless the
+    /// base is the newest version; what the disk says.
+    async fn propose(&self, scope: &Scope, proposed: Proposed, by: By)
+    -> Result<ProposalId, Error>;
+
+    /// Proposals for a shelf, newest first, at most [`crate::limits::PAGE_PROPOSALS_MAX`]
+    /// and before `before`: those that are open, or all.
+    ///
+    /// # Errors
+    /// What the disk says.
+    async fn proposals(
+        &self,
+        scope: &Scope,
+        shelf: &Shelf,
+        asked: Asked,
+        before: Option<ProposalId>,
+    ) -> Result<Vec<Proposal>, Error>;
+
+    /// One of them, with the file that it proposes and what was said of it.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::Redacted`]; what the disk says.
+    async fn proposal(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+    ) -> Result<(Proposal, Option<Vec<u8>>, Vec<Comment>), Error>;
+
+    /// Says something of a proposal, whatever became of it.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::TooLarge`] above [`crate::limits::MESSAGE_BYTES_MAX`] or
+    /// with more than [`crate::limits::COMMENTS_MAX`]; what the disk says.
+    async fn comment(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+        text: String,
+        at_ms: u64,
+    ) -> Result<(), Error>;
+
+    /// Decides a proposal that is open. Accepting writes it, as a version by whoever
+    /// proposed it.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::Decided`]; [`Error::Conflict`] where the entry moved on
+    /// since, [`Error::NotReviewer`], [`Error::NotAuthor`]; what the disk says.
+    async fn decide(
+        &self,
+        scope: &Scope,
+        id: ProposalId,
+        decision: Decision,
+        at_ms: u64,
+    ) -> Result<Changed, Error>;
+
+    /// What holds for a shelf.
+    ///
+    /// # Errors
+    /// [`Error::Absent`]; what the disk says.
+    async fn settings(&self, scope: &Scope, shelf: &Shelf) -> Result<Settings, Error>;
+
+    /// Sets what holds for a shelf from now on, and notes who did. Who may is decided by
+    /// rules before.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::Setting`]; what the disk says.
+    async fn set(
+        &self,
+        scope: &Scope,
+        shelf: &Shelf,
+        settings: Settings,
+        at_ms: u64,
+    ) -> Result<(), Error>;
+}
+
+/// The number of a proposal in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ProposalId(pub u64);
+
+impl fmt::Display for ProposalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// What somebody wants to stand at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    /// Where.
+    pub at: Place,
+    /// The revision of the path that it was made from, also of one that is gone; 0 where
+    /// there never was anything.
+    pub base: u64,
+    /// The file; nothing to have it removed.
+    pub file: Option<File>,
+}
+
+impl Proposed {
+    /// What proposes a change: nothing for one that is not of a file's content, which can
+    /// only be made by whoever needs no review.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub async fn of(
+        entries: &dyn Entries,
+        scope: &Scope,
+        change: Change,
+    ) -> Result<Option<Self>, Error> {
+        let (at, file, base) = match change {
+            Change::Write { at, expected: Expected::Revision(base), file } => {
+                (at, Some(file), base)
+            }
+            Change::Write { at, expected: Expected::Absent, file } => {
+                let base = match entries.history(scope, &at, None).await {
+                    // The last state of what is gone is what nothing was made from.
+                    Ok(versions) => versions.first().map_or(0, |newest| newest.revision),
+                    Err(Error::Absent) => 0,
+                    Err(error) => return Err(error),
+                };
+                (at, Some(file), base)
+            }
+            Change::Remove { at, revision } => (at, None, revision),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { at, base, file }))
+    }
+}
+
+/// A proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// Its number.
+    pub id: ProposalId,
+    /// Where.
+    pub at: Place,
+    /// The revision that it was made from.
+    pub base: u64,
+    /// Length and digest of the file that it proposes; nothing to have it removed.
+    pub file: Option<(u64, Digest)>,
+    /// Whether its file may be started.
+    pub executable: bool,
+    /// Who.
+    pub author: Principal,
+    /// How it came about; its message says why.
+    pub by: By,
+    /// What is left of its file.
+    pub kept: Kept,
+    /// What became of it.
+    pub standing: Standing,
+    /// Who decided, and when in milliseconds since 1970.
+    pub decided: Option<(Principal, u64)>,
+    /// What they said.
+    pub reason: Option<String>,
+    /// The revision that it became.
+    pub revision: Option<u64>,
+}
+
+/// How a proposal stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody decided yet.
+    Open,
+    /// It is what stands there, or did.
+    Accepted,
+    /// A reviewer did not want it.
+    Rejected,
+    /// Its author did not want it any more.
+    Withdrawn,
+}
+
+impl Standing {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Open, Self::Accepted, Self::Rejected, Self::Withdrawn];
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Withdrawn => "withdrawn",
+        })
+    }
+}
+
+/// Which proposals are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Those that wait for somebody.
+    Open,
+    /// All that there ever were.
+    All,
+}
+
+/// What becomes of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// A reviewer takes it.
+    Accept,
+    /// A reviewer does not.
+    Reject {
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// Its author takes it back.
+    Withdraw,
+}
+
+/// Something that somebody said of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    /// Who.
+    pub author: Principal,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub text: String,
+}
+
+/// What holds for a shelf.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Whether changes are made by accepted proposals only.
+    pub review: bool,
+    /// The group whose members review; nothing: everybody who sees the shelf.
+    pub reviewers: Option<String>,
+    /// Whether reviewers may accept what they proposed themselves.
+    pub own: bool,
+    /// Of how many versions of an entry contents are kept, from 1; nothing: of all.
+    pub keep_versions: Option<u32>,
+    /// How long contents are kept that are not the newest, in milliseconds; nothing: for ever.
+    /// With both, a content goes as soon as one of them does not keep it.
+    pub keep_ms: Option<u64>,
+}
+
+impl Settings {
+    /// What holds unless somebody set something else: the organisation's shelf needs reviews.
+    #[must_use]
+    pub fn usual(shelf: &Shelf) -> Self {
+        let review = matches!(shelf.owner, Owner::Organisation(_));
+        Self { review, reviewers: None, own: false, keep_versions: None, keep_ms: None }
+    }
+
+    /// Whether somebody may accept or reject what an author proposed. What an agent proposed
+    /// for somebody they did not write themselves, and may review.
+    #[must_use]
+    pub fn lets_review(&self, scope: &Scope, author: &Principal, by: &By) -> bool {
+        let named = self.reviewers.as_ref().is_none_or(|group| scope.groups().contains(group));
+        named && (self.own || by.agent.is_some() || scope.person() != *author)
+    }
+
+    /// What can't hold.
+    pub(crate) fn fault(&self, shelf: &Shelf) -> Option<&'static str> {
+        if self.review && matches!(shelf.owner, Owner::Person(_)) {
+            return Some("nobody else could review a person's own shelf");
+        }
+        if self.keep_versions == Some(0) {
+            return Some("the newest version is always kept");
+        }
+        None
+    }
+}

@@ -1,0 +1,10 @@
+//! Contents that are destroyed, or let go of: on purpose, and where a shelf does not keep them.
+
+mod doomed;
+mod prune;
+mod redact;
+mod related;
+mod runs;
+
+pub(crate) use prune::prune;
+pub(crate) use redact::redact;

@@ -1,0 +1,154 @@
+//! Finds what may have been made from contents that are destroyed: versions and proposals
+//! that are no copies, and still have a long run of them.
+//!
+//! Looked at are all versions of every place where something is destroyed, of those that it
+//! came from and went to, and so on from what is found there. What only somebody who retyped
+//! it knows is not found.
+
+use std::collections::BTreeSet;
+
+use outrigger_policy::{Scope, Shelf};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use super::doomed::{Doomed, EQUAL};
+use super::runs::Runs;
+use crate::entries::{Error, Place, Related, State, Version};
+use crate::limits;
+use crate::sql::entries::rows::{Columns, unsigned, version_columns, wrong};
+
+const TEXT: &str = "SELECT bytes FROM contents WHERE content = $1";
+const HERE: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.content IS NOT NULL"
+);
+const PROPOSED_HERE: &str = "SELECT proposal, shelf, path, revision, content, bytes \
+    FROM proposals WHERE shelf = $1 AND path = $2 AND content IS NOT NULL";
+const BESIDE: &str = "SELECT shelf, path FROM versions \
+    WHERE origin_shelf = $1 AND origin_path = $2 \
+    UNION SELECT origin_shelf, origin_path FROM versions \
+    WHERE shelf = $1 AND path = $2 AND origin_shelf IS NOT NULL";
+
+/// What was found, as rows that can be destroyed as well.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) versions: Vec<SqliteRow>,
+    pub(crate) proposals: Vec<SqliteRow>,
+    pub(crate) told: Related,
+}
+
+/// Where is looked, and what was compared.
+struct Search {
+    runs: Runs,
+    open: Vec<Place>,
+    seen: BTreeSet<Place>,
+    known: BTreeSet<u64>,
+    compared_bytes: usize,
+    found: Found,
+}
+
+/// Finds it on shelves that `reaches`.
+pub(crate) async fn find(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    reaches: impl Fn(&Shelf) -> bool,
+    doomed: &Doomed,
+) -> Result<Found, Error> {
+    let mut search = Search {
+        runs: Runs::default(),
+        open: doomed.versions.values().map(|version| version.place.clone()).collect(),
+        seen: BTreeSet::new(),
+        known: doomed.versions.keys().copied().collect(),
+        compared_bytes: 0,
+        found: Found::default(),
+    };
+    for content in &doomed.contents {
+        search.runs.add(&text(connection, *content).await?);
+    }
+    let doomed_at: BTreeSet<Place> = search.open.iter().cloned().collect();
+    while let Some(place) = search.open.pop() {
+        if !search.seen.insert(place.clone()) || !reaches(&place.shelf) {
+            continue;
+        }
+        let is_of_them = search.look(connection, scope, &place, doomed).await?;
+        if is_of_them || doomed_at.contains(&place) {
+            let rows = here(connection, BESIDE, &place).await?;
+            for row in &rows {
+                search.open.push(Columns::of(row).place()?);
+            }
+        }
+    }
+    Ok(search.found)
+}
+
+async fn here(
+    connection: &mut SqliteConnection,
+    query: &'static str,
+    place: &Place,
+) -> Result<Vec<SqliteRow>, Error> {
+    let query = sqlx::query(query).bind(place.shelf.to_string());
+    query.bind(place.path.as_str().to_owned()).fetch_all(connection).await.map_err(wrong)
+}
+
+async fn text(connection: &mut SqliteConnection, content: i64) -> Result<Vec<u8>, Error> {
+    let query = sqlx::query_as(TEXT).bind(content);
+    let row: Option<(Vec<u8>,)> = query.fetch_optional(connection).await.map_err(wrong)?;
+    Ok(row.map(|(bytes,)| bytes).unwrap_or_default())
+}
+
+impl Search {
+    /// Compares what is at a place; whether anything there has a run of it.
+    async fn look(
+        &mut self,
+        connection: &mut SqliteConnection,
+        scope: &Scope,
+        place: &Place,
+        doomed: &Doomed,
+    ) -> Result<bool, Error> {
+        let mut any = false;
+        for row in here(connection, HERE, place).await? {
+            let mut columns = Columns::of(&row);
+            let (version, content): (Version, i64) = (columns.version()?, columns.take()?);
+            if !self.known.insert(version.number) || !self.has(connection, content).await? {
+                continue;
+            }
+            any = true;
+            if let State::File { digest, .. } = &version.state {
+                let query = sqlx::query(EQUAL).bind(digest.to_string());
+                for row in query.fetch_all(&mut *connection).await.map_err(wrong)? {
+                    self.open.push(Columns::of(&row).version()?.place);
+                }
+            }
+            if scope.sees(&version.place.shelf) {
+                self.found.told.versions.push((version.place, version.revision));
+            }
+            self.found.versions.push(row);
+        }
+        for row in here(connection, PROPOSED_HERE, place).await? {
+            let mut columns = Columns::of(&row);
+            let proposal: i64 = columns.take()?;
+            let (_, _, content) = (columns.place()?, columns.maybe_number()?, columns.take()?);
+            if doomed.proposals.contains(&proposal) || !self.has(connection, content).await? {
+                continue;
+            }
+            any = true;
+            self.found.told.proposals.push(unsigned(proposal)?);
+            self.found.proposals.push(row);
+        }
+        Ok(any)
+    }
+
+    async fn has(
+        &mut self,
+        connection: &mut SqliteConnection,
+        content: i64,
+    ) -> Result<bool, Error> {
+        // What is not compared any more may have one.
+        if self.compared_bytes > limits::RELATED_BYTES_MAX {
+            return Ok(true);
+        }
+        let text = text(connection, content).await?;
+        self.compared_bytes += text.len();
+        Ok(self.runs.are_in(&text))
+    }
+}

@@ -1,0 +1,209 @@
+//! Queries about entries that change nothing.
+//!
+//! Must never look for a shelf by another name than [`key`] gives.
+
+use outrigger_agent::SessionId;
+use outrigger_policy::{Scope, Shelf};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use super::rows::{Columns, damaged, key, node_columns, version_columns, wrong};
+use crate::entries::{Contents, EntryPath, Error, Kept, Listed, Node, Place, State, Version};
+use crate::limits;
+use crate::sql::integer::number;
+
+/// Author and labels of what is listed, unless it is the reader's own and carries none.
+macro_rules! origin_columns {
+    () => {
+        ", CASE WHEN e.labels <> '[]' OR e.author <> $5 \
+         THEN json_array(e.author, json(e.labels)) END"
+    };
+}
+const STAT: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    " FROM entries e WHERE e.shelf = $1 AND e.path = $2 AND e.state < 2"
+);
+const LIST: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    origin_columns!(),
+    " FROM entries e WHERE e.shelf = $1 AND e.folder = $2 AND e.path > $3 AND e.state < 2 \
+     ORDER BY e.path LIMIT $4"
+);
+const LIST_DEEP: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    origin_columns!(),
+    " FROM entries e WHERE e.shelf = $1 AND e.path < $2 AND e.path > $3 AND e.state < 2 \
+     ORDER BY e.path LIMIT $4"
+);
+const LIST_ALL: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    origin_columns!(),
+    " FROM entries e WHERE e.shelf = $1 AND e.path > $3 AND e.state < 2 ORDER BY e.path LIMIT $4"
+);
+const STALE: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    ", NULL FROM entries e WHERE e.shelf = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
+     AND e.review_by_ms <= $2 ORDER BY e.review_by_ms, e.path LIMIT $3"
+);
+const NEWEST: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", c.bytes FROM entries e \
+     JOIN versions v ON v.shelf = e.shelf AND v.path = e.path AND v.revision = e.revision \
+     LEFT JOIN contents c ON c.content = v.content WHERE e.shelf = $1 AND e.path = $2"
+);
+const REVISION: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    ", c.bytes FROM versions v LEFT JOIN contents c ON c.content = v.content \
+     WHERE v.shelf = $1 AND v.path = $2 AND v.revision = $3"
+);
+const HISTORY: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    " FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.revision < $3 \
+     ORDER BY v.revision DESC LIMIT $4"
+);
+const OF_SESSION: &str = concat!(
+    "SELECT ",
+    version_columns!(),
+    " FROM versions v WHERE v.session = $1 AND v.version > $2 ORDER BY v.version LIMIT $3"
+);
+
+pub(crate) async fn stat(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    at: &Place,
+) -> Result<Node, Error> {
+    let row = sqlx::query(STAT).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
+    let row = row.fetch_optional(connection).await.map_err(wrong)?;
+    match row {
+        Some(row) => Ok(Columns::of(&row).node()?.1),
+        None if at.path.is_root() && scope.sees(&at.shelf) => Ok(root()),
+        None => Err(Error::Absent),
+    }
+}
+
+fn root() -> Node {
+    let (revision, bytes, modified_ms) = (0, 0, 0);
+    let (digest, review_by_ms) = (None, None);
+    let (folder, executable, redacted) = (true, false, false);
+    Node { folder, revision, bytes, digest, modified_ms, executable, review_by_ms, redacted }
+}
+
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    folder: &Place,
+    deep: bool,
+    after: Option<&EntryPath>,
+) -> Result<Listed, Error> {
+    let is_folder = stat(connection, scope, folder).await?.folder;
+    if !is_folder {
+        return Err(Error::NotFolder);
+    }
+    let path = folder.path.as_str();
+    // Everything below a folder begins with its path and a slash, which is before `0`.
+    let (text, bound, begin) = match (deep, path) {
+        (false, path) => (LIST, path.to_owned(), String::new()),
+        (true, "") => (LIST_ALL, String::new(), String::new()),
+        (true, path) => (LIST_DEEP, format!("{path}0"), format!("{path}/")),
+    };
+    let after = after.map_or("", EntryPath::as_str).to_owned().max(begin);
+    let query = sqlx::query(text).bind(key(scope, &folder.shelf)).bind(bound).bind(after);
+    let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
+    let query = query.bind(scope.person().to_string());
+    listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
+}
+
+pub(crate) async fn stale(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    shelf: &Shelf,
+    at_ms: u64,
+) -> Result<Listed, Error> {
+    let query = sqlx::query(STALE).bind(key(scope, shelf)).bind(number(at_ms));
+    let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
+    listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
+}
+
+fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<Listed, Error> {
+    let more = rows.len() > limits::PAGE_ENTRIES_MAX;
+    let mut listed = Listed { more, ..Listed::default() };
+    for row in rows.iter().take(limits::PAGE_ENTRIES_MAX) {
+        let mut columns = Columns::of(row);
+        let (path, node) = columns.node()?;
+        if let Some(labels) = columns.origin_for(&scope.person())? {
+            listed.labels.insert(path.clone(), labels);
+        }
+        listed.entries.push((path, node));
+    }
+    Ok(listed)
+}
+
+pub(crate) async fn read(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    at: &Place,
+    revision: Option<u64>,
+) -> Result<Contents, Error> {
+    let key = key(scope, &at.shelf);
+    let query = match revision {
+        None => sqlx::query(NEWEST).bind(key).bind(at.path.as_str().to_owned()),
+        Some(revision) => {
+            let query = sqlx::query(REVISION).bind(key).bind(at.path.as_str().to_owned());
+            query.bind(number(revision))
+        }
+    };
+    let row = query.fetch_optional(connection).await.map_err(wrong)?;
+    let Some(row) = row else {
+        let is_root = at.path.is_root() && scope.sees(&at.shelf);
+        return Err(if is_root { Error::Folder } else { Error::Absent });
+    };
+    let mut columns = Columns::of(&row);
+    let version = columns.version()?;
+    let bytes: Option<Vec<u8>> = columns.take()?;
+    match (&version.state, &version.kept, bytes) {
+        (State::Folder, ..) => Err(Error::Folder),
+        (State::Gone, ..) => Err(Error::Absent),
+        (State::File { .. }, Kept::Whole, Some(bytes)) => Ok(Contents { version, bytes }),
+        (State::File { .. }, Kept::Redacted(redaction), _) => {
+            Err(Error::Redacted(Box::new(redaction.clone())))
+        }
+        (State::File { .. }, Kept::Pruned, _) => Err(Error::Pruned),
+        (State::File { .. }, Kept::Whole, None) => Err(damaged("a file's content is missing")),
+    }
+}
+
+pub(crate) async fn history(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    at: &Place,
+    before: Option<u64>,
+) -> Result<Vec<Version>, Error> {
+    let before = before.unwrap_or(u64::MAX);
+    let query = sqlx::query(HISTORY).bind(key(scope, &at.shelf));
+    let query = query.bind(at.path.as_str().to_owned()).bind(number(before));
+    let query = query.bind(limits::PAGE_VERSIONS_MAX as i64);
+    let versions = versions(&query.fetch_all(connection).await.map_err(wrong)?)?;
+    // Revisions have no gaps: before any other than the first, something is there.
+    if versions.is_empty() && before > 1 { Err(Error::Absent) } else { Ok(versions) }
+}
+
+pub(crate) async fn changes_of(
+    connection: &mut SqliteConnection,
+    session: &SessionId,
+    after: u64,
+) -> Result<Vec<Version>, Error> {
+    let query = sqlx::query(OF_SESSION).bind(session.to_string()).bind(number(after));
+    let query = query.bind(limits::PAGE_VERSIONS_MAX as i64);
+    versions(&query.fetch_all(connection).await.map_err(wrong)?)
+}
+
+fn versions(rows: &[SqliteRow]) -> Result<Vec<Version>, Error> {
+    rows.iter().map(|row| Columns::of(row).version()).collect()
+}

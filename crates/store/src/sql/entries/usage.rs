@@ -1,0 +1,191 @@
+//! Counts what entries take, in the transaction that changes it, and refuses what has no
+//! room.
+//!
+//! Must never refuse what only takes away. What is counted follows from the rows of
+//! versions, entries and proposals, but for sessions, of which nothing is taken away.
+
+use std::collections::BTreeMap;
+
+use outrigger_agent::SessionId;
+use outrigger_policy::{Owner, Principal, Shelf};
+use sqlx::QueryBuilder;
+use sqlx::sqlite::SqliteConnection;
+
+use super::draft::{Draft, What};
+use super::rows::unsigned;
+use crate::entries::{Error, Exceeded, Place, Quota, Quotas, Usage};
+use crate::sql::fault;
+use crate::sql::integer::number;
+
+/// Who has everything.
+const ALL: &str = "all";
+/// Adds what is to come, or takes it out again; a row for each holder is put in between.
+const ADD: (&str, &str) = (
+    "INSERT INTO usage (holder, bytes, entries, versions) ",
+    " ON CONFLICT (holder) DO UPDATE SET bytes = usage.bytes + excluded.bytes, \
+    entries = usage.entries + excluded.entries, versions = usage.versions + excluded.versions \
+    RETURNING holder, bytes, entries, versions",
+);
+const FREE: &str = "UPDATE usage SET bytes = bytes - $2, versions = versions - $3 \
+    WHERE holder = $1 OR holder = 'all'";
+
+/// By what name an owner is counted; the organisation's shelves are among all.
+fn owner(shelf: &Shelf) -> Option<String> {
+    match &shelf.owner {
+        Owner::Person(_) | Owner::Group(_) => Some(Principal::from(&shelf.owner).to_string()),
+        Owner::Organisation(_) => None,
+    }
+}
+
+fn session(session: &SessionId) -> String {
+    format!("session:{session}")
+}
+
+fn quota<'a>(quotas: &'a Quotas, holder: &str) -> &'a Quota {
+    match holder {
+        ALL => &quotas.organisation,
+        holder if holder.starts_with("session:") => &quotas.session,
+        _ => &quotas.owner,
+    }
+}
+
+fn wrong(error: sqlx::Error) -> Error {
+    Error::Store(fault::of("counting what entries take", error))
+}
+
+/// What is to come for one holder, or to go.
+#[derive(Debug, Clone, Copy, Default)]
+struct Delta {
+    bytes: i64,
+    entries: i64,
+    versions: i64,
+}
+
+/// By their names.
+type Deltas = BTreeMap<String, Delta>;
+
+fn come(deltas: &mut Deltas, holder: String, delta: Delta) {
+    let sum = deltas.entry(holder).or_default();
+    sum.bytes = sum.bytes.saturating_add(delta.bytes);
+    sum.entries += delta.entries;
+    sum.versions += delta.versions;
+}
+
+/// Something for a shelf, written by a session.
+fn come_to(deltas: &mut Deltas, shelf: &Shelf, by: Option<&SessionId>, delta: Delta) {
+    come(deltas, ALL.to_owned(), delta);
+    if let Some(owner) = owner(shelf) {
+        come(deltas, owner, delta);
+    }
+    if let Some(id) = by {
+        // Nothing is given back, and every version counts.
+        come(deltas, session(id), Delta { entries: delta.entries.max(0), versions: 1, ..delta });
+    }
+}
+
+/// Takes versions in that are about to be written.
+pub(crate) async fn take(
+    connection: &mut SqliteConnection,
+    quotas: &Quotas,
+    drafts: &[Draft],
+) -> Result<(), Error> {
+    let mut deltas = Deltas::new();
+    for draft in drafts {
+        let entries = match (&draft.what, &draft.replaces) {
+            (What::Gone, _) => -1,
+            (What::File(_), Some(_)) => 0,
+            (What::File(_), None) | (What::Folder, _) => 1,
+        };
+        let bytes = match &draft.what {
+            What::File(body) if body.redaction().is_none() => Some(number(body.bytes)),
+            What::File(_) | What::Folder | What::Gone => None,
+        };
+        let delta =
+            Delta { bytes: bytes.unwrap_or(0), entries, versions: i64::from(bytes.is_some()) };
+        come_to(&mut deltas, &draft.at.shelf, draft.by.session.as_ref(), delta);
+    }
+    account(connection, quotas, &deltas).await
+}
+
+/// Takes a file in that is about to be proposed.
+pub(crate) async fn propose(
+    connection: &mut SqliteConnection,
+    quotas: &Quotas,
+    (at, bytes): (&Place, Option<u64>),
+    session: Option<&SessionId>,
+) -> Result<(), Error> {
+    let versions = i64::from(bytes.is_some());
+    let delta = Delta { bytes: number(bytes.unwrap_or(0)), entries: 0, versions };
+    let mut deltas = Deltas::new();
+    come_to(&mut deltas, &at.shelf, session, delta);
+    account(connection, quotas, &deltas).await
+}
+
+/// Counts, and takes everything back if it has no room: so that what is refused is slower,
+/// and not what is done.
+async fn account(
+    connection: &mut SqliteConnection,
+    quotas: &Quotas,
+    deltas: &Deltas,
+) -> Result<(), Error> {
+    if deltas.is_empty() {
+        return Ok(());
+    }
+    let after = add(connection, deltas, 1).await?;
+    let none = Usage::default();
+    let beyond = |holder: &str, now: Usage, before| now.beyond(before, quota(quotas, holder));
+    if after.iter().all(|(holder, now)| beyond(holder, *now, none).is_none()) {
+        return Ok(());
+    }
+    let before = add(connection, deltas, -1).await?;
+    let exceeded = after.iter().find_map(|(holder, now)| {
+        let known = before.get(holder).copied().unwrap_or_default();
+        let (measure, used, max) = beyond(holder, *now, known)?;
+        let holder = if holder == ALL { "organisation" } else { holder };
+        Some(Exceeded { holder: holder.to_owned(), measure, used, max })
+    });
+    match exceeded {
+        Some(exceeded) => Err(Error::Quota(Box::new(exceeded))),
+        None => add(connection, deltas, 1).await.map(drop),
+    }
+}
+
+async fn add(
+    connection: &mut SqliteConnection,
+    deltas: &Deltas,
+    sign: i64,
+) -> Result<BTreeMap<String, Usage>, Error> {
+    let mut query = QueryBuilder::new(ADD.0);
+    query.push_values(deltas, |mut row, (holder, delta)| {
+        row.push_bind(holder.clone()).push_bind(sign * delta.bytes);
+        row.push_bind(sign * delta.entries).push_bind(sign * delta.versions);
+    });
+    let query = query.push(ADD.1).build_query_as();
+    let rows: Vec<(String, i64, i64, i64)> = query.fetch_all(connection).await.map_err(wrong)?;
+    let usage = |(holder, bytes, entries, versions)| {
+        let (bytes, entries) = (unsigned(bytes)?, unsigned(entries)?);
+        Ok((holder, Usage { bytes, entries, versions: unsigned(versions)? }))
+    };
+    rows.into_iter().map(usage).collect()
+}
+
+/// Contents that went, by the owners of the shelves that they were on.
+#[derive(Debug, Default)]
+pub(crate) struct Freed(BTreeMap<Option<String>, (u64, u64)>);
+
+impl Freed {
+    pub(crate) fn add(&mut self, shelf: &Shelf, bytes: u64) {
+        let (sum, count) = self.0.entry(owner(shelf)).or_default();
+        (*sum, *count) = (*sum + bytes, *count + 1);
+    }
+
+    /// Gives back what they took.
+    pub(crate) async fn give_back(&self, connection: &mut SqliteConnection) -> Result<(), Error> {
+        for (owner, (bytes, versions)) in &self.0 {
+            let query = sqlx::query(FREE).bind(owner.clone().unwrap_or_default());
+            let query = query.bind(number(*bytes)).bind(number(*versions));
+            query.execute(&mut *connection).await.map_err(wrong)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! What is asked of the writer about entries, and what it makes of each request.
+
+use outrigger_policy::{Scope, Shelf};
+use sqlx::sqlite::SqliteConnection;
+use tokio::sync::oneshot;
+
+use super::draft::Draft;
+use super::erasure::{prune, redact};
+use super::plan::Editor;
+use super::put::put;
+use super::{labels, look, proposals, usage};
+use crate::entries::{
+    By, Change, Changed, Decision, Error, ProposalId, Proposed, Quotas, Redaction, Settings,
+};
+
+/// Something to do, and whom to tell.
+pub(crate) struct Request {
+    pub(crate) order: Order,
+    pub(crate) answer: oneshot::Sender<Result<Answer, Error>>,
+}
+
+/// Something to do, by whom.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) scope: Scope,
+    pub(crate) by: By,
+    pub(crate) work: WriteRequest,
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(crate) enum WriteRequest {
+    Change(Change),
+    Propose(Proposed),
+    Comment(ProposalId, String),
+    Decide(ProposalId, Decision),
+    Set(Shelf, Settings),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Changed(Changed),
+    Proposed(ProposalId),
+    Done,
+}
+
+impl WriteRequest {
+    /// About how much text it brings.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Change(Change::Write { file, .. }) => file.bytes.len(),
+            Self::Change(Change::Edit { new, .. }) => new.len(),
+            Self::Propose(proposed) => proposed.file.as_ref().map_or(0, |file| file.bytes.len()),
+            Self::Change(_) | Self::Comment(..) | Self::Decide(..) | Self::Set(..) => 0,
+        }
+    }
+
+    /// Whether bytes are to be gone afterwards.
+    pub(crate) fn destroys(&self) -> bool {
+        matches!(self, Self::Change(Change::Redact { .. } | Change::Prune { .. }))
+    }
+}
+
+impl Order {
+    /// Performs it in the transaction that is open. What is refused changed nothing.
+    pub(crate) async fn perform(
+        &self,
+        connection: &mut SqliteConnection,
+        quotas: &Quotas,
+    ) -> Result<Answer, Error> {
+        let Self { scope, by, work } = self;
+        let editor = Editor { scope, by };
+        match work {
+            WriteRequest::Change(change) => {
+                editor.change(connection, quotas, change.clone()).await.map(Answer::Changed)
+            }
+            WriteRequest::Propose(proposed) => {
+                look::within(by)?;
+                let id = proposals::propose(connection, quotas, editor, proposed.clone()).await?;
+                Ok(Answer::Proposed(id))
+            }
+            WriteRequest::Comment(id, text) => {
+                proposals::comment(connection, editor, *id, text).await?;
+                Ok(Answer::Done)
+            }
+            WriteRequest::Decide(id, decision) => {
+                let drafts = proposals::plan(connection, scope, *id, decision).await?;
+                let changed = write(connection, quotas, drafts).await?;
+                let revision = changed.version().map(|version| version.revision);
+                let decided = (*id, decision);
+                proposals::decide(connection, scope, decided, by.at_ms, revision).await?;
+                Ok(Answer::Changed(changed))
+            }
+            WriteRequest::Set(shelf, settings) => {
+                proposals::set(connection, editor, shelf, settings).await?;
+                Ok(Answer::Done)
+            }
+        }
+    }
+}
+
+impl Editor<'_> {
+    async fn change(
+        &self,
+        connection: &mut SqliteConnection,
+        quotas: &Quotas,
+        change: Change,
+    ) -> Result<Changed, Error> {
+        look::within(self.by)?;
+        let drafts = match change {
+            Change::Write { at, expected, file } => {
+                self.write(connection, &at, expected, file).await?
+            }
+            Change::Edit { at, old, new } => self.edit(connection, &at, &old, &new).await?,
+            Change::Remove { at, revision } => self.remove(connection, &at, revision).await?,
+            Change::MakeFolder { at } => self.make_folder(connection, &at).await?,
+            Change::RemoveFolder { at } => self.remove_folder(connection, &at).await?,
+            Change::Move { from, revision, to, expected } => {
+                self.rename(connection, (&from, revision), (&to, expected)).await?
+            }
+            Change::Revert { at, to, expected } => {
+                self.revert(connection, &at, to, expected).await?
+            }
+            Change::Redact { at, which, reach, derived, why } => {
+                let redaction = Redaction { by: self.scope.person(), why, at_ms: self.by.at_ms };
+                let asked = (&at, which, reach, derived);
+                return redact(connection, self.scope, asked, &redaction).await;
+            }
+            Change::Prune { at, keep } => {
+                return prune(connection, self.scope, (&at, keep), self.by.at_ms).await;
+            }
+        };
+        write(connection, quotas, drafts).await
+    }
+}
+
+async fn write(
+    connection: &mut SqliteConnection,
+    quotas: &Quotas,
+    mut drafts: Vec<Draft>,
+) -> Result<Changed, Error> {
+    labels::inherit(connection, &mut drafts).await?;
+    // Last: what is refused after it would stay counted.
+    usage::take(connection, quotas, &drafts).await?;
+    let mut changed = Changed::default();
+    for draft in drafts {
+        changed.versions.push(put(connection, draft).await?);
+    }
+    Ok(changed)
+}

@@ -1,0 +1,208 @@
+//! Puts entries of the log and a signed checkpoint of them into a transaction.
+//!
+//! Must never make an append fail for what is wrong with the log: an append goes on
+//! without an entry then, and whoever asks for a checkpoint is told why.
+
+use std::path::{Path, PathBuf};
+
+use outrigger_agent::{Digest, Seq, SessionId};
+use outrigger_audit::{Frontier, LogCopy, LogEntry, Signer};
+use sqlx::AssertSqlSafe;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::sql::fault;
+use crate::sql::integer::number;
+use crate::sql::journal::statements::Texts;
+use crate::{Error, limits};
+
+/// What a transaction added to the log.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// The number of the first entry.
+    from: u64,
+    entries: Vec<LogEntry>,
+    note: String,
+}
+
+impl Added {
+    /// Whom the entries are of.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &SessionId> {
+        self.entries.iter().map(|entry| &entry.session)
+    }
+}
+
+/// Why nothing was added.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The log or its key can't be used. Nothing was written, and the transaction can go on.
+    Log(Error),
+    /// The transaction has failed.
+    Database(Error),
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        let (Refused::Log(error) | Refused::Database(error)) = refused;
+        error
+    }
+}
+
+/// Signs, and keeps the copy beside the database.
+#[derive(Debug)]
+pub(crate) struct Anchor {
+    directory: PathBuf,
+    signer: Option<Signer>,
+    copy: LogCopy,
+}
+
+fn wrong(error: sqlx::Error) -> Error {
+    fault::of("writing the audit log", error)
+}
+
+impl Anchor {
+    pub(crate) fn new(store: &Path) -> Self {
+        let directory = outrigger_audit::directory(store);
+        Self { copy: LogCopy::new(directory.clone()), directory, signer: None }
+    }
+
+    fn signer(&mut self) -> Result<&Signer, Error> {
+        match &mut self.signer {
+            Some(signer) => Ok(signer),
+            none => Ok(none.insert(Signer::open(&self.directory)?)),
+        }
+    }
+
+    /// Adds entries within the transaction that is open.
+    pub(crate) async fn add(
+        &mut self,
+        connection: &mut SqliteConnection,
+        texts: &mut Texts,
+        entries: Vec<LogEntry>,
+    ) -> Result<Added, Refused> {
+        let wrong = |e| Refused::Database(wrong(e));
+        let mut edge = self.edge(connection).await.map_err(Refused::Log)?;
+        let from = edge.size();
+        entries.iter().for_each(|entry| edge.push(entry.hash()));
+        let note = self.signer().map_err(Refused::Log)?.sign(&edge);
+        let mut numbered = (from..).zip(&entries).peekable();
+        while numbered.peek().is_some() {
+            let some: Vec<_> = numbered.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
+            let mut query = sqlx::query(AssertSqlSafe(texts.log(some.len())));
+            for (place, LogEntry { session, seq, link }) in some {
+                query = query.bind(number(place)).bind(session.to_string());
+                query = query.bind(number(seq.0)).bind(link.to_string());
+            }
+            query.execute(&mut *connection).await.map_err(wrong)?;
+        }
+        sqlx::query("INSERT INTO checkpoints (size, note, edge) VALUES ($1, $2, $3)")
+            .bind(number(edge.size()))
+            .bind(note.as_str())
+            .bind(edge.to_text())
+            .execute(connection)
+            .await
+            .map_err(wrong)?;
+        Ok(Added { from, entries, note })
+    }
+
+    /// Where the log ends, by its newest checkpoint, which must be ours and fit.
+    async fn edge(&mut self, connection: &mut SqliteConnection) -> Result<Frontier, Error> {
+        const TEXT: &str = "SELECT (SELECT MAX(entry) FROM log), size, note, edge \
+            FROM checkpoints ORDER BY size DESC LIMIT 1";
+        const ALONE: &str = "SELECT MAX(entry) FROM log";
+        type Columns = (Option<i64>, i64, String, String);
+        let damaged = |what: &str| Error::damaged("the audit log", what);
+        let row: Option<Columns> =
+            sqlx::query_as(TEXT).fetch_optional(&mut *connection).await.map_err(wrong)?;
+        let Some((last, size, note, edge)) = row else {
+            let (last,): (Option<i64>,) =
+                sqlx::query_as(ALONE).fetch_one(connection).await.map_err(wrong)?;
+            return match last {
+                None => Ok(Frontier::default()),
+                Some(_) => Err(damaged("its checkpoints are missing")),
+            };
+        };
+        if last.and_then(|last| last.checked_add(1)) != Some(size) {
+            return Err(damaged("its entries do not end where its newest checkpoint does"));
+        }
+        let edge = u64::try_from(size).ok().and_then(|size| Frontier::parse(size, &edge));
+        let edge = edge.ok_or_else(|| damaged("its newest checkpoint is none"))?;
+        let opened = self.signer()?.key().open_own(&note);
+        let fits = opened.is_ok_and(|opened| {
+            (opened.checkpoint.size, opened.checkpoint.root) == (edge.size(), edge.root())
+        });
+        if !fits {
+            return Err(damaged("its newest checkpoint is not one that we signed"));
+        }
+        // The copy never runs ahead of what is committed, and the write lock is ours: two
+        // logs of one size must never both be signed.
+        if self.copy.size()? > edge.size() {
+            return Err(damaged("its copy has more entries: an older database was put in place"));
+        }
+        Ok(edge)
+    }
+
+    /// Brings the copy beside the database up to what was committed. It is not the
+    /// truth, so failing to is no failure: the next time catches up.
+    pub(crate) async fn copy(&mut self, connection: &mut SqliteConnection, added: &Added) {
+        const TEXT: &str = "SELECT session, seq, link FROM log WHERE entry >= $1 AND entry < $2 \
+            ORDER BY entry";
+        let Ok(mut writing) = self.copy.write() else { return };
+        if writing.size < added.from {
+            let query = sqlx::query_as(TEXT).bind(number(writing.size)).bind(number(added.from));
+            let rows: Result<Vec<(String, i64, String)>, _> = query.fetch_all(connection).await;
+            let entry = |(session, seq, link): (String, i64, String)| {
+                let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
+                Some(LogEntry { session, seq: Seq(seq.try_into().ok()?), link })
+            };
+            let rows = rows.ok().and_then(|rows| rows.into_iter().map(entry).collect());
+            let Some(before) = rows else { return };
+            let before: Vec<LogEntry> = before;
+            if writing.append(writing.size, &before).is_err() {
+                return;
+            }
+        }
+        if writing.append(added.from, &added.entries).is_ok() {
+            let _ = writing.checkpoint(&added.note);
+        }
+    }
+}
+
+/// Which sessions are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    All,
+    /// At most [`limits::HEADS_MAX`].
+    These(&'a [SessionId]),
+}
+
+/// Sessions with events behind their last entry, at most [`limits::ANCHOR_ENTRIES_MAX`].
+pub(crate) async fn behind(
+    connection: &mut SqliteConnection,
+    asked: Asked<'_>,
+) -> Result<Vec<LogEntry>, Error> {
+    const TEXT: &str = "SELECT session, head_seq, head_link FROM sessions WHERE head_seq > \
+        COALESCE((SELECT MAX(log.seq) FROM log WHERE log.session = sessions.session), 0)";
+    let mut text = TEXT.to_owned();
+    let names: &[SessionId] = match asked {
+        Asked::All => &[],
+        Asked::These(names) => {
+            let places: Vec<String> = (1..=limits::HEADS_MAX).map(|at| format!("${at}")).collect();
+            text += &format!(" AND session IN ({})", places.join(", "));
+            names
+        }
+    };
+    text += &format!(" LIMIT {}", limits::ANCHOR_ENTRIES_MAX);
+    let mut query = sqlx::query_as(AssertSqlSafe(text));
+    if let Some(last) = names.last() {
+        for place in 0..limits::HEADS_MAX {
+            query = query.bind(names.get(place).unwrap_or(last).to_string());
+        }
+    }
+    let rows: Vec<(String, i64, String)> = query.fetch_all(connection).await.map_err(wrong)?;
+    let entry = |(session, seq, link): (String, i64, String)| {
+        let (session, link) = (SessionId::new(session)?, Digest::parse(&link)?);
+        Some(LogEntry { session, seq: Seq(seq.try_into().ok()?), link })
+    };
+    // A broken row is the audit's to name, and must not keep the others from the log.
+    Ok(rows.into_iter().filter_map(entry).collect())
+}

@@ -1,0 +1,129 @@
+//! Sessions and accounts of a store: appends go to the one writer, reads to connections of
+//! their own.
+
+use async_trait::async_trait;
+use outrigger_agent::{AccountId, Event, Seq, SessionId};
+use outrigger_audit::chain;
+
+use super::store::Sqlite;
+use crate::event::{self, ChainWalk};
+use crate::sql::accounts;
+use crate::sql::journal::batch::{Append, JournalWrite};
+use crate::sql::journal::{read, snapshot};
+use crate::{
+    Account, Accounts, Before, Cached, Change, Charged, Error, Journal, Page, SessionRow, Snapshot,
+    Summary, Verified, limits,
+};
+
+#[async_trait]
+impl Journal for Sqlite {
+    async fn append(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        at_ms: u64,
+        events: &[Event],
+        summary: Summary,
+    ) -> Result<Seq, Error> {
+        let mut entries = Vec::with_capacity(events.len());
+        for event in event::encode_all(at_ms, events)? {
+            entries.push(self.prepare(event).await?);
+        }
+        let summary = Summary {
+            title: summary.title.map(|text| event::cut(text, limits::TITLE_BYTES_MAX)),
+            status: summary.status.map(|text| event::cut(text, limits::STATUS_BYTES_MAX)),
+            cover: summary.cover,
+            charge: summary.charge,
+        };
+        let work = JournalWrite::Append(Append { after, at_ms, entries, summary });
+        self.writer.perform(session.clone(), work).await
+    }
+
+    async fn load(&self, session: &SessionId, after: Seq) -> Result<Page, Error> {
+        let head = read::head(&mut *self.readers.connection().await?, session).await?;
+        let (head, head_link) = head.ok_or_else(|| Error::no_session(session))?;
+        let mut page = Page { records: Vec::new(), more_after: None };
+        if after >= head {
+            return Ok(page);
+        }
+        let link = match after {
+            Seq(0) => chain::origin(session),
+            after => read::link(&mut *self.readers.connection().await?, session, after).await?,
+        };
+        let (rows, more) =
+            read::rows(&mut *self.readers.connection().await?, session, after).await?;
+        let mut walk = ChainWalk { session, seq: after, link };
+        page.records.reserve(rows.len());
+        for row in rows {
+            let found = self.text_of(session, row).await?;
+            page.records.push(walk.step(found)?);
+            if walk.seq == head {
+                walk.end(head, &head_link)?;
+            }
+        }
+        if more {
+            page.more_after = Some(walk.seq);
+        } else {
+            walk.end(head, &head_link)?;
+        }
+        Ok(page)
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<Seq, Error> {
+        Ok(read::head(&mut *self.readers.connection().await?, session)
+            .await?
+            .map_or(Seq(0), |(seq, _)| seq))
+    }
+
+    async fn sessions(
+        &self,
+        before: Option<Before>,
+        limit: usize,
+    ) -> Result<Vec<SessionRow>, Error> {
+        read::sessions(&mut *self.readers.connection().await?, before, limit).await
+    }
+
+    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+        let (size, size_max) = (snapshot.state.len(), limits::SNAPSHOT_BYTES_MAX);
+        Error::within("a snapshot (bytes)", size as u64, size_max as u64)?;
+        self.writer.perform(session.clone(), JournalWrite::Snapshot(snapshot)).await.map(drop)
+    }
+
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+        snapshot::read(&mut *self.readers.connection().await?, session, version).await
+    }
+
+    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+        let mut last = Seq(0);
+        crate::load_all(self, session, Seq(0), |record| last = record.seq).await?;
+        let head = read::head(&mut *self.readers.connection().await?, session).await?;
+        let (head, _) = head.ok_or_else(|| Error::no_session(session))?;
+        // The head only grows, so what stands behind it was never appended.
+        if last > head {
+            return Err(Error::damaged_event(session, head.next(), "it was never appended"));
+        }
+        Ok(Verified {
+            head: last,
+            link: read::link(&mut *self.readers.connection().await?, session, last).await?,
+        })
+    }
+}
+
+#[async_trait]
+impl Accounts for Sqlite {
+    async fn accounts(&self) -> Result<Vec<Account>, Error> {
+        accounts::all(&mut *self.readers.connection().await?).await
+    }
+
+    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
+        self.writer.set_terms(account.clone(), change).await
+    }
+
+    async fn recount(&self) -> Result<(), Error> {
+        self.writer.recount().await
+    }
+
+    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
+        accounts::charged(&mut *self.readers.connection().await?, session).await
+    }
+}

@@ -1,0 +1,65 @@
+//! Looking for words in the newest versions.
+//!
+//! The index knows entries of every shelf, and the shelf of each as a word of its own: what
+//! the scope does not see is left out by the index itself, before anything is cut, so that
+//! it takes nobody's place and hardly any time. Where there are very many candidates,
+//! those at the newest paths are compared.
+
+use std::fmt::Write as _;
+
+use outrigger_policy::{Scope, ShelfKind};
+use sqlx::sqlite::SqliteConnection;
+
+use crate::entries::{Error, Hit, Place, Search, Words, snippet};
+use crate::limits;
+use crate::sql::entries::rows::{self, Columns, key, node_columns, wrong};
+
+/// What has the words, best first: a word in the path counts more.
+const SEARCH: &str = concat!(
+    "WITH candidates AS (SELECT rowid AS entry, bm25(search, 0.0, 4.0, 1.0) AS score \
+     FROM search WHERE search MATCH $1 ORDER BY rowid DESC LIMIT $2), \
+     best AS (SELECT entry, score FROM candidates ORDER BY score, entry LIMIT $3) \
+     SELECT e.shelf, ",
+    node_columns!(),
+    ", CAST(c.bytes AS TEXT) FROM best CROSS JOIN entries e ON e.entry = best.entry \
+     JOIN contents c ON c.content = e.content ORDER BY best.score, best.entry"
+);
+
+/// The word that the index has for a shelf: as the view of what is searched makes it.
+fn word(key: &str) -> String {
+    let mut word = String::from("\"x");
+    for byte in key.bytes() {
+        write!(word, "{byte:02x}").expect("a String takes everything");
+    }
+    word.push('"');
+    word
+}
+
+pub(super) async fn search(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    asked: &Search,
+) -> Result<Vec<Hit>, Error> {
+    Error::within("a search (bytes)", asked.words.len(), limits::SEARCH_BYTES_MAX)?;
+    let words = Words::parse(&asked.words)?;
+    let all = || ShelfKind::ALL.into_iter().flat_map(|kind| scope.shelves(kind)).collect();
+    let shelves = if asked.shelves.is_empty() { all() } else { asked.shelves.clone() };
+    let on: Vec<String> = shelves.iter().map(|shelf| word(&key(scope, shelf))).collect();
+    let asked_for =
+        format!("shelf : ({}) AND {{path text}} : ({})", on.join(" OR "), words.expression());
+    let rows = sqlx::query(SEARCH)
+        .bind(asked_for)
+        .bind(limits::SEARCH_CANDIDATES_MAX as i64)
+        .bind(asked.limit.min(limits::SEARCH_HITS_MAX) as i64)
+        .fetch_all(connection)
+        .await
+        .map_err(wrong)?;
+    let hit = |row| {
+        let mut columns = Columns::of(row);
+        let shelf = rows::shelf(&columns.take::<String>()?)?;
+        let (path, node) = columns.node()?;
+        let text: String = columns.take()?;
+        Ok(Hit { place: Place { shelf, path }, node, snippet: snippet(&text, &words) })
+    };
+    rows.iter().map(hit).collect()
+}

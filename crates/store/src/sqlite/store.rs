@@ -1,0 +1,111 @@
+//! A store in a directory of its own: what it is made of, and its texts as rows or blobs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use outrigger_agent::{Digest, SessionId};
+
+use super::changes::Changes;
+use super::known::Known;
+use super::open;
+use super::readers::Readers;
+use super::settings::Settings;
+use super::writer::Writer;
+use crate::event::{EncodedEvent, StoredEvent};
+use crate::port::Blobs;
+use crate::sql::journal::batch::Prepared;
+use crate::sql::journal::read::Row;
+use crate::{BlobDirectory, Error, limits};
+
+/// A journal in an SQLite database. Needs a tokio runtime around it.
+#[derive(Debug)]
+pub struct Sqlite {
+    pub(super) writer: Writer,
+    pub(super) readers: Readers,
+    pub(super) known: Known,
+    pub(super) blobs: BlobDirectory,
+    path: PathBuf,
+}
+
+impl Sqlite {
+    /// Opens the store in `directory`, or makes one there: `journal.db` and
+    /// `blobs`, readable by their owner only.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for a file that is no database of ours or is cut
+    /// short, [`Error::Newer`] for one of a newer program: both change nothing.
+    /// Else what the disk says.
+    pub async fn open(directory: &Path, settings: Settings) -> Result<Self, Error> {
+        let path = open::prepare(directory).await?;
+        let connection = open::writing(&path, settings).await?;
+        let blobs = BlobDirectory::open(&directory.join("blobs"))?;
+        let changes = Arc::new(Changes::open(directory)?);
+        let known = Known::new(Arc::clone(&changes));
+        let writer = Writer::start(directory, &path, settings, connection, changes)?;
+        Ok(Self { writer, readers: Readers::new(&path), known, blobs, path })
+    }
+
+    /// Where the database is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The blobs of this store.
+    #[must_use]
+    pub fn blobs(&self) -> &BlobDirectory {
+        &self.blobs
+    }
+
+    /// Covers every event that is there with a signed checkpoint, and gives the newest one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the log is not as we signed it, or its key can't be
+    /// used: `audit` names what is wrong. [`Error::NotFound`] where there is no event.
+    pub async fn checkpoint(&self) -> Result<String, Error> {
+        self.writer.checkpoint().await
+    }
+
+    /// Covers and commits what waits, and closes the database; the last one to do so leaves
+    /// it as a single file. Afterwards appends give [`Error::Closed`].
+    /// Dropping the store instead loses nothing.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    /// Puts a text that is too large for its row on disk, before the row can name it.
+    pub(super) async fn prepare(&self, event: EncodedEvent) -> Result<Prepared, Error> {
+        let EncodedEvent { text, digest, format } = event;
+        if text.len() <= limits::PAYLOAD_INLINE_BYTES_MAX {
+            return Ok(Prepared { format, digest, payload: Some(text.into()) });
+        }
+        let digest = self.blobs.put(text.into_bytes()).await?;
+        Ok(Prepared { format, digest, payload: None })
+    }
+
+    pub(super) async fn text_of(
+        &self,
+        session: &SessionId,
+        row: Row,
+    ) -> Result<StoredEvent, Error> {
+        let Row { seq, at_ms, format, payload, blob, link } = row;
+        let text = match (payload, blob) {
+            (Some(text), _) => text,
+            (None, Some(digest)) => {
+                let damaged = |what| Error::damaged_event(session, seq, what);
+                let digest = Digest::parse(&digest)
+                    .ok_or_else(|| damaged("the digest of its text is no SHA-256".to_owned()))?;
+                let wrong = |error| match error {
+                    Error::NotFound { what } => damaged(format!("its text is missing: {what}")),
+                    Error::Damaged { .. } => damaged(format!("its text is: {error}")),
+                    other => other,
+                };
+                let bytes = self.blobs.get(&digest).await.map_err(wrong)?;
+                let text = String::from_utf8(bytes);
+                text.map_err(|_| Error::damaged_event(session, seq, "its blob is no text"))?
+            }
+            (None, None) => return Err(Error::damaged_event(session, seq, "its text is missing")),
+        };
+        Ok(StoredEvent { seq, at_ms, format, text, link })
+    }
+}

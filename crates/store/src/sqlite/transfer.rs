@@ -1,0 +1,7 @@
+//! What leaves a store in one file, and comes back: backups of all of it, and sessions.
+
+mod archive;
+mod backup;
+mod session_file;
+
+pub use backup::{Restored, SigningKey, restore};
