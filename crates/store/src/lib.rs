@@ -34,6 +34,4 @@ pub use port::{
 };
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;
-pub use sqlite::{
-    Audit, AuditRequest, Restored, Settings, SigningKey, Space, Sqlite, Unnamed, restore,
-};
+pub use sqlite::{Audit, AuditRequest, Settings, Space, Sqlite, Unnamed, transfer};

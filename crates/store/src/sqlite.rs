@@ -15,11 +15,10 @@ mod search;
 mod settings;
 mod space;
 mod store;
-mod transfer;
+pub mod transfer;
 mod writer;
 
 pub use audit::{Audit, AuditRequest};
 pub use settings::Settings;
 pub use space::{Space, Unnamed};
 pub use store::Sqlite;
-pub use transfer::{Restored, SigningKey, restore};

@@ -5,7 +5,7 @@
 
 use outrigger_agent::SessionId;
 use outrigger_audit::Report;
-use outrigger_store::{Restored, SigningKey, restore as unpack};
+use outrigger_store::transfer::{self, Restored, SigningKey};
 use serde_json::json;
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
@@ -29,7 +29,7 @@ pub(crate) async fn backup(paths: &Paths, asked: cli::Backup) -> Outcome<u8> {
     let key = if with_key { SigningKey::Included } else { SigningKey::LeftOut };
     let new = NewFile::create(&file)?;
     let patches = paths.patches();
-    let work = store.sqlite.backup(new.parts()?, &patches, key, now_ms());
+    let work = transfer::backup(&store.sqlite, new.parts()?, &patches, key, now_ms());
     let report = screen.during("copying", work).await?;
     new.finish()?;
     if output.json.is_some() {
@@ -75,7 +75,7 @@ pub(crate) async fn restore(paths: &Paths, asked: cli::Restore) -> Outcome<u8> {
     let room = tempfile::Builder::new().prefix("restoring-").tempdir_in(data);
     let room = room.map_err(|error| failed(data, &error))?;
     let mut screen = Screen::new(output);
-    let restored = screen.during("restoring", unpack(opened, room.path())).await;
+    let restored = screen.during("restoring", transfer::restore(opened, room.path())).await;
     let Restored { has_key, report, .. } = restored.map_err(|error| of_file(&file, error))?;
     for name in PARTS {
         let (from, to) = (room.path().join(name), data.join(name));
@@ -102,7 +102,7 @@ pub(crate) async fn export(paths: &Paths, name: &str, file: &Path, output: Outpu
     let mut sessions = vec![named.clone()];
     sessions.extend(store.sqlite.below(&named).await?.into_iter().map(|(session, _)| session));
     let new = NewFile::create(file)?;
-    let events = store.sqlite.export(&sessions, new.parts()?).await?;
+    let events = transfer::export(&store.sqlite, &sessions, new.parts()?).await?;
     new.finish()?;
     told("exported", &sessions, output)?;
     let what = format!("● session {named} with {} in {}", count(events, "event"), file.display());
@@ -114,7 +114,7 @@ pub(crate) async fn import(paths: &Paths, file: &Path, output: Output) -> Outcom
     let opened = open(file)?;
     let store = compose::store(paths).await?;
     let room = tempfile::tempdir_in(paths.data()).map_err(|error| failed(paths.data(), &error))?;
-    let taken = store.sqlite.import(opened, room.path()).await;
+    let taken = transfer::import(&store.sqlite, opened, room.path()).await;
     let sessions = taken.map_err(|error| match error {
         outrigger_store::Error::Conflict { session, .. } => {
             Failure::new(Kind::Conflict, format!("there is a session {session} already"))

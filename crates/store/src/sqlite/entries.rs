@@ -13,12 +13,10 @@ use crate::entries::{
 };
 use crate::sql::entries::{Answer, Order, WriteRequest, look, proposals, read};
 
-impl Sqlite {
-    async fn order(&self, scope: &Scope, by: By, work: WriteRequest) -> Result<Answer, Error> {
-        // Databases have no larger numbers.
-        Error::within("a time (bits)", (u64::BITS - by.at_ms.leading_zeros()) as usize, 63)?;
-        self.writer.order(Order { scope: scope.clone(), by, work }).await
-    }
+async fn order(store: &Sqlite, scope: &Scope, by: By, work: WriteRequest) -> Result<Answer, Error> {
+    // Databases have no larger numbers.
+    Error::within("a time (bits)", (u64::BITS - by.at_ms.leading_zeros()) as usize, 63)?;
+    store.writer.order(Order { scope: scope.clone(), by, work }).await
 }
 
 /// The writer answers each kind of work with its kind of answer.
@@ -65,7 +63,7 @@ impl Entries for Sqlite {
     }
 
     async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {
-        match self.order(scope, by, WriteRequest::Change(change)).await? {
+        match order(self, scope, by, WriteRequest::Change(change)).await? {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -101,7 +99,7 @@ impl Reviews for Sqlite {
         proposed: Proposed,
         by: By,
     ) -> Result<ProposalId, Error> {
-        match self.order(scope, by, WriteRequest::Propose(proposed)).await? {
+        match order(self, scope, by, WriteRequest::Propose(proposed)).await? {
             Answer::Proposed(id) => Ok(id),
             Answer::Changed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -132,7 +130,7 @@ impl Reviews for Sqlite {
         text: String,
         at_ms: u64,
     ) -> Result<(), Error> {
-        self.order(scope, By::person(at_ms), WriteRequest::Comment(id, text)).await.map(drop)
+        order(self, scope, By::person(at_ms), WriteRequest::Comment(id, text)).await.map(drop)
     }
 
     async fn decide(
@@ -142,7 +140,7 @@ impl Reviews for Sqlite {
         decision: Decision,
         at_ms: u64,
     ) -> Result<Changed, Error> {
-        match self.order(scope, By::person(at_ms), WriteRequest::Decide(id, decision)).await? {
+        match order(self, scope, By::person(at_ms), WriteRequest::Decide(id, decision)).await? {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -160,6 +158,6 @@ impl Reviews for Sqlite {
         at_ms: u64,
     ) -> Result<(), Error> {
         let work = WriteRequest::Set(shelf.clone(), settings);
-        self.order(scope, By::person(at_ms), work).await.map(drop)
+        order(self, scope, By::person(at_ms), work).await.map(drop)
     }
 }

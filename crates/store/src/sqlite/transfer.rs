@@ -4,4 +4,5 @@ mod archive;
 mod backup;
 mod session_file;
 
-pub use backup::{Restored, SigningKey, restore};
+pub use backup::{Restored, SigningKey, backup, restore};
+pub use session_file::{export, import};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use outrigger_agent::Seq;
 use outrigger_audit::Report;
-use outrigger_store::{Audit, AuditRequest, Error, Journal, Restored, SigningKey, Sqlite, restore};
+use outrigger_store::transfer::{self, Restored, SigningKey, restore};
+use outrigger_store::{Audit, AuditRequest, Error, Journal, Sqlite};
 
 use crate::audit::turn;
 use crate::damage::{change, execute};
@@ -25,7 +26,7 @@ fn file(directory: &Path, name: &str) -> (File, PathBuf) {
 
 async fn backup(store: &Sqlite, directory: &Path, key: SigningKey) -> Report {
     let patches = directory.join("patches");
-    store.backup(file(directory, "backup"), &patches, key, 1).await.unwrap()
+    transfer::backup(store, file(directory, "backup"), &patches, key, 1).await.unwrap()
 }
 
 async fn back(directory: &Path) -> Result<(tempfile::TempDir, Restored), Error> {
@@ -152,14 +153,14 @@ async fn exported(directory: &Path, aside: &Path) -> Sqlite {
     append(&store, "a", 2, texts).await.unwrap();
     turn(&store, "a-1", 0, 2).await;
     let names = [session("a"), session("a-1")];
-    assert_eq!(store.export(&names, file(aside, "file")).await.unwrap(), 6);
+    assert_eq!(transfer::export(&store, &names, file(aside, "file")).await.unwrap(), 6);
     store
 }
 
 async fn take(store: &Sqlite, aside: &Path) -> Result<usize, Error> {
     let room = tempfile::tempdir().unwrap();
     let file = File::open(aside.join("file")).unwrap();
-    store.import(file, room.path()).await.map(|names| names.len())
+    transfer::import(store, file, room.path()).await.map(|names| names.len())
 }
 
 #[tokio::test]

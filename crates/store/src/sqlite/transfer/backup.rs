@@ -64,75 +64,73 @@ pub struct Restored {
     pub report: Report,
 }
 
-impl Sqlite {
-    /// Copies the store into `file`, and whatever is in the folder `patches`. `room` is an
-    /// empty folder for the copy of the database, which goes. Gives what an audit of the
-    /// copy found.
-    ///
-    /// # Errors
-    /// What the disk says; [`Error::Damaged`] for a blob that is not what its name says.
-    pub async fn backup(
-        &self,
-        (file, room): (File, PathBuf),
-        patches: &Path,
-        key: SigningKey,
-        made_at_ms: u64,
-    ) -> Result<Report, Error> {
-        // What is wrong with the log is found by the audit.
-        let _ = self.checkpoint().await;
-        let directory = self.path().parent().expect("the database lies in its directory");
-        self.copy_database(&room.join(open::DATABASE)).await?;
-        copy_log(directory, &room).await?;
-        let blobs = directory.join("blobs");
-        symlink(&blobs, room.join("blobs")).map_err(|e| Error::io(DOING, e))?;
-        let report =
-            Audit::open(&room).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
-        let about = Backup { made_at_ms, has_key: key == SigningKey::Included };
-        let patches = patches.to_owned();
-        let own = audit::directory(directory).join("key");
-        let (blobs, own) = (self.blobs.clone(), about.has_key.then_some(own));
-        blocking(move || {
-            let mut writing = ArchiveWriter::new(file);
-            let first = Head { format: FORMAT, rest: about };
-            let first = serde_json::to_vec(&first).expect("it is plain data");
-            writing.add(FIRST, first.len() as u64, first.as_slice())?;
-            writing.add_file(open::DATABASE, &room.join(open::DATABASE))?;
-            for name in ["key.pub", "log", "checkpoint"] {
-                let path = audit::directory(&room).join(name);
-                if path.exists() {
-                    writing.add_file(&format!("audit/{name}"), &path)?;
-                }
+/// Copies the store into `file`, and whatever is in the folder `patches`. `room` is an
+/// empty folder for the copy of the database, which goes. Gives what an audit of the
+/// copy found.
+///
+/// # Errors
+/// What the disk says; [`Error::Damaged`] for a blob that is not what its name says.
+pub async fn backup(
+    store: &Sqlite,
+    (file, room): (File, PathBuf),
+    patches: &Path,
+    key: SigningKey,
+    made_at_ms: u64,
+) -> Result<Report, Error> {
+    // What is wrong with the log is found by the audit.
+    let _ = store.checkpoint().await;
+    let directory = store.path().parent().expect("the database lies in its directory");
+    copy_database(store.path(), &room.join(open::DATABASE)).await?;
+    copy_log(directory, &room).await?;
+    let blobs = directory.join("blobs");
+    symlink(&blobs, room.join("blobs")).map_err(|e| Error::io(DOING, e))?;
+    let report =
+        Audit::open(&room).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
+    let about = Backup { made_at_ms, has_key: key == SigningKey::Included };
+    let patches = patches.to_owned();
+    let own = audit::directory(directory).join("key");
+    let (blobs, own) = (store.blobs.clone(), about.has_key.then_some(own));
+    blocking(move || {
+        let mut writing = ArchiveWriter::new(file);
+        let first = Head { format: FORMAT, rest: about };
+        let first = serde_json::to_vec(&first).expect("it is plain data");
+        writing.add(FIRST, first.len() as u64, first.as_slice())?;
+        writing.add_file(open::DATABASE, &room.join(open::DATABASE))?;
+        for name in ["key.pub", "log", "checkpoint"] {
+            let path = audit::directory(&room).join(name);
+            if path.exists() {
+                writing.add_file(&format!("audit/{name}"), &path)?;
             }
-            own.map_or(Ok(()), |path| writing.add_file("audit/key", &path))?;
-            add_blobs(&mut writing, &blobs)?;
-            for entry in fs::read_dir(&patches).into_iter().flatten().flatten() {
-                if let Some(name) = entry.file_name().to_str().filter(|name| is_patch(name)) {
-                    writing.add_file(&format!("patches/{name}"), &entry.path())?;
-                }
+        }
+        own.map_or(Ok(()), |path| writing.add_file("audit/key", &path))?;
+        add_blobs(&mut writing, &blobs)?;
+        for entry in fs::read_dir(&patches).into_iter().flatten().flatten() {
+            if let Some(name) = entry.file_name().to_str().filter(|name| is_patch(name)) {
+                writing.add_file(&format!("patches/{name}"), &entry.path())?;
             }
-            writing.end()
-        })
-        .await?;
-        Ok(report)
-    }
+        }
+        writing.end()
+    })
+    .await?;
+    Ok(report)
+}
 
-    async fn copy_database(&self, to: &Path) -> Result<(), Error> {
-        let wrong = |e| fault::of(DOING, e);
-        let mut connection = open::copying(self.path()).await?;
-        let name = to.to_str().ok_or_else(|| Error::io(DOING, io::ErrorKind::InvalidInput.into()));
-        let copied = match name {
-            Ok(name) => sqlx::query("VACUUM INTO $1")
-                .bind(name)
-                .execute(&mut connection)
-                .await
-                .map(drop)
-                .map_err(wrong),
-            Err(error) => Err(error),
-        };
-        // It only read, so there is nothing left to fail.
-        let _ = connection.close().await;
-        copied
-    }
+async fn copy_database(from: &Path, to: &Path) -> Result<(), Error> {
+    let wrong = |e| fault::of(DOING, e);
+    let mut connection = open::copying(from).await?;
+    let name = to.to_str().ok_or_else(|| Error::io(DOING, io::ErrorKind::InvalidInput.into()));
+    let copied = match name {
+        Ok(name) => sqlx::query("VACUUM INTO $1")
+            .bind(name)
+            .execute(&mut connection)
+            .await
+            .map(drop)
+            .map_err(wrong),
+        Err(error) => Err(error),
+    };
+    // It only read, so there is nothing left to fail.
+    let _ = connection.close().await;
+    copied
 }
 
 /// Makes the log beside a copy of the database out of it.
