@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use outrigger_agent::{
     AccountId, Amounts, Event, LeftOpen, Seq, SessionId, Shortfall, State, Work,
 };
-use outrigger_store::{Charge, Cover, Error as StoreError, Level, Summary};
+use outrigger_store::{Charge, Cover, Error as StoreError, Level, SessionSummary};
 use std::collections::BTreeMap;
 
 use crate::{Engine, Error};
@@ -93,7 +93,7 @@ impl Engine {
         charge.spent = charge.spent.plus(left.lost);
         charge.reserved = left.reserved;
         let keeps = charge.reserved != Amounts::default();
-        let summary = Summary { charge: Some(charge), ..Summary::default() };
+        let summary = SessionSummary { charge: Some(charge), ..SessionSummary::default() };
         match self.parts.journal.append(session, state.seq(), at_ms, &[], summary).await {
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(keeps),
             Err(error) => Err(Self::journal_error(session, error)),
@@ -140,7 +140,8 @@ impl Engine {
         for _ in 0..crate::limits::CONFLICTS_MAX {
             let state = self.state(session).await?;
             let charge = Some(self.standing(&state));
-            let summary = Summary { charge, cover: Cover::Soon, ..Summary::default() };
+            let summary =
+                SessionSummary { charge, cover: Cover::Soon, ..SessionSummary::default() };
             let (at_ms, seq) = (self.parts.clock.now_ms(), state.seq());
             match self.parts.journal.append(session, seq, at_ms, &[], summary).await {
                 Err(StoreError::Conflict { .. }) => {}

@@ -10,7 +10,9 @@ use outrigger_agent::{Digest, Hidden, visible};
 use outrigger_engine::path_of;
 use outrigger_policy::{Scope, Shelf, ShelfKind, UNTRUSTED};
 use outrigger_skills::{File, Files, Problem, Skill};
-use outrigger_store::entries::{Entries, EntryPath, Error, Place, State, Version, list_all};
+use outrigger_store::entries::{
+    Entries, EntryAddress, EntryPath, EntryState, Error, Version, list_all,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Skills;
@@ -21,7 +23,7 @@ use crate::limits;
 pub(crate) struct Found {
     /// Its folder, as sessions see it.
     pub(crate) path: String,
-    pub(crate) place: Place,
+    pub(crate) place: EntryAddress,
     pub(crate) files: Files,
     /// The newest version of each file.
     pub(crate) versions: BTreeMap<String, Version>,
@@ -91,7 +93,7 @@ impl Found {
 pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for shelf in scope.shelves(ShelfKind::Skills) {
-        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
         for (path, node) in list_all(entries, scope, &root, false).await? {
             if node.folder && found.len() < limits::SKILLS_MAX {
                 found.push(read(entries, scope, &shelf, path).await?);
@@ -108,21 +110,21 @@ pub(crate) async fn read(
     shelf: &Shelf,
     folder: EntryPath,
 ) -> Result<Found, Error> {
-    let place = Place { shelf: shelf.clone(), path: folder };
+    let place = EntryAddress { shelf: shelf.clone(), path: folder };
     let (mut files, mut versions) = (Files::new(), BTreeMap::new());
     for (path, node) in list_all(entries, scope, &place, true).await? {
         let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
         if node.folder || node.redacted || too_many {
             continue;
         }
-        let at = Place { shelf: shelf.clone(), path };
+        let at = EntryAddress { shelf: shelf.clone(), path };
         let read = match entries.read(scope, &at, None).await {
             // It was there a moment ago.
             Err(Error::Absent | Error::Redacted(_) | Error::Folder) => continue,
             read => read?,
         };
         let within = at.path.as_str().get(place.path.as_str().len() + 1..).unwrap_or_default();
-        let executable = matches!(read.version.state, State::File { executable: true, .. });
+        let executable = matches!(read.version.state, EntryState::File { executable: true, .. });
         files.insert(within.to_owned(), File { bytes: read.bytes, executable });
         versions.insert(within.to_owned(), read.version);
     }

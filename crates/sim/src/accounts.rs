@@ -4,7 +4,7 @@
 //! Owns a sum of its own over what sessions owe. Must never ask the store what it counted.
 
 use outrigger_agent::{AccountId, Limit};
-use outrigger_store::{Accounts, Change, Stopped, Terms};
+use outrigger_store::{AccountStop, Accounts, Terms, TermsChange};
 
 use crate::Violation;
 use crate::tally::Happening;
@@ -56,7 +56,7 @@ impl World {
     pub(crate) async fn limit_all(&self, rng: &mut fastrand::Rng) {
         let tokens = rng.u64(limits::PURSE_TOKENS_MIN..limits::PURSE_TOKENS_MAX);
         let limit = Limit { tokens: Some(tokens), ..Limit::NONE };
-        let change = Change::Set(Terms { limit, ..Terms::default() });
+        let change = TermsChange::Set(Terms { limit, ..Terms::default() });
         let account = match rng.bool() {
             true => AccountId::organisation(),
             false => AccountId::user("person:sim"),
@@ -70,8 +70,8 @@ impl World {
     pub(crate) async fn switch(&self, is_stopped: bool) {
         let (by, reason, at_ms) = ("person:other".to_owned(), String::new(), self.now_ms());
         let change = match is_stopped {
-            true => Change::Stop(Stopped { by, reason, at_ms }),
-            false => Change::Allow,
+            true => TermsChange::Stop(AccountStop { by, reason, at_ms }),
+            false => TermsChange::Allow,
         };
         let set = self.journal.set_terms(&AccountId::organisation(), change).await;
         set.expect("accounts in memory can be set");

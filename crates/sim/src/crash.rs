@@ -8,7 +8,8 @@ use outrigger_engine::Engine;
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_sandbox_testing::fake::{Disk, Fake};
 use outrigger_store::{
-    Before, Cached, Error, Journal, Page, SessionRow, Snapshot, Summary, Verified,
+    Before, CachedSnapshot, Error, Journal, Page, SessionRow, SessionSnapshot, SessionSummary,
+    VerifiedSession,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -146,7 +147,7 @@ impl Mortal {
             true => (self.root.clone(), self.store.inner.head(&self.root).await?),
             false => (batch.session.clone(), batch.after),
         };
-        let (events, summary, at_ms) = (vec![event], Summary::default(), batch.at_ms);
+        let (events, summary, at_ms) = (vec![event], SessionSummary::default(), batch.at_ms);
         self.store.write(Batch { session, after, at_ms, events, summary }).await.map(drop)
     }
 
@@ -189,7 +190,7 @@ impl Journal for Mortal {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error> {
         self.alive()?;
         let write = self.writes.fetch_add(1, Ordering::Relaxed);
@@ -233,15 +234,19 @@ impl Journal for Mortal {
         self.store.inner.sessions(before, limit).await
     }
 
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error> {
         self.store.inner.keep_snapshot(session, snapshot).await
     }
 
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error> {
         self.store.inner.snapshot(session, version).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error> {
         self.store.inner.verify(session).await
     }
 }

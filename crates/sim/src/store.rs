@@ -2,7 +2,7 @@
 //! with one safeguard taken away, to show that the simulation notices.
 
 use outrigger_agent::{Event, Seq, SessionId};
-use outrigger_store::{Error, Journal, Memory, Page, Summary};
+use outrigger_store::{Error, Journal, Memory, Page, SessionSummary};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub(crate) struct Batch {
     pub(crate) after: Seq,
     pub(crate) at_ms: u64,
     pub(crate) events: Vec<Event>,
-    pub(crate) summary: Summary,
+    pub(crate) summary: SessionSummary,
 }
 
 impl Batch {

@@ -16,7 +16,7 @@ use outrigger_audit::files::{create_new, sync_directory};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{blocking, make_private, remove_leftovers};
-use crate::port::{Blobs, Stored};
+use crate::port::{Blobs, StoredBlob};
 use crate::{Error, limits};
 
 /// What the names of temporary files begin with.
@@ -61,7 +61,7 @@ impl BlobDirectory {
         Ok(self.root.join(&name[..2]).join(name))
     }
 
-    fn store(&self, reader: &mut dyn Read) -> Result<Stored, Error> {
+    fn store(&self, reader: &mut dyn Read) -> Result<StoredBlob, Error> {
         let (path, mut file) = create_new(&self.root, TEMPORARY)
             .map_err(|e| Error::io("making a file for a blob", e))?;
         let stored = copy(reader, &mut file).and_then(|stored| {
@@ -199,7 +199,7 @@ impl Blobs for BlobDirectory {
         blocking(move || Ok(directory.store(&mut bytes.as_slice())?.digest)).await
     }
 
-    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<Stored, Error> {
+    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<StoredBlob, Error> {
         let directory = self.clone();
         blocking(move || directory.store(&mut *reader)).await
     }
@@ -215,14 +215,17 @@ impl Blobs for BlobDirectory {
     }
 }
 
-fn copy(reader: &mut dyn Read, file: &mut File) -> Result<Stored, Error> {
+fn copy(reader: &mut dyn Read, file: &mut File) -> Result<StoredBlob, Error> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE_BYTES];
     let mut bytes = 0;
     loop {
         let read = match reader.read(&mut piece) {
             Ok(0) => {
-                return Ok(Stored { digest: Digest::from_sha256(hash.finalize().into()), bytes });
+                return Ok(StoredBlob {
+                    digest: Digest::from_sha256(hash.finalize().into()),
+                    bytes,
+                });
             }
             Ok(read) => read,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_agent::{AccountId, Amounts, Cause, SessionId, Shortfall};
 
 use crate::Error;
-use crate::port::{Account, Change, Charge, Charged, Terms};
+use crate::port::{Account, Charge, SessionCharge, Terms, TermsChange};
 
 /// Accounts and what sessions charge to them: all that there are, or those that a commit
 /// has to do with.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) accounts: BTreeMap<AccountId, Account>,
-    pub(crate) sessions: BTreeMap<SessionId, Charged>,
+    pub(crate) sessions: BTreeMap<SessionId, SessionCharge>,
     /// What was changed since it was read.
     pub(crate) changed_accounts: BTreeSet<AccountId>,
     pub(crate) changed_sessions: BTreeSet<SessionId>,
@@ -31,7 +31,7 @@ impl Book {
     ) -> Result<(), Error> {
         let before = self.sessions.get(session).cloned().unwrap_or_default();
         let accounts = charge.levels.iter().map(|level| level.account.clone()).collect();
-        let now = Charged { spent: charge.spent, reserved: charge.reserved, accounts };
+        let now = SessionCharge { spent: charge.spent, reserved: charge.reserved, accounts };
         let mut changed = BTreeMap::new();
         let none = Terms::default();
         let left = before.accounts.iter().filter(|account| !now.accounts.contains(account));
@@ -67,7 +67,7 @@ impl Book {
     }
 
     /// Changes what holds for an account.
-    pub(crate) fn set_terms(&mut self, account: &AccountId, change: Change) -> Account {
+    pub(crate) fn set_terms(&mut self, account: &AccountId, change: TermsChange) -> Account {
         self.changed_accounts.insert(account.clone());
         let new = || Account::new(account.clone());
         let account = self.accounts.entry(account.clone()).or_insert_with(new);

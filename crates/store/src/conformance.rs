@@ -12,7 +12,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use outrigger_agent::{Author, Digest, Event, Message, Record, Seq, SessionId, TurnEnd};
 
-use crate::{Before, Blobs, Cached, Error, Journal, Snapshot, Stored, Summary, limits, load_all};
+use crate::{
+    Before, Blobs, CachedSnapshot, Error, Journal, SessionSnapshot, SessionSummary, StoredBlob,
+    limits, load_all,
+};
 
 pub use accounts::accounts;
 pub use entries::entries;
@@ -52,7 +55,7 @@ pub async fn blobs(blobs: &dyn Blobs) {
 
     let large: Vec<u8> = (0..3_000_000u32).map(|n| (n % 251) as u8).collect();
     let stored = blobs.put_from(Box::new(Cursor::new(large.clone()))).await.expect("stored");
-    assert_eq!(stored, Stored { digest: Digest::of(&large), bytes: large.len() as u64 });
+    assert_eq!(stored, StoredBlob { digest: Digest::of(&large), bytes: large.len() as u64 });
     let mut reader = blobs.open(&stored.digest).await.expect("it is there");
     let mut read = Vec::new();
     reader.read_to_end(&mut read).expect("it is whole");
@@ -81,7 +84,7 @@ async fn append(
     events: Vec<Event>,
 ) -> Result<Seq, Error> {
     journal
-        .append(session, Seq(after), 1_000 + after.min(10_000), &events, Summary::default())
+        .append(session, Seq(after), 1_000 + after.min(10_000), &events, SessionSummary::default())
         .await
 }
 
@@ -221,16 +224,17 @@ async fn unknown_session(journal: &dyn Journal) {
     assert!(matches!(verified, Err(Error::NotFound { .. })), "it is not found: {verified:?}");
     let refused = append(journal, &nobody, 7, vec![said("x")]).await;
     assert!(matches!(refused, Err(Error::Conflict { found: Seq(0), .. })), "{refused:?}");
-    assert_eq!(journal.snapshot(&nobody, 1).await.expect("no error"), Cached::Missing);
+    assert_eq!(journal.snapshot(&nobody, 1).await.expect("no error"), CachedSnapshot::Missing);
 }
 
 async fn snapshots(journal: &dyn Journal) {
     let session = session("snapshots");
-    let make = |seq, version| Snapshot { seq: Seq(seq), version, state: vec![b'{', 0, 255, b'}'] };
+    let make =
+        |seq, version| SessionSnapshot { seq: Seq(seq), version, state: vec![b'{', 0, 255, b'}'] };
     let refused = journal.keep_snapshot(&session, make(1, 1)).await;
     assert!(matches!(refused, Err(Error::NotFound { .. })), "no event is there: {refused:?}");
     append(journal, &session, 0, vec![said("1"), said("2"), said("3")]).await.expect("new");
-    assert_eq!(journal.snapshot(&session, 1).await.expect("no error"), Cached::Missing);
+    assert_eq!(journal.snapshot(&session, 1).await.expect("no error"), CachedSnapshot::Missing);
     for place in [0, 4] {
         let refused = journal.keep_snapshot(&session, make(place, 1)).await;
         assert!(matches!(refused, Err(Error::NotFound { .. })), "no event {place}: {refused:?}");
@@ -239,7 +243,7 @@ async fn snapshots(journal: &dyn Journal) {
     let found = journal.snapshot(&session, 1).await.expect("no error");
     assert_eq!(found.usable(), Some(make(2, 1)));
     let found = journal.snapshot(&session, 2).await.expect("no error");
-    assert_eq!(found, Cached::OtherVersion { found: 1 });
+    assert_eq!(found, CachedSnapshot::OtherVersion { found: 1 });
     journal.keep_snapshot(&session, make(1, 1)).await.expect("an older one is no error");
     let found = journal.snapshot(&session, 1).await.expect("no error");
     assert_eq!(found.usable(), Some(make(2, 1)), "the newest stays");
@@ -251,15 +255,19 @@ async fn snapshots(journal: &dyn Journal) {
 async fn listing(journal: &dyn Journal) {
     // Later than every other session of the suite, so that these come first.
     let start = 1 << 40;
-    let title =
-        |text: &str| Summary { title: Some(text.to_owned()), status: None, ..Summary::default() };
+    let title = |text: &str| SessionSummary {
+        title: Some(text.to_owned()),
+        status: None,
+        ..SessionSummary::default()
+    };
     for (n, name) in [(0, "list-a"), (1, "list-b"), (1, "list-c")] {
         let summary = title(&format!("about {name}"));
         let (session, events) = (session(name), vec![said("x")]);
         let appended = journal.append(&session, Seq(0), start + n, &events, summary).await;
         appended.expect("a new session");
     }
-    let status = Summary { status: Some("answered".to_owned()), ..Summary::default() };
+    let status =
+        SessionSummary { status: Some("answered".to_owned()), ..SessionSummary::default() };
     let first = session("list-a");
     journal.append(&first, Seq(1), start + 9, &[said("y")], status).await.expect("it goes on");
     let rows = journal.sessions(None, 2).await.expect("a listing");

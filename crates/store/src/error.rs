@@ -5,7 +5,7 @@ use std::sync::Arc;
 use outrigger_agent::{Seq, SessionId, Shortfall};
 
 /// The cause below an error. Shared, because one failed commit answers many callers.
-pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+pub type ErrorSource = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why a store did not do what it was asked. Unless the variant says otherwise,
 /// nothing was changed.
@@ -47,7 +47,7 @@ pub enum Error {
         doing: &'static str,
         /// What the system said.
         #[source]
-        source: Cause,
+        source: ErrorSource,
     },
     /// Another process held the database for longer than
     /// [`crate::Settings::busy_wait_ms`].
@@ -57,7 +57,7 @@ pub enum Error {
         doing: &'static str,
         /// What the database said.
         #[source]
-        source: Cause,
+        source: ErrorSource,
     },
     /// Reading or writing failed.
     #[error("input or output failed while {doing}")]
@@ -66,7 +66,7 @@ pub enum Error {
         doing: &'static str,
         /// What the system said.
         #[source]
-        source: Cause,
+        source: ErrorSource,
     },
     /// What is stored is not what was written. It is not repaired, and not overwritten.
     #[error("{place} is damaged: {what}")]
@@ -92,7 +92,7 @@ pub enum Error {
     Uncertain {
         /// What the database said.
         #[source]
-        source: Cause,
+        source: ErrorSource,
     },
     /// The store was closed, or its writer has ended.
     #[error("the store is closed")]
@@ -101,7 +101,7 @@ pub enum Error {
 
 /// Who can do something about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum Responsibility {
     /// Whoever called: the request cannot be fulfilled as it is.
     Caller,
     /// Whoever runs the machine: its disk, its permissions, its versions.
@@ -124,19 +124,19 @@ pub enum Retry {
 impl Error {
     /// Whose fault it is.
     #[must_use]
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> Responsibility {
         match self {
             Self::Conflict { .. }
             | Self::Budget(_)
             | Self::NotFound { .. }
-            | Self::TooLarge { .. } => Fault::Caller,
-            Self::Damaged { .. } => Fault::Data,
+            | Self::TooLarge { .. } => Responsibility::Caller,
+            Self::Damaged { .. } => Responsibility::Data,
             Self::NoSpace { .. }
             | Self::Busy { .. }
             | Self::Io { .. }
             | Self::Newer { .. }
             | Self::Uncertain { .. }
-            | Self::Closed => Fault::Operator,
+            | Self::Closed => Responsibility::Operator,
         }
     }
 
@@ -159,7 +159,7 @@ impl Error {
     pub(crate) fn io(doing: &'static str, error: std::io::Error) -> Self {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let full = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-        let source: Cause = Arc::new(error);
+        let source: ErrorSource = Arc::new(error);
         if full { Self::NoSpace { doing, source } } else { Self::Io { doing, source } }
     }
 

@@ -2,12 +2,12 @@
 //! blobs that are too large for it. Beside it the [`entries`] of memory and skills.
 //!
 //! Owns the two ports [`Journal`] and [`Blobs`], their home on one machine
-//! ([`Sqlite`], with its blob [`BlobDirectory`]), one in memory ([`Memory`]) for
+//! ([`Sqlite`], with its [`BlobDirectory`]), one in memory ([`Memory`]) for
 //! simulations, the suite in [`conformance`] that each passes, and the [`Audit`] that reads
 //! what the log of [`outrigger_audit`] is verified against. Also the [`Accounts`] that
-//! sessions are charged to, because only here many sessions are seen at once. Must never interpret what an event
-//! means: folding belongs to the turn machine, and a session's title and status are
-//! handed in by whoever appends.
+//! sessions are charged to, because only here many sessions are seen at once. Must never
+//! interpret what an event means: folding belongs to the turn machine, and a session's title
+//! and status are handed in by whoever appends.
 //!
 //! Read first: [`Journal`], [`outrigger_audit::chain`], [`Error`]; [`entries::Entries`].
 
@@ -26,12 +26,13 @@ mod sql;
 mod sqlite;
 
 pub use blob_directory::BlobDirectory;
-pub use error::{Cause, Error, Fault, Retry};
+pub use error::{Error, ErrorSource, Responsibility, Retry};
 pub use memory::Memory;
 pub use port::{
-    Account, Accounts, Before, Blobs, Cached, Change, Charge, Charged, Cover, Journal, Level, Page,
-    Period, SessionRow, Snapshot, Stopped, Stored, Summary, Terms, Verified, entries, load_all,
+    Account, AccountStop, Accounts, Before, Blobs, CachedSnapshot, Charge, Cover, Journal, Level,
+    Page, Period, SessionCharge, SessionRow, SessionSnapshot, SessionSummary, StoredBlob, Terms,
+    TermsChange, VerifiedSession, entries, load_all,
 };
 pub use sql::log::prove::EventText;
 pub use sql::schema::FORMAT;
-pub use sqlite::{Audit, AuditRequest, Settings, Space, Sqlite, Unnamed, transfer};
+pub use sqlite::{Audit, AuditRequest, Settings, Space, Sqlite, UnnamedBlob, transfer};

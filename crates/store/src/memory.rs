@@ -14,8 +14,8 @@ use outrigger_audit::chain::{self, Linked};
 use crate::book::Book;
 use crate::event::{self, ChainWalk, EncodedEvent, StoredEvent};
 use crate::{
-    Account, Accounts, Before, Blobs, Cached, Change, Charged, Error, Journal, Page, SessionRow,
-    Snapshot, Stored, Summary, Verified, limits,
+    Account, Accounts, Before, Blobs, CachedSnapshot, Error, Journal, Page, SessionCharge,
+    SessionRow, SessionSnapshot, SessionSummary, StoredBlob, TermsChange, VerifiedSession, limits,
 };
 
 /// A journal and blobs in memory. Clones share their content.
@@ -35,12 +35,12 @@ struct Content {
 struct Session {
     row: SessionRow,
     link: Digest,
-    events: Vec<Kept>,
-    snapshot: Option<Snapshot>,
+    events: Vec<KeptEvent>,
+    snapshot: Option<SessionSnapshot>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptEvent {
     at_ms: u64,
     format: u32,
     text: Arc<str>,
@@ -66,7 +66,7 @@ impl Session {
         let linked = Linked { session, seq, at_ms, format, text: &entry.digest };
         self.link = linked.after(&self.link);
         let link = self.link.clone();
-        self.events.push(Kept { at_ms, format, text: entry.text.into(), link });
+        self.events.push(KeptEvent { at_ms, format, text: entry.text.into(), link });
         (self.row.head, self.row.last_at_ms) = (seq, at_ms);
     }
 }
@@ -85,7 +85,7 @@ impl Journal for Memory {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error> {
         let entries = event::encode_all(at_ms, events)?;
         let mut content = self.content();
@@ -129,7 +129,7 @@ impl Journal for Memory {
                 page.more_after = Some(walk.seq);
                 return Ok(page);
             }
-            let Kept { at_ms, format, .. } = *event;
+            let KeptEvent { at_ms, format, .. } = *event;
             let (text, link) = (event.text.to_string(), event.link.to_string());
             page.records.push(walk.step(StoredEvent {
                 seq: walk.seq.next(),
@@ -159,7 +159,11 @@ impl Journal for Memory {
         Ok(rows.into_iter().take(limit.min(limits::PAGE_SESSIONS_MAX)).cloned().collect())
     }
 
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error> {
         let (size, size_max) = (snapshot.state.len(), limits::SNAPSHOT_BYTES_MAX);
         Error::within("a snapshot (bytes)", size as u64, size_max as u64)?;
         let mut content = self.content();
@@ -174,21 +178,23 @@ impl Journal for Memory {
         Ok(())
     }
 
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error> {
         let content = self.content();
         let snapshot = content.sessions.get(session).and_then(|kept| kept.snapshot.as_ref());
         Ok(match snapshot {
-            None => Cached::Missing,
-            Some(kept) if kept.version != version => Cached::OtherVersion { found: kept.version },
-            Some(kept) => Cached::Usable(kept.clone()),
+            None => CachedSnapshot::Missing,
+            Some(kept) if kept.version != version => {
+                CachedSnapshot::OtherVersion { found: kept.version }
+            }
+            Some(kept) => CachedSnapshot::Usable(kept.clone()),
         })
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error> {
         crate::load_all(self, session, Seq(0), drop).await?;
         let content = self.content();
         let kept = content.sessions.get(session).ok_or_else(|| Error::no_session(session))?;
-        Ok(Verified { head: kept.row.head, link: kept.link.clone() })
+        Ok(VerifiedSession { head: kept.row.head, link: kept.link.clone() })
     }
 }
 
@@ -201,11 +207,11 @@ impl Blobs for Memory {
         Ok(digest)
     }
 
-    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<Stored, Error> {
+    async fn put_from(&self, mut reader: Box<dyn Read + Send>) -> Result<StoredBlob, Error> {
         let mut content = Vec::new();
         reader.read_to_end(&mut content).map_err(|e| Error::io("reading a new blob", e))?;
         let bytes = content.len() as u64;
-        Ok(Stored { digest: self.put(content).await?, bytes })
+        Ok(StoredBlob { digest: self.put(content).await?, bytes })
     }
 
     async fn get(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
@@ -226,7 +232,7 @@ impl Accounts for Memory {
         Ok(self.content().book.accounts.values().cloned().collect())
     }
 
-    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
+    async fn set_terms(&self, account: &AccountId, change: TermsChange) -> Result<Account, Error> {
         Ok(self.content().book.set_terms(account, change))
     }
 
@@ -235,7 +241,7 @@ impl Accounts for Memory {
         Ok(())
     }
 
-    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
+    async fn charged(&self, session: &SessionId) -> Result<Option<SessionCharge>, Error> {
         Ok(self.content().book.sessions.get(session).cloned())
     }
 }

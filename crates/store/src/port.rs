@@ -9,9 +9,12 @@ mod journal;
 mod period;
 mod reviews;
 
-pub use accounts::{Account, Accounts, Change, Charge, Charged, Level, Stopped, Terms};
-pub use blobs::{Blobs, Stored};
+pub use accounts::{
+    Account, AccountStop, Accounts, Charge, Level, SessionCharge, Terms, TermsChange,
+};
+pub use blobs::{Blobs, StoredBlob};
 pub use journal::{
-    Before, Cached, Cover, Journal, Page, SessionRow, Snapshot, Summary, Verified, load_all,
+    Before, CachedSnapshot, Cover, Journal, Page, SessionRow, SessionSnapshot, SessionSummary,
+    VerifiedSession, load_all,
 };
 pub use period::Period;

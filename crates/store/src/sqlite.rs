@@ -20,5 +20,5 @@ mod writer;
 
 pub use audit::{Audit, AuditRequest};
 pub use settings::Settings;
-pub use space::{Space, Unnamed};
+pub use space::{Space, UnnamedBlob};
 pub use store::Sqlite;

@@ -8,7 +8,8 @@
 use async_trait::async_trait;
 use outrigger_agent::{Event, Seq, SessionId};
 use outrigger_store::{
-    Before, Cached, Error, Journal, Page, Retry, SessionRow, Snapshot, Summary, Verified,
+    Before, CachedSnapshot, Error, Journal, Page, Retry, SessionRow, SessionSnapshot,
+    SessionSummary, VerifiedSession,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Journal for RetryingJournal {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error> {
         self.persist(session, || self.inner.append(session, after, at_ms, events, summary.clone()))
             .await
@@ -81,15 +82,19 @@ impl Journal for RetryingJournal {
     }
 
     /// A cache: nobody waits for it.
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error> {
         self.inner.keep_snapshot(session, snapshot).await
     }
 
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error> {
         self.persist(session, || self.inner.snapshot(session, version)).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error> {
         self.inner.verify(session).await
     }
 }

@@ -8,7 +8,7 @@ use outrigger_agent::{
     State, Touched,
 };
 use outrigger_sandbox::Sandbox;
-use outrigger_store::{Cover, Error as StoreError, Snapshot, Summary};
+use outrigger_store::{Cover, Error as StoreError, SessionSnapshot, SessionSummary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -294,7 +294,7 @@ impl Engine {
         let status = Some(state.status().to_owned());
         let charge = self.charge(&events, state);
         let title = title(&events);
-        let summary = Summary { title, status, cover, charge };
+        let summary = SessionSummary { title, status, cover, charge };
         let appended = self.parts.journal.append(session, after, at_ms, &events, summary).await;
         appended.map_err(|source| Self::journal_error(session, source))?;
         let told = if self.feed().is_heard() { events } else { Vec::new() };
@@ -313,7 +313,7 @@ impl Engine {
             return;
         }
         if let Ok(state) = serde_json::to_vec(&run.state) {
-            let snapshot = Snapshot { seq, version: FOLD, state };
+            let snapshot = SessionSnapshot { seq, version: FOLD, state };
             drop(self.parts.journal.keep_snapshot(&run.session, snapshot).await);
         }
         run.kept = seq;

@@ -6,7 +6,7 @@ use outrigger_agent::{
     Event, Failure, Next, Outcome, Park, Phase, Recover, Seq, SessionId, State, Work,
 };
 use outrigger_policy::{Granted, Refused, RuleSet};
-use outrigger_store::{Cover, Error as StoreError, Summary};
+use outrigger_store::{Cover, Error as StoreError, SessionSummary};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -271,7 +271,7 @@ impl Engine {
         status: &str,
     ) -> Result<(), Error> {
         let status = Some(status.to_owned());
-        let summary = Summary { status, cover: Cover::Now, ..Summary::default() };
+        let summary = SessionSummary { status, cover: Cover::Now, ..SessionSummary::default() };
         let at_ms = self.parts.clock.now_ms();
         let told = self.parts.journal.append(session, seq, at_ms, &[], summary).await;
         match told {

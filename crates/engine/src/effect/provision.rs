@@ -202,7 +202,7 @@ impl Provision {
         Ok(imported == ImportOutcome::Fresh)
     }
 
-    /// Keeps it as it was filled. Failing to is no failure: it can be filled again.
+    /// Keeps it was filled. Failing to is no failure: it can be filled again.
     async fn take_snapshot(&self) -> Option<Kept> {
         if self.handle.retention.snapshots == SnapshotPolicy::Off {
             return None;

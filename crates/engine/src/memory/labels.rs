@@ -5,7 +5,7 @@
 //! which is nearly everything, costs nothing.
 
 use outrigger_agent::{Event, Record, SessionId, Touched};
-use outrigger_store::{Error as StoreError, Journal, Summary};
+use outrigger_store::{Error as StoreError, Journal, SessionSummary};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,7 +73,7 @@ impl SessionLabels {
         let mut attempts = 0;
         loop {
             let after = journal.head(&self.session).await?;
-            let (at_ms, summary) = (self.clock.now_ms(), Summary::default());
+            let (at_ms, summary) = (self.clock.now_ms(), SessionSummary::default());
             let events = std::slice::from_ref(&event);
             match journal.append(&self.session, after, at_ms, events, summary).await {
                 Ok(_) => {

@@ -4,7 +4,7 @@
 //! where it is and where it comes, and that a session carries the labels of what it moves.
 
 use outrigger_sandbox::{FileError, FileErrorKind};
-use outrigger_store::entries::Place;
+use outrigger_store::entries::EntryAddress;
 use std::collections::BTreeSet;
 
 use super::error::{error, refusal};
@@ -15,7 +15,12 @@ const STAYS: &str = "the rules keep something that is in it where it is";
 
 impl MemoryView {
     /// Lets pass what may be moved as a whole. Both ends were judged before.
-    pub(super) async fn carry(&self, path: &str, place: &Place, to: &str) -> Result<(), FileError> {
+    pub(super) async fn carry(
+        &self,
+        path: &str,
+        place: &EntryAddress,
+        to: &str,
+    ) -> Result<(), FileError> {
         let (entries, scope) = (&self.tree.entries, &self.tree.scope);
         let node = entries.stat(scope, place).await.map_err(|failed| refusal(path, failed))?;
         if !node.folder {

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{EntryChange, EntryRefused};
 use outrigger_sandbox::{FileError, FileErrorKind};
-use outrigger_store::entries::{State as EntryState, Version as EntryVersion};
+use outrigger_store::entries::{EntryState, Version as EntryVersion};
 use std::collections::BTreeSet;
 
 use super::scope;

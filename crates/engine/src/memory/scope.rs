@@ -2,7 +2,7 @@
 //! `/memory/organisation/…`, and the same below `/skills`.
 
 use outrigger_policy::{Owner, Scope, Shelf, ShelfKind};
-use outrigger_store::entries::{EntryPath, Place};
+use outrigger_store::entries::{EntryAddress, EntryPath};
 use outrigger_tools::namespace::canonical;
 
 /// What a canonical path names.
@@ -13,7 +13,7 @@ pub(super) enum ResolvedPath {
     /// The folder of the groups' shelves.
     Groups(ShelfKind),
     /// A place on a shelf.
-    At(Place),
+    At(EntryAddress),
     /// Nothing, or nothing that is there for this scope.
     Nowhere,
 }
@@ -45,7 +45,7 @@ pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
     };
     let shelf = Shelf { kind, owner };
     match EntryPath::parse(rest) {
-        Ok(path) if scope.sees(&shelf) => At(Place { shelf, path }),
+        Ok(path) if scope.sees(&shelf) => At(EntryAddress { shelf, path }),
         Ok(_) | Err(_) => Nowhere,
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn is_of_group(path: &str) -> bool {
 
 /// Where a path leads that a person names, if there is such a shelf for them.
 #[must_use]
-pub fn place_of(path: &str, scope: &Scope) -> Option<Place> {
+pub fn place_of(path: &str, scope: &Scope) -> Option<EntryAddress> {
     match resolve(&canonical(path).ok()?, scope) {
         ResolvedPath::At(place) => Some(place),
         ResolvedPath::Mount(_) | ResolvedPath::Groups(_) | ResolvedPath::Nowhere => None,
@@ -69,7 +69,7 @@ pub fn place_of(path: &str, scope: &Scope) -> Option<Place> {
 
 /// The path of a place, as sessions see it, for example `/memory/user/notes.md`.
 #[must_use]
-pub fn path_of(place: &Place) -> String {
+pub fn path_of(place: &EntryAddress) -> String {
     let kind = place.shelf.kind.as_str();
     let root = match &place.shelf.owner {
         Owner::Person(_) => format!("/{kind}/{USER}"),

@@ -7,8 +7,8 @@ use outrigger_sandbox::{
     ExpectedRevision, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error as EntryError, Expected as ExpectedEntry, File,
-    Node as EntryNode, Place, Proposed, Reviews, State as EntryState, Via,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryStat, EntryState,
+    Error as EntryError, Expected as ExpectedEntry, NewProposal, Reviews, Via,
 };
 use outrigger_tools::namespace::{SeenRevisions, canonical};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,7 @@ impl MemoryTree {
         };
         let history = self.entries.history(&self.scope, &place, None).await;
         let session = Some(&self.labels.session);
-        let ours = |by: &By| by.session.as_ref() == session && by.seq == Some(effect);
+        let ours = |by: &Attribution| by.session.as_ref() == session && by.seq == Some(effect);
         history.is_ok_and(|versions| versions.iter().any(|version| ours(&version.by)))
     }
 }
@@ -174,7 +174,7 @@ impl MemoryView {
         }
     }
 
-    fn node(&self, path: &str, node: &EntryNode) -> Node {
+    fn node(&self, path: &str, node: &EntryStat) -> Node {
         Node {
             folder: node.folder,
             bytes: node.bytes,
@@ -226,12 +226,12 @@ impl MemoryView {
         }
     }
 
-    fn by(&self) -> By {
+    fn by(&self) -> Attribution {
         let (via, seq) = match self.origin {
             Origin::Sandbox | Origin::Preview => (Via::Sandbox, None),
             Origin::Tool(seq) => (Via::Tool, Some(seq)),
         };
-        By {
+        Attribution {
             via,
             at_ms: self.tree.labels.clock.now_ms(),
             agent: Some(self.judgement.agent().to_owned()),
@@ -286,7 +286,7 @@ impl MemoryView {
         }
     }
 
-    async fn stat(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
+    async fn stat(&self, path: &str, place: &EntryAddress) -> Result<TreeReply, FileError> {
         let node = self.tree.entries.stat(&self.tree.scope, place).await;
         let node = node.map_err(|failed| refusal(path, failed))?;
         Ok(TreeReply::Node(self.node(path, &node)))
@@ -296,7 +296,7 @@ impl MemoryView {
     async fn list(
         &self,
         path: &str,
-        place: &Place,
+        place: &EntryAddress,
         after: Option<String>,
     ) -> Result<TreeReply, FileError> {
         let MemoryTree { entries, scope, .. } = &*self.tree;
@@ -332,7 +332,7 @@ impl MemoryView {
         }
     }
 
-    async fn read(&self, path: &str, place: &Place) -> Result<TreeReply, FileError> {
+    async fn read(&self, path: &str, place: &EntryAddress) -> Result<TreeReply, FileError> {
         let MemoryTree { entries, scope, .. } = &*self.tree;
         let read = entries.read(scope, place, None).await;
         let read = read.map_err(|failed| refusal(path, failed))?;
@@ -350,20 +350,25 @@ impl MemoryView {
         Ok(TreeReply::Contents { node, contents: read.bytes })
     }
 
-    async fn change(&self, path: &str, at: Place, op: TreeOp) -> Result<TreeReply, FileError> {
+    async fn change(
+        &self,
+        path: &str,
+        at: EntryAddress,
+        op: TreeOp,
+    ) -> Result<TreeReply, FileError> {
         self.may_write(path)?;
         let (target, change) = match op {
             TreeOp::Write { expected, contents, .. } => {
                 let executable = self.is_executable(&at, expected).await;
-                let file = File { executable, ..File::of(contents) };
+                let file = EntryFile { executable, ..EntryFile::of(contents) };
                 let expected = expects(expected);
-                (None, Change::Write { at: at.clone(), expected, file })
+                (None, ChangeRequest::Write { at: at.clone(), expected, file })
             }
-            TreeOp::MakeFolder { .. } => (None, Change::MakeFolder { at: at.clone() }),
+            TreeOp::MakeFolder { .. } => (None, ChangeRequest::MakeFolder { at: at.clone() }),
             TreeOp::Remove { expected: revision, .. } => {
-                (None, Change::Remove { at: at.clone(), revision })
+                (None, ChangeRequest::Remove { at: at.clone(), revision })
             }
-            TreeOp::RemoveFolder { .. } => (None, Change::RemoveFolder { at: at.clone() }),
+            TreeOp::RemoveFolder { .. } => (None, ChangeRequest::RemoveFolder { at: at.clone() }),
             TreeOp::Rename { revision, to, expected, .. } => {
                 let to = canonical(&to)?;
                 self.may_write(&to)?;
@@ -371,7 +376,7 @@ impl MemoryView {
                     return Err(absent(&to));
                 };
                 self.carry(path, &at, &to).await?;
-                let change = Change::Move {
+                let change = ChangeRequest::Move {
                     from: at.clone(),
                     revision: (revision > 0).then_some(revision),
                     to: target.clone(),
@@ -386,7 +391,8 @@ impl MemoryView {
                 return Err(error(FileErrorKind::InvalidArgument, path, "it changes nothing"));
             }
         };
-        let gone = matches!(change, Change::Remove { .. } | Change::RemoveFolder { .. });
+        let gone =
+            matches!(change, ChangeRequest::Remove { .. } | ChangeRequest::RemoveFolder { .. });
         let MemoryTree { entries, scope, .. } = &*self.tree;
         let made = entries.change(scope, change.clone(), self.by()).await;
         match made {
@@ -403,7 +409,7 @@ impl MemoryView {
     }
 
     /// Scripts of skills stay programs when they are written again.
-    async fn is_executable(&self, at: &Place, expected: ExpectedRevision) -> bool {
+    async fn is_executable(&self, at: &EntryAddress, expected: ExpectedRevision) -> bool {
         if at.shelf.kind != ShelfKind::Skills || expected == ExpectedRevision::Absent {
             return false;
         }
@@ -412,11 +418,11 @@ impl MemoryView {
     }
 
     /// Puts a change of a tool up for review; a program is told to use one.
-    async fn reviewed(&self, path: &str, change: Change) -> FileError {
+    async fn reviewed(&self, path: &str, change: ChangeRequest) -> FileError {
         let denied = |detail: String| error(FileErrorKind::PermissionDenied, path, detail);
         let Origin::Tool(_) = self.origin else { return denied(REVIEWED.to_owned()) };
         let MemoryTree { entries, scope, .. } = &*self.tree;
-        let proposed = match Proposed::of(&**entries, scope, change).await {
+        let proposed = match NewProposal::of(&**entries, scope, change).await {
             Ok(Some(proposed)) => proposed,
             Ok(None) => {
                 return denied("changes of it are reviewed, and only files can be proposed".into());

@@ -6,7 +6,7 @@ use outrigger_agent::{
 };
 use outrigger_engine::{AnswerRequest, Engine, Error};
 use outrigger_policy::RuleSet;
-use outrigger_store::{Accounts, Change, Stopped, Terms, load_all};
+use outrigger_store::{AccountStop, Accounts, Terms, TermsChange, load_all};
 use serde_json::json;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ fn look(count: usize) -> Step {
     Step::of((0..count).map(|number| ("read_file", path(number))))
 }
 
-async fn set(world: &World, change: Change) {
+async fn set(world: &World, change: TermsChange) {
     world.journal.set_terms(&AccountId::organisation(), change).await.unwrap();
 }
 
@@ -28,16 +28,16 @@ fn steps(steps: u64) -> Limit {
     Limit { steps: Some(steps), ..Limit::NONE }
 }
 
-fn hard(limit: Limit) -> Change {
-    Change::Set(Terms { limit, ..Terms::default() })
+fn hard(limit: Limit) -> TermsChange {
+    TermsChange::Set(Terms { limit, ..Terms::default() })
 }
 
-fn soft(soft: Limit) -> Change {
-    Change::Set(Terms { soft, ..Terms::default() })
+fn soft(soft: Limit) -> TermsChange {
+    TermsChange::Set(Terms { soft, ..Terms::default() })
 }
 
-fn stop() -> Change {
-    Change::Stop(Stopped { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 0 })
+fn stop() -> TermsChange {
+    TermsChange::Stop(AccountStop { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 0 })
 }
 
 fn of_org(cause: Cause) -> Shortfall {

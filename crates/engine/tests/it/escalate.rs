@@ -3,7 +3,7 @@
 use outrigger_agent::{Answer, Event, Park, Seq, TurnEnd};
 use outrigger_engine::{AnswerRequest, Engine, Error};
 use outrigger_policy::{Directory, Part, RuleSet, Source};
-use outrigger_store::{Journal, Summary};
+use outrigger_store::{Journal, SessionSummary};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -77,7 +77,7 @@ async fn an_answer_that_was_given_too_early_is_worth_nothing_later() {
     let answer = Answer::Approved { rule_set, seen: None };
     tokio::time::advance(HOUR / 2).await;
     let early = Event::Answered { effect, by, arguments: None, answer };
-    let (now_ms, summary) = (world.now_ms(), Summary::default());
+    let (now_ms, summary) = (world.now_ms(), SessionSummary::default());
     world.journal.append(&id, state.seq(), now_ms, &[early], summary).await.unwrap();
     tokio::time::advance(HOUR / 2).await;
     let park = engine.drive(&id, &Notify::new()).await.unwrap();

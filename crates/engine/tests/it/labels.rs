@@ -4,7 +4,9 @@ use outrigger_agent::{Item, SessionId};
 use outrigger_engine::{Engine, ServedTrees};
 use outrigger_policy::{RuleSet, UNTRUSTED};
 use outrigger_sandbox::{ExpectedRevision, FileError, Tree, TreeOp, TreeReply, Trees};
-use outrigger_store::entries::{By, Change, Entries, File, Version, Via, list_all};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryFile, Version, Via, list_all,
+};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,9 +19,9 @@ use crate::world::{drive, results, work};
 
 const WEB: &str = "/memory/user/web.md";
 
-fn from_web() -> By {
+fn from_web() -> Attribution {
     let labels = BTreeSet::from([UNTRUSTED.to_owned(), "from:web".to_owned()]);
-    By { labels, ..By::person(1) }
+    Attribution { labels, ..Attribution::person(1) }
 }
 
 async fn with_web() -> MemoryWorld {
@@ -161,7 +163,7 @@ async fn no_way_of_a_tool_or_a_program_washes_a_label_off() {
 #[tokio::test]
 async fn names_are_texts_and_what_is_not_shown_labels_nothing() {
     let memory = with_web().await;
-    memory.put("/memory/user/own.md", "mine\n", "person:test", By::person(1)).await;
+    memory.put("/memory/user/own.md", "mine\n", "person:test", Attribution::person(1)).await;
     let list = |path: &str| call("ls", json!({ "path": path }));
     let glob = |pattern: &str| call("glob", json!({ "pattern": pattern }));
     let grep = |pattern: &str| call("grep", json!({ "pattern": pattern, "path": "/memory" }));
@@ -244,7 +246,7 @@ async fn what_a_program_may_not_read_is_journalled_and_not_told() {
     "#;
     let mut memory = MemoryWorld::new().await;
     memory.world.rules = ruled(rules);
-    memory.put("/memory/user/finance/x.md", "x\n", "person:test", By::person(1)).await;
+    memory.put("/memory/user/finance/x.md", "x\n", "person:test", Attribution::person(1)).await;
     let engine = memory.world.engine(&[run("true"), done(), run("true"), done()]);
     let session = memory.world.open(&engine, "s1").await;
     drive(&engine, &session).await;
@@ -306,13 +308,14 @@ async fn a_folder_moves_with_what_may_move() {
 async fn every_change_of_an_effect_is_journalled() {
     let memory = MemoryWorld::new().await;
     let (engine, id, _) = left_behind(&memory, "s1").await;
-    let by = || By { via: Via::Sandbox, session: Some(id.clone()), ..By::person(7) };
+    let by =
+        || Attribution { via: Via::Sandbox, session: Some(id.clone()), ..Attribution::person(7) };
     let scope = scope("person:test");
     let mut writes = Vec::new();
     for number in 0..2_300 {
         let place = at(&format!("/memory/user/m/{number}.md"), "person:test");
         let expected = outrigger_store::entries::Expected::Absent;
-        let change = Change::Write { at: place, expected, file: File::of("x") };
+        let change = ChangeRequest::Write { at: place, expected, file: EntryFile::of("x") };
         writes.push(memory.store.inner.change(&scope, change, by()));
     }
     for written in futures_util::future::join_all(writes).await {
@@ -417,7 +420,7 @@ async fn witness(memory: &MemoryWorld, everybody: &[Someone], world: u64) {
     let (entries, scope) = (&memory.store.inner, scope("person:test"));
     let root = at("/memory/user", "person:test");
     for (path, _) in list_all(&**entries, &scope, &root, true).await.unwrap() {
-        let at = outrigger_store::entries::Place { path, ..root.clone() };
+        let at = outrigger_store::entries::EntryAddress { path, ..root.clone() };
         let Ok(read) = entries.read(&scope, &at, None).await else { continue };
         for tag in tags(&String::from_utf8(read.bytes).unwrap()) {
             assert!(read.version.by.labels.contains(&tag), "world {world}: {at} without {tag}");
@@ -442,7 +445,8 @@ async fn in_any_world_a_label_is_where_its_text_is() {
         let mut memory = MemoryWorld::new().await;
         for tag in 0..TAGS {
             let labels = BTreeSet::from([UNTRUSTED.to_owned(), format!("from:{tag}")]);
-            let (path, by) = (format!("/memory/user/{tag}"), By { labels, ..By::person(1) });
+            let (path, by) =
+                (format!("/memory/user/{tag}"), Attribution { labels, ..Attribution::person(1) });
             memory.put(&path, &format!("tag{tag};"), "person:test", by).await;
         }
         let mut everybody = Vec::new();

@@ -6,8 +6,9 @@ use outrigger_agent::{Event, SessionId, Touched, Work};
 use outrigger_engine::{MemoryService, ServedTrees};
 use outrigger_policy::{Action, Directory, Facts, RuleSet, Scope, Shelf, Verdict};
 use outrigger_store::entries::{
-    By, Change, Changed, Contents, Entries, EntryPath, Error, Expected, File, Hit, Listed, Node,
-    Place, Reviews, Search, Settings, Version, Via,
+    Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
+    EntryListing, EntryPath, EntryStat, Error, Expected, Hit, Reviews, Search, Settings, Version,
+    Via,
 };
 use outrigger_store::{Journal, Sqlite, load_all};
 use serde_json::json;
@@ -29,30 +30,35 @@ pub(crate) struct Dying {
 
 #[async_trait]
 impl Entries for Dying {
-    async fn stat(&self, scope: &Scope, at: &Place) -> Result<Node, Error> {
+    async fn stat(&self, scope: &Scope, at: &EntryAddress) -> Result<EntryStat, Error> {
         self.inner.stat(scope, at).await
     }
 
     async fn list(
         &self,
         scope: &Scope,
-        folder: &Place,
+        folder: &EntryAddress,
         deep: bool,
         after: Option<&EntryPath>,
-    ) -> Result<Listed, Error> {
+    ) -> Result<EntryListing, Error> {
         self.inner.list(scope, folder, deep, after).await
     }
 
     async fn read(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         revision: Option<u64>,
     ) -> Result<Contents, Error> {
         self.inner.read(scope, at, revision).await
     }
 
-    async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {
+    async fn change(
+        &self,
+        scope: &Scope,
+        change: ChangeRequest,
+        by: Attribution,
+    ) -> Result<ChangeOutcome, Error> {
         let made = self.inner.change(scope, change, by).await;
         if self.armed.swap(false, Ordering::SeqCst) {
             self.made.notify_one();
@@ -64,7 +70,7 @@ impl Entries for Dying {
     async fn history(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         before: Option<u64>,
     ) -> Result<Vec<Version>, Error> {
         self.inner.history(scope, at, before).await
@@ -78,7 +84,7 @@ impl Entries for Dying {
         self.inner.changes_of(session, after).await
     }
 
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<Listed, Error> {
+    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error> {
         self.inner.stale(scope, shelf, at_ms).await
     }
 }
@@ -101,7 +107,7 @@ pub(crate) fn scope(person: &str) -> Scope {
     people().authenticate(&person.parse().unwrap()).unwrap()
 }
 
-pub(crate) fn at(path: &str, person: &str) -> Place {
+pub(crate) fn at(path: &str, person: &str) -> EntryAddress {
     outrigger_engine::place_of(path, &scope(person)).unwrap()
 }
 
@@ -123,11 +129,11 @@ impl MemoryWorld {
         Self { world, store, _place: place }
     }
 
-    pub(crate) async fn put(&self, path: &str, text: &str, person: &str, by: By) {
-        let change = Change::Write {
+    pub(crate) async fn put(&self, path: &str, text: &str, person: &str, by: Attribution) {
+        let change = ChangeRequest::Write {
             at: at(path, person),
             expected: Expected::Absent,
-            file: File::of(text),
+            file: EntryFile::of(text),
         };
         self.store.inner.change(&scope(person), change, by).await.unwrap();
     }
@@ -165,7 +171,7 @@ async fn a_change_whose_outcome_a_crash_hid_is_made_once() {
     for step in [write("/memory/user/a.md", "one\ntwo\n"), edit("/memory/user/b.md", "old", "new")]
     {
         let memory = MemoryWorld::new().await;
-        let by = By::person(1);
+        let by = Attribution::person(1);
         memory.put("/memory/user/b.md", "old\n", "person:test", by).await;
         memory.store.armed.store(true, Ordering::SeqCst);
         let steps = [step, done()];
@@ -258,7 +264,7 @@ async fn what_a_crash_left_untold_is_told_once() {
     let steps = [run("true"), done(), done()];
     let (engine, id) = memory.world.played(&steps).await;
     assert!(memory.touched(&id).await.is_empty());
-    let by = By { via: Via::Sandbox, session: Some(id.clone()), ..By::person(7) };
+    let by = Attribution { via: Via::Sandbox, session: Some(id.clone()), ..Attribution::person(7) };
     memory.put("/memory/user/late.md", "late\n", "person:test", by).await;
     crate::world::next_turn(&engine, &id).await;
     engine.suspend(&id).await.unwrap();
@@ -276,10 +282,12 @@ async fn what_a_crash_left_untold_is_told_once() {
 async fn what_was_read_labels_the_session() {
     let memory = MemoryWorld::new().await;
     let labels = BTreeSet::from(["untrusted".to_owned(), "from:web".to_owned()]);
-    let by = By { labels, ..By::person(1) };
-    memory.put("/memory/user/own.md", "own\n", "person:test", By::person(1)).await;
+    let by = Attribution { labels, ..Attribution::person(1) };
+    memory.put("/memory/user/own.md", "own\n", "person:test", Attribution::person(1)).await;
     memory.put("/memory/user/web.md", "web\n", "person:test", by).await;
-    memory.put("/memory/group/ops/theirs.md", "theirs\n", "person:bob", By::person(1)).await;
+    memory
+        .put("/memory/group/ops/theirs.md", "theirs\n", "person:bob", Attribution::person(1))
+        .await;
     let read = |path: &str| call("read_file", json!({ "file_path": path }));
     let expected: [(&str, &[&str]); 3] = [
         ("/memory/user/own.md", &[]),
@@ -376,7 +384,7 @@ async fn scattered(dice: &mut Dice, memory: &MemoryWorld) -> BTreeSet<String> {
         let settings = Settings { review: false, ..Settings::usual(&place.shelf) };
         let who = scope(owner);
         memory.store.inner.set(&who, &place.shelf, settings, 1).await.unwrap();
-        memory.put(&path, "needle\n", owner, By::person(1)).await;
+        memory.put(&path, "needle\n", owner, Attribution::person(1)).await;
     }
     all
 }

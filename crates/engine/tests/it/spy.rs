@@ -7,7 +7,7 @@ use outrigger_sandbox::{
     SnapshotId, Snapshots, Suspend,
 };
 use outrigger_sandbox_testing::fake::Fake;
-use outrigger_store::{Journal, Memory, Summary};
+use outrigger_store::{Journal, Memory, SessionSummary};
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl Backend for Spy {
         if let Some((journal, session)) = returning {
             let head = journal.head(&session).await.unwrap();
             let events = [Event::Said(Arc::new(crate::world::said("I am back")))];
-            journal.append(&session, head, 0, &events, Summary::default()).await.unwrap();
+            journal.append(&session, head, 0, &events, SessionSummary::default()).await.unwrap();
         }
         *self.altered.lock().unwrap() = false;
         self.inner.destroy(id).await

@@ -3,7 +3,7 @@
 use outrigger_agent::{Concurrency, Event, Outcome, Raw, Record, Seq, ToolSpec};
 use outrigger_engine::Engine;
 use outrigger_sandbox::{Backend, Command, End, ExecId, Execute, LifecycleState};
-use outrigger_store::{Journal, Summary, load_all};
+use outrigger_store::{Journal, SessionSummary, load_all};
 use outrigger_tools::outside::{Declared, Offer, ToolDescription};
 
 use crate::model::{Step, call, done, run};
@@ -40,7 +40,7 @@ async fn about_to_begin(steps: &[Step], tools: &[ToolSpec]) -> (World, Engine, E
     let mut exec = None;
     for record in ahead.into_iter().skip(known) {
         exec = begins(&record);
-        let (after, summary) = (Seq(record.seq.0 - 1), Summary::default());
+        let (after, summary) = (Seq(record.seq.0 - 1), SessionSummary::default());
         world.journal.append(&id, after, record.at_ms, &[record.event], summary).await.unwrap();
         if exec.is_some() {
             break;
@@ -96,7 +96,7 @@ async fn every_attempt_at_a_program_outside_is_stopped() {
     let mut again = last.event.clone();
     let Event::Started { attempt, .. } = &mut again else { panic!("{last:?}") };
     *attempt = 3;
-    let summary = Summary::default();
+    let summary = SessionSummary::default();
     world.journal.append(&id, last.seq, last.at_ms, &[again], summary).await.unwrap();
     engine.interrupt(&id, "person:test").await.unwrap();
     drive(&engine, &id).await;

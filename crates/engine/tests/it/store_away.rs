@@ -6,7 +6,8 @@ use outrigger_agent::{Event, Outcome, Seq, SessionId};
 use outrigger_engine::{LiveOutput, Notice, Warning};
 use outrigger_model::{Description, Error as ModelError, Frames, Model, Request};
 use outrigger_store::{
-    Before, Cached, Error, Journal, Memory, Page, SessionRow, Snapshot, Summary, Verified, load_all,
+    Before, CachedSnapshot, Error, Journal, Memory, Page, SessionRow, SessionSnapshot,
+    SessionSummary, VerifiedSession, load_all,
 };
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -67,7 +68,7 @@ impl Journal for Away {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error> {
         let settles = events.iter().any(|event| matches!(event, Event::Settled { .. }));
         if settles && take(&self.left) {
@@ -97,15 +98,19 @@ impl Journal for Away {
         self.inner.sessions(before, limit).await
     }
 
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error> {
         self.inner.keep_snapshot(session, snapshot).await
     }
 
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error> {
         self.inner.snapshot(session, version).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error> {
         self.inner.verify(session).await
     }
 }

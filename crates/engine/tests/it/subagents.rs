@@ -468,15 +468,15 @@ async fn a_fork_of_one_is_a_session_of_its_own() {
 #[tokio::test(start_paused = true)]
 async fn stopping_an_account_reaches_them() {
     use outrigger_agent::AccountId;
-    use outrigger_store::{Accounts, Change, Stopped};
+    use outrigger_store::{AccountStop, Accounts, TermsChange};
     let world = world(&[("work", vec![run("true").after(60_000); 10])]).await;
     let engine = world.engine(&[start("work"), done()]);
     let one = world.open(&engine, "s1").await;
     let stop = async {
         tokio::time::sleep(Duration::from_secs(90)).await; // poll: none; the clock is paused
-        let stopped = Stopped { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 1 };
+        let stopped = AccountStop { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 1 };
         let org = AccountId::organisation();
-        world.journal.set_terms(&org, Change::Stop(stopped)).await.unwrap();
+        world.journal.set_terms(&org, TermsChange::Stop(stopped)).await.unwrap();
     };
     let poke = Notify::new();
     let (park, ()) = tokio::join!(engine.drive(&one, &poke), stop);

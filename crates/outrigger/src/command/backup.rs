@@ -5,7 +5,7 @@
 
 use outrigger_agent::SessionId;
 use outrigger_audit::Report;
-use outrigger_store::transfer::{self, Restored, SigningKey};
+use outrigger_store::transfer::{self, RestoreOutcome, SigningKey};
 use serde_json::json;
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
@@ -76,7 +76,7 @@ pub(crate) async fn restore(paths: &Paths, asked: cli::Restore) -> Outcome<u8> {
     let room = room.map_err(|error| failed(data, &error))?;
     let mut screen = Screen::new(output);
     let restored = screen.during("restoring", transfer::restore(opened, room.path())).await;
-    let Restored { has_key, report, .. } = restored.map_err(|error| of_file(&file, error))?;
+    let RestoreOutcome { has_key, report, .. } = restored.map_err(|error| of_file(&file, error))?;
     for name in PARTS {
         let (from, to) = (room.path().join(name), data.join(name));
         fs::rename(&from, &to).map_err(|error| failed(&to, &error))?;

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{AccountId, Amounts, Limit, Measure, SessionId, State};
 use outrigger_engine::Engine;
-use outrigger_store::{Account, Change, SessionRow, Stopped, Terms};
+use outrigger_store::{Account, AccountStop, SessionRow, Terms, TermsChange};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -25,7 +25,7 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
         cli::Budget::Stop { account, reason, .. } => stop(paths, account, reason, output).await,
         cli::Budget::Allow { account, .. } => {
             let store = compose::store(paths).await?;
-            let set = store.accounts.set_terms(&account, Change::Allow).await?;
+            let set = store.accounts.set_terms(&account, TermsChange::Allow).await?;
             changed(&set, "may start things again", output)
         }
     }
@@ -44,10 +44,10 @@ async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
             .hint("For example `outrigger budget set user:local --dollars 20 --per month`."));
     }
     if asked.clear {
-        store.accounts.set_terms(&asked.account, Change::Clear).await?;
+        store.accounts.set_terms(&asked.account, TermsChange::Clear).await?;
     }
     uncharged(&store, &asked.account, &Screen::new(asked.output)).await?;
-    let set = store.accounts.set_terms(&asked.account, Change::Set(terms)).await?;
+    let set = store.accounts.set_terms(&asked.account, TermsChange::Set(terms)).await?;
     changed(&set, "has these limits now", asked.output)
 }
 
@@ -86,8 +86,8 @@ fn changed(account: &Account, what: &str, output: Output) -> Outcome<u8> {
 async fn stop(paths: &Paths, account: AccountId, reason: String, output: Output) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
     let store = compose::store(paths).await?;
-    let stopped = Stopped { by: session::WHO.to_owned(), reason, at_ms: now_ms() };
-    store.accounts.set_terms(&account, Change::Stop(stopped)).await?;
+    let stopped = AccountStop { by: session::WHO.to_owned(), reason, at_ms: now_ms() };
+    store.accounts.set_terms(&account, TermsChange::Stop(stopped)).await?;
     let screen = Screen::new(output);
     uncharged(&store, &account, &screen).await?;
     let running = running(&store, &account).await?;

@@ -1,7 +1,7 @@
 //! `outrigger gc`: lets go of what nothing needs any more, and says what that would be.
 
 use outrigger_agent::{SessionId, State};
-use outrigger_store::{Space, Unnamed};
+use outrigger_store::{Space, UnnamedBlob};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,7 +61,7 @@ pub(crate) struct Plan {
     /// Sessions that are over for too long, but for those below them.
     sessions: Vec<SessionId>,
     patches: Vec<(PathBuf, u64)>,
-    blobs: Vec<Unnamed>,
+    blobs: Vec<UnnamedBlob>,
     pub(crate) space: Space,
 }
 

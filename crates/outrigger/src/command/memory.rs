@@ -9,8 +9,8 @@ mod shelf;
 use outrigger_engine::{path_of, place_of};
 use outrigger_policy::{Scope, ShelfKind};
 use outrigger_store::entries::{
-    self, By, Change, Changed, Contents, Entries, EntryPath, Error, Expected, File, Node, Place,
-    Reviews, Search, Version, Via, Which,
+    self, Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
+    EntryPath, EntryStat, Error, Expected, Reviews, Search, Version, Via, Which,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -47,10 +47,10 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Memory) -> Outcome<u8> {
         cli::Memory::Put { at, from, replaces, review_in, message, .. } => {
             let bytes = given(from.as_deref())?;
             let review_by_ms = review_in.map(|days| now_ms() + days * limits::DAY_MS);
-            let file = File { review_by_ms, ..File::of(bytes) };
+            let file = EntryFile { review_by_ms, ..EntryFile::of(bytes) };
             let expected = replaces.map_or(Expected::Absent, Expected::Revision);
             let at = memory.place(&at.path)?;
-            let change = Change::Write { at, expected, file };
+            let change = ChangeRequest::Write { at, expected, file };
             memory.make(change, message).await?;
         }
         cli::Memory::Rm { at, .. } => memory.remove(&at.path).await?,
@@ -64,7 +64,7 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Memory) -> Outcome<u8> {
                 Err(Error::Absent) => Expected::Absent,
                 Err(error) => return Err(memory.failed(&at, error)),
             };
-            memory.make(Change::Revert { at, to, expected }, None).await?;
+            memory.make(ChangeRequest::Revert { at, to, expected }, None).await?;
         }
         cli::Memory::Redact { at, revision, derived, why, .. } => {
             let at = memory.place(&at.path)?;
@@ -114,7 +114,7 @@ impl MemoryCommand {
     }
 
     /// Where a path leads. One without a slash before it is one of the person's own.
-    fn place(&self, path: &str) -> Outcome<Place> {
+    fn place(&self, path: &str) -> Outcome<EntryAddress> {
         let path =
             if path.starts_with('/') { path.to_owned() } else { format!("/memory/user/{path}") };
         place_of(&path, &self.scope).ok_or_else(|| {
@@ -124,7 +124,7 @@ impl MemoryCommand {
     }
 
     /// An error about a place.
-    pub(super) fn failed(&self, at: &Place, error: Error) -> Failure {
+    pub(super) fn failed(&self, at: &EntryAddress, error: Error) -> Failure {
         let kind = match &error {
             Error::Absent | Error::Pruned | Error::Redacted(_) => Kind::NotFound,
             Error::Conflict(_) | Error::Exists | Error::NotEmpty | Error::Decided { .. } => {
@@ -150,9 +150,9 @@ impl MemoryCommand {
     }
 
     /// Makes a change and says what it made. Where a shelf needs reviews it is proposed.
-    async fn make(&self, change: Change, message: Option<String>) -> Outcome {
+    async fn make(&self, change: ChangeRequest, message: Option<String>) -> Outcome {
         let at = about(&change);
-        let by = By { message, ..By::person(now_ms()) };
+        let by = Attribution { message, ..Attribution::person(now_ms()) };
         let made = match self.entries.change(&self.scope, change.clone(), by.clone()).await {
             Err(Error::NeedsReview) => return proposals::propose(self, change, by).await,
             made => made.map_err(|error| self.failed(&at, error))?,
@@ -161,7 +161,7 @@ impl MemoryCommand {
     }
 
     /// Says what a change made.
-    fn tell(&self, made: &Changed) -> Outcome {
+    fn tell(&self, made: &ChangeOutcome) -> Outcome {
         let count = made.versions.len() as u64 + made.unseen;
         if self.json {
             let versions: Vec<_> = made.versions.iter().map(version).collect();
@@ -188,7 +188,7 @@ impl MemoryCommand {
             None => ShelfKind::ALL
                 .into_iter()
                 .flat_map(|kind| self.scope.shelves(kind))
-                .map(|shelf| Place { shelf, path: EntryPath::ROOT })
+                .map(|shelf| EntryAddress { shelf, path: EntryPath::ROOT })
                 .collect(),
         };
         let mut listed = Vec::new();
@@ -202,14 +202,16 @@ impl MemoryCommand {
                 }
                 found => {
                     let found = found.map_err(|error| self.failed(root, error))?.into_iter();
-                    listed.extend(found.map(|(path, node)| (Place { path, ..root.clone() }, node)));
+                    listed.extend(
+                        found.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)),
+                    );
                 }
             }
         }
         self.show_nodes(&listed, "nothing is there yet")
     }
 
-    fn show_nodes(&self, listed: &[(Place, Node)], none: &str) -> Outcome {
+    fn show_nodes(&self, listed: &[(EntryAddress, EntryStat)], none: &str) -> Outcome {
         if self.json {
             let entries: Vec<_> = listed.iter().map(|(place, node)| of_node(place, node)).collect();
             return show::line(&json!({ "type": "entries", "entries": entries }));
@@ -230,7 +232,7 @@ impl MemoryCommand {
         Ok(())
     }
 
-    async fn read(&self, at: &Place, revision: Option<u64>) -> Outcome<Contents> {
+    async fn read(&self, at: &EntryAddress, revision: Option<u64>) -> Outcome<Contents> {
         let read = self.entries.read(&self.scope, at, revision).await;
         read.map_err(|error| self.failed(at, error))
     }
@@ -261,8 +263,8 @@ impl MemoryCommand {
         let node = self.entries.stat(&self.scope, &at).await;
         let node = node.map_err(|error| self.failed(&at, error))?;
         let change = match node.folder {
-            true => Change::RemoveFolder { at },
-            false => Change::Remove { at, revision: node.revision },
+            true => ChangeRequest::RemoveFolder { at },
+            false => ChangeRequest::Remove { at, revision: node.revision },
         };
         self.make(change, None).await
     }
@@ -298,32 +300,33 @@ impl MemoryCommand {
     async fn stale(&self) -> Outcome {
         let mut listed = Vec::new();
         for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| self.scope.shelves(kind)) {
-            let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+            let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
             let stale = self.entries.stale(&self.scope, &shelf, now_ms()).await;
             let stale = stale.map_err(|error| self.failed(&root, error))?;
             let entries = stale.entries.into_iter();
-            listed.extend(entries.map(|(path, node)| (Place { path, ..root.clone() }, node)));
+            listed
+                .extend(entries.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)));
         }
         self.show_nodes(&listed, "nothing waits to be looked at again")
     }
 }
 
 /// The place that a change is about.
-fn about(change: &Change) -> Place {
+fn about(change: &ChangeRequest) -> EntryAddress {
     match change {
-        Change::Write { at, .. }
-        | Change::Edit { at, .. }
-        | Change::Remove { at, .. }
-        | Change::MakeFolder { at }
-        | Change::RemoveFolder { at }
-        | Change::Revert { at, .. }
-        | Change::Redact { at, .. }
-        | Change::Move { from: at, .. } => at.clone(),
-        Change::Prune { at, .. } => at.clone(),
+        ChangeRequest::Write { at, .. }
+        | ChangeRequest::Edit { at, .. }
+        | ChangeRequest::Remove { at, .. }
+        | ChangeRequest::MakeFolder { at }
+        | ChangeRequest::RemoveFolder { at }
+        | ChangeRequest::Revert { at, .. }
+        | ChangeRequest::Redact { at, .. }
+        | ChangeRequest::Move { from: at, .. } => at.clone(),
+        ChangeRequest::Prune { at, .. } => at.clone(),
     }
 }
 
-fn of_node(place: &Place, node: &Node) -> Value {
+fn of_node(place: &EntryAddress, node: &EntryStat) -> Value {
     json!({
         "path": path_of(place),
         "folder": node.folder,
@@ -339,15 +342,15 @@ fn of_node(place: &Place, node: &Node) -> Value {
 
 /// A version as programs read it.
 pub(super) fn version(version: &Version) -> Value {
-    use outrigger_store::entries::{Kept, State};
+    use outrigger_store::entries::{ContentState, EntryState};
     let (state, digest) = match &version.state {
-        State::File { digest, .. } => ("file", Some(digest)),
-        State::Folder => ("folder", None),
-        State::Gone => ("removed", None),
+        EntryState::File { digest, .. } => ("file", Some(digest)),
+        EntryState::Folder => ("folder", None),
+        EntryState::Gone => ("removed", None),
     };
     let redacted = match &version.kept {
-        Kept::Redacted(redaction) => json!(redaction),
-        Kept::Whole | Kept::Pruned => Value::Null,
+        ContentState::Redacted(redaction) => json!(redaction),
+        ContentState::Whole | ContentState::Pruned => Value::Null,
     };
     json!({
         "path": path_of(&version.place),
@@ -363,7 +366,7 @@ pub(super) fn version(version: &Version) -> Value {
         "labels": version.by.labels,
         "message": version.by.message,
         "accepted_by": version.accepted_by,
-        "kept": !matches!(version.kept, Kept::Pruned),
+        "kept": !matches!(version.kept, ContentState::Pruned),
         "redacted": redacted,
     })
 }

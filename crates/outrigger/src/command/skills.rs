@@ -5,7 +5,8 @@ use outrigger_engine::path_of;
 use outrigger_policy::{Owner, Shelf, ShelfKind};
 use outrigger_skills::{Files, Problem, SIGNATURE_FILE, disk};
 use outrigger_store::entries::{
-    By, Change, EntryPath, Error, Expected, File, Place, Proposed, State, Version, Via,
+    Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryState, Error, Expected,
+    NewProposal, Version, Via,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -165,7 +166,7 @@ async fn import(
     let shelf = shelf(memory, to)?;
     let folder =
         EntryPath::normalise(&name).map_err(|fault| bad_path(&name, &fault.to_string()))?;
-    let root = Place { shelf: shelf.clone(), path: folder.clone() };
+    let root = EntryAddress { shelf: shelf.clone(), path: folder.clone() };
     let before = match memory.entries.stat(&memory.scope, &root).await {
         Ok(_) if !replace => {
             let text = format!("{} is there already", path_of(&root));
@@ -228,16 +229,16 @@ fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
 /// not yet a skill.
 async fn put(
     memory: &MemoryCommand,
-    root: &Place,
+    root: &EntryAddress,
     files: &Files,
     before: &BTreeMap<String, Version>,
 ) -> Outcome<Vec<u64>> {
-    let by = By { via: Via::Import, ..By::person(now_ms()) };
+    let by = Attribution { via: Via::Import, ..Attribution::person(now_ms()) };
     let place = |path: &str| {
         let whole = format!("{}/{path}", root.path);
         let path =
             EntryPath::normalise(&whole).map_err(|fault| bad_path(path, &fault.to_string()))?;
-        Ok::<_, Failure>(Place { shelf: root.shelf.clone(), path })
+        Ok::<_, Failure>(EntryAddress { shelf: root.shelf.clone(), path })
     };
     let mut proposed = Vec::new();
     let gone = before.iter().filter(|(path, _)| !files.contains_key(*path));
@@ -251,10 +252,10 @@ async fn put(
     let same = |path: &str, file: &outrigger_skills::File| {
         let digest = Digest::of(&file.bytes);
         before.get(path).is_some_and(|version| match &version.state {
-            State::File { digest: before, executable, .. } => {
+            EntryState::File { digest: before, executable, .. } => {
                 *before == digest && *executable == file.executable
             }
-            State::Folder | State::Gone => false,
+            EntryState::Folder | EntryState::Gone => false,
         })
     };
     for (path, revision, file) in gone.chain(written).collect::<Vec<_>>() {
@@ -262,17 +263,19 @@ async fn put(
             continue;
         }
         let at = place(path)?;
-        let file =
-            file.map(|file| File { executable: file.executable, ..File::of(file.bytes.clone()) });
+        let file = file.map(|file| EntryFile {
+            executable: file.executable,
+            ..EntryFile::of(file.bytes.clone())
+        });
         let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
         let change = match file {
-            Some(file) => Change::Write { at: at.clone(), expected, file },
-            None => Change::Remove { at: at.clone(), revision },
+            Some(file) => ChangeRequest::Write { at: at.clone(), expected, file },
+            None => ChangeRequest::Remove { at: at.clone(), revision },
         };
         match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
             Ok(_) => {}
             Err(Error::NeedsReview) => {
-                let proposal = Proposed::of(&*memory.entries, &memory.scope, change).await;
+                let proposal = NewProposal::of(&*memory.entries, &memory.scope, change).await;
                 let proposal = proposal.map_err(|error| memory.failed(&at, error))?;
                 let Some(proposal) = proposal else { continue };
                 let id = memory.reviews.propose(&memory.scope, proposal, by.clone()).await;

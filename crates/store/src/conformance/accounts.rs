@@ -5,7 +5,8 @@ use futures_util::future::join_all;
 use outrigger_agent::{AccountId, Amounts, Cause, Event, Limit, Measure, Seq, SessionId, TurnEnd};
 
 use crate::{
-    Account, Accounts, Change, Charge, Error, Journal, Level, Period, Stopped, Summary, Terms,
+    Account, AccountStop, Accounts, Charge, Error, Journal, Level, Period, SessionSummary, Terms,
+    TermsChange,
 };
 
 /// Sessions that race for one account.
@@ -18,7 +19,7 @@ const STARTS: u64 = 5;
 /// # Panics
 /// Where they do not conform.
 pub async fn accounts(journal: &dyn Journal, accounts: &dyn Accounts) {
-    let place = Place { journal, accounts };
+    let place = AccountsSuite { journal, accounts };
     place.charges_follow_the_session().await;
     place.what_has_no_room_changes_nothing().await;
     place.a_race_ends_at_the_limit().await;
@@ -29,7 +30,7 @@ pub async fn accounts(journal: &dyn Journal, accounts: &dyn Accounts) {
     place.counting_anew_changes_nothing_that_is_right().await;
 }
 
-struct Place<'a> {
+struct AccountsSuite<'a> {
     journal: &'a dyn Journal,
     accounts: &'a dyn Accounts,
 }
@@ -54,7 +55,7 @@ fn charge(name: &str, spent: u64, reserved: u64) -> Charge {
     Charge { spent, reserved, levels: vec![level], starts: true, unpriced: false }
 }
 
-impl Place<'_> {
+impl AccountsSuite<'_> {
     async fn append(
         &self,
         session: &SessionId,
@@ -62,13 +63,13 @@ impl Place<'_> {
         at_ms: u64,
         charge: Charge,
     ) -> Result<Seq, Error> {
-        let summary = Summary { charge: Some(charge), ..Summary::default() };
+        let summary = SessionSummary { charge: Some(charge), ..SessionSummary::default() };
         let events = [Event::TurnEnded(TurnEnd::Answered)];
         self.journal.append(session, after, at_ms, &events, summary).await
     }
 
     async fn set(&self, name: &str, terms: Terms) {
-        let set = self.accounts.set_terms(&account(name), Change::Set(terms)).await;
+        let set = self.accounts.set_terms(&account(name), TermsChange::Set(terms)).await;
         set.expect("terms can be set");
     }
 
@@ -93,7 +94,7 @@ impl Place<'_> {
         // Said again, also without an event, it is not charged again; but it is fenced.
         for (after, taken) in [(Seq(2), true), (Seq(1), false)] {
             let again = Some(charge("sum", 20, 0));
-            let summary = Summary { charge: again, ..Summary::default() };
+            let summary = SessionSummary { charge: again, ..SessionSummary::default() };
             let said = self.journal.append(&one, after, 3, &[], summary).await;
             assert_eq!(said.is_ok(), taken, "an append after {after}: {said:?}");
         }
@@ -176,15 +177,15 @@ impl Place<'_> {
         let hard = self.append(&session, Seq(1), 1, lifted(0, 21)).await;
         assert!(matches!(hard, Err(Error::Budget(_))), "{hard:?}");
 
-        let stopped = Stopped { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 1 };
-        let set = self.accounts.set_terms(&account("soft"), Change::Stop(stopped)).await;
+        let stopped = AccountStop { by: "p".to_owned(), reason: "enough".to_owned(), at_ms: 1 };
+        let set = self.accounts.set_terms(&account("soft"), TermsChange::Stop(stopped)).await;
         assert!(set.expect("it can be stopped").terms.stopped.is_some());
         let refused = self.append(&session, Seq(1), 1, lifted(0, 20)).await;
         let Err(Error::Budget(told)) = refused else { panic!("{refused:?}") };
         assert_eq!(told.cause, Cause::Stopped { reason: "enough".to_owned() });
         let settled = Charge { starts: false, ..lifted(3, 0) };
         self.append(&session, Seq(1), 1, settled).await.expect("an outcome is a fact");
-        let set = self.accounts.set_terms(&account("soft"), Change::Allow).await;
+        let set = self.accounts.set_terms(&account("soft"), TermsChange::Allow).await;
         let terms = set.expect("it can be allowed").terms;
         assert_eq!((terms.stopped, terms.limit), (None, at_most(20).limit));
         self.append(&session, Seq(2), 1, lifted(3, 5)).await.expect("it may again");

@@ -7,8 +7,8 @@ use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 
 use crate::entries::Reviews;
 use crate::entries::{
-    By, Change, Changed, Contents, Derived, Entries, EntryPath, Error, Expected, File, Place,
-    Reach, Search, Settings, State, Via, Which,
+    Attribution, ChangeOutcome, ChangeRequest, Contents, Derived, Entries, EntryAddress, EntryFile,
+    EntryPath, EntryState, Error, Expected, Reach, Search, Settings, Via, Which,
 };
 use crate::limits;
 
@@ -72,13 +72,13 @@ fn organisation() -> Shelf {
     Shelf { kind: ShelfKind::Skills, owner: Owner::Organisation("acme".to_owned()) }
 }
 
-fn on(shelf: &Shelf, path: &str) -> Place {
+fn on(shelf: &Shelf, path: &str) -> EntryAddress {
     let path = EntryPath::parse(path).expect("the suite's paths are canonical");
-    Place { shelf: shelf.clone(), path }
+    EntryAddress { shelf: shelf.clone(), path }
 }
 
-fn by(at_ms: u64) -> By {
-    By::person(at_ms)
+fn by(at_ms: u64) -> Attribution {
+    Attribution::person(at_ms)
 }
 
 /// The name of an answer, without what it holds.
@@ -96,34 +96,34 @@ impl Home<'_> {
     async fn write(
         &self,
         who: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         expected: Expected,
         text: &str,
-    ) -> Result<Changed, Error> {
-        let change = Change::Write { at: at.clone(), expected, file: File::of(text) };
+    ) -> Result<ChangeOutcome, Error> {
+        let change = ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) };
         self.entries.change(who, change, by(1_000)).await
     }
 
-    async fn put(&self, who: &Scope, at: &Place, text: &str) -> u64 {
+    async fn put(&self, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
         let written = self.write(who, at, Expected::Absent, text).await.expect("nothing is there");
         written.version().expect("a write makes a version").revision
     }
 
-    async fn set_text(&self, who: &Scope, at: &Place, revision: u64, text: &str) -> u64 {
+    async fn set_text(&self, who: &Scope, at: &EntryAddress, revision: u64, text: &str) -> u64 {
         let written = self.write(who, at, Expected::Revision(revision), text).await;
         written.expect("it is there").version().expect("a write makes a version").revision
     }
 
-    async fn text(&self, who: &Scope, at: &Place) -> Result<String, Error> {
+    async fn text(&self, who: &Scope, at: &EntryAddress) -> Result<String, Error> {
         let Contents { bytes, .. } = self.entries.read(who, at, None).await?;
         Ok(String::from_utf8(bytes).expect("the suite writes text"))
     }
 
-    async fn change(&self, who: &Scope, change: Change) -> Result<Changed, Error> {
+    async fn change(&self, who: &Scope, change: ChangeRequest) -> Result<ChangeOutcome, Error> {
         self.entries.change(who, change, by(2_000)).await
     }
 
-    async fn names(&self, who: &Scope, at: &Place, deep: bool) -> Vec<String> {
+    async fn names(&self, who: &Scope, at: &EntryAddress, deep: bool) -> Vec<String> {
         let listed = self.entries.list(who, at, deep, None).await.expect("it is a folder");
         listed.entries.into_iter().map(|(path, _)| path.to_string()).collect()
     }
@@ -141,7 +141,7 @@ impl Home<'_> {
         let absent = self.entries.read(&ada, &at, None).await;
         assert!(matches!(absent, Err(Error::Absent)), "{absent:?}");
         let session = SessionId::new("life").expect("plain");
-        let how = By {
+        let how = Attribution {
             via: Via::Tool,
             agent: Some("agent:default".to_owned()),
             session: Some(session),
@@ -150,15 +150,16 @@ impl Home<'_> {
             message: Some("why".to_owned()),
             ..by(5_000)
         };
-        let file = File { executable: true, review_by_ms: Some(9_000), ..File::of("text") };
-        let change = Change::Write { at: at.clone(), expected: Expected::Absent, file };
+        let file =
+            EntryFile { executable: true, review_by_ms: Some(9_000), ..EntryFile::of("text") };
+        let change = ChangeRequest::Write { at: at.clone(), expected: Expected::Absent, file };
         let changed = self.entries.change(&ada, change, how.clone()).await.expect("it is new");
         assert_eq!(changed.versions.len(), 2, "the folder above came along: {changed:?}");
         let version = changed.version().expect("one was made").clone();
         assert_eq!((version.revision, &version.by), (1, &how));
         assert_eq!(version.author, Principal::Person("ada".to_owned()));
         let digest = Digest::of(b"text");
-        assert_eq!(version.state, State::File { bytes: 4, digest, executable: true });
+        assert_eq!(version.state, EntryState::File { bytes: 4, digest, executable: true });
         let read = self.entries.read(&ada, &at, None).await.expect("it is there");
         assert_eq!(read, Contents { version, bytes: b"text".to_vec() });
         let node = self.entries.stat(&ada, &at).await.expect("it is there");
@@ -166,9 +167,9 @@ impl Home<'_> {
         assert_eq!((node.modified_ms, node.review_by_ms), (5_000, Some(9_000)));
 
         assert_eq!(self.set_text(&ada, &at, 1, "").await, 2);
-        let remove = Change::Remove { at: at.clone(), revision: 2 };
+        let remove = ChangeRequest::Remove { at: at.clone(), revision: 2 };
         let gone = self.change(&ada, remove).await.expect("it was there");
-        assert_eq!(gone.version().map(|version| version.state.clone()), Some(State::Gone));
+        assert_eq!(gone.version().map(|version| version.state.clone()), Some(EntryState::Gone));
         assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent");
         assert_eq!(self.put(&ada, &at, "again").await, 4, "revisions grow for ever");
         let history = self.entries.history(&ada, &at, None).await.expect("there is one");
@@ -192,7 +193,7 @@ impl Home<'_> {
             let Err(Error::Conflict(current)) = refused else { panic!("{refused:?}") };
             assert_eq!((current.revision, current.bytes), (2, Some(b"two".to_vec())));
         }
-        let remove = |revision| Change::Remove { at: at.clone(), revision };
+        let remove = |revision| ChangeRequest::Remove { at: at.clone(), revision };
         assert_eq!(name(&self.change(&ada, remove(1)).await), "Conflict");
         self.change(&ada, remove(2)).await.expect("it is at 2");
         let refused = self.write(&ada, &at, Expected::Revision(2), "late").await;
@@ -206,11 +207,12 @@ impl Home<'_> {
         let (ada, at) = (scope("ada"), on(&own("ada"), "edit.md"));
         let edit = |old: &str, new: &str| {
             let (old, new) = (old.to_owned(), new.to_owned());
-            self.change(&ada, Change::Edit { at: at.clone(), old, new })
+            self.change(&ada, ChangeRequest::Edit { at: at.clone(), old, new })
         };
         assert_eq!(name(&edit("a", "b").await), "Absent");
-        let file = File { executable: true, review_by_ms: Some(1), ..File::of("aab\nc\n") };
-        let change = Change::Write { at: at.clone(), expected: Expected::Absent, file };
+        let file =
+            EntryFile { executable: true, review_by_ms: Some(1), ..EntryFile::of("aab\nc\n") };
+        let change = ChangeRequest::Write { at: at.clone(), expected: Expected::Absent, file };
         self.change(&ada, change).await.expect("it is new");
         for (old, matches) in [("a", 2), ("x", 0)] {
             let refused = edit(old, "y").await;
@@ -222,10 +224,10 @@ impl Home<'_> {
         assert_eq!(self.text(&ada, &at).await.expect("it is there"), "aaB\n");
         let node = self.entries.stat(&ada, &at).await.expect("it is there");
         assert_eq!((node.executable, node.review_by_ms), (true, Some(1)), "what it was, it stays");
-        let change = Change::Write {
+        let change = ChangeRequest::Write {
             at: at.clone(),
             expected: Expected::Revision(2),
-            file: File::of([0xff, 0xfe]),
+            file: EntryFile::of([0xff, 0xfe]),
         };
         self.change(&ada, change).await.expect("bytes are bytes");
         assert_eq!(name(&edit("a", "b").await), "NotText");
@@ -256,30 +258,34 @@ impl Home<'_> {
             let (at, edit) = (at.clone(), "x".to_owned());
             let (from, to, why) = (at.clone(), home.clone(), String::new());
             let theirs = (at.clone(), 1);
-            let file = File { derived_from: Some(theirs), ..File::of("x") };
+            let file = EntryFile { derived_from: Some(theirs), ..EntryFile::of("x") };
             let settings = Settings::usual(shelf);
             for change in [
-                Change::Write { at: at.clone(), expected: Expected::Absent, file: File::of("x") },
-                Change::Write {
+                ChangeRequest::Write {
+                    at: at.clone(),
+                    expected: Expected::Absent,
+                    file: EntryFile::of("x"),
+                },
+                ChangeRequest::Write {
                     at: at.clone(),
                     expected: Expected::Revision(1),
-                    file: File::of("x"),
+                    file: EntryFile::of("x"),
                 },
-                Change::Write { at: home, expected: Expected::Absent, file },
-                Change::Edit { at: at.clone(), old: edit.clone(), new: edit },
-                Change::Remove { at: at.clone(), revision: 1 },
-                Change::MakeFolder { at: at.clone() },
-                Change::RemoveFolder { at: at.clone() },
-                Change::Move { from, revision: Some(1), to, expected: Expected::Absent },
-                Change::Revert { at: at.clone(), to: 1, expected: Expected::Revision(1) },
-                Change::Redact {
+                ChangeRequest::Write { at: home, expected: Expected::Absent, file },
+                ChangeRequest::Edit { at: at.clone(), old: edit.clone(), new: edit },
+                ChangeRequest::Remove { at: at.clone(), revision: 1 },
+                ChangeRequest::MakeFolder { at: at.clone() },
+                ChangeRequest::RemoveFolder { at: at.clone() },
+                ChangeRequest::Move { from, revision: Some(1), to, expected: Expected::Absent },
+                ChangeRequest::Revert { at: at.clone(), to: 1, expected: Expected::Revision(1) },
+                ChangeRequest::Redact {
                     at: at.clone(),
                     which: Which::All,
                     reach: Reach::Everywhere,
                     derived: Derived::Leave,
                     why,
                 },
-                Change::Prune { at: at.clone(), keep: None },
+                ChangeRequest::Prune { at: at.clone(), keep: None },
             ] {
                 let shown = format!("{change:?}");
                 assert_eq!(name(&self.change(&eve, change).await), "Absent", "{shown}");
@@ -324,13 +330,13 @@ impl Home<'_> {
         assert_eq!(name(&self.write(&ada, &at, Expected::Absent, &over).await), "TooLarge");
         self.put(&ada, &at, &largest).await;
         assert_eq!(self.text(&ada, &at).await.expect("it is there").len(), largest.len());
-        let edit = Change::Edit { at: at.clone(), old: largest, new: over };
+        let edit = ChangeRequest::Edit { at: at.clone(), old: largest, new: over };
         assert_eq!(name(&self.change(&ada, edit).await), "TooLarge");
         let message = Some("x".repeat(limits::MESSAGE_BYTES_MAX + 1));
-        let change = Change::MakeFolder { at: on(&own("ada"), "talk") };
-        let refused = self.entries.change(&ada, change, By { message, ..by(1) }).await;
+        let change = ChangeRequest::MakeFolder { at: on(&own("ada"), "talk") };
+        let refused = self.entries.change(&ada, change, Attribution { message, ..by(1) }).await;
         assert_eq!(name(&refused), "TooLarge");
-        let late = Change::MakeFolder { at: on(&own("ada"), "late") };
+        let late = ChangeRequest::MakeFolder { at: on(&own("ada"), "late") };
         assert_eq!(name(&self.entries.change(&ada, late, by(u64::MAX)).await), "TooLarge");
     }
 }

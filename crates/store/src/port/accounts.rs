@@ -27,7 +27,7 @@ pub trait Accounts: Send + Sync + Debug {
     ///
     /// # Errors
     /// What the disk says.
-    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error>;
+    async fn set_terms(&self, account: &AccountId, change: TermsChange) -> Result<Account, Error>;
 
     /// Counts every account anew from what each session is charged, in one transaction.
     /// Terms stay as they are, and what can't be read is set right: an account whose terms
@@ -42,7 +42,7 @@ pub trait Accounts: Send + Sync + Debug {
     ///
     /// # Errors
     /// What the disk says.
-    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error>;
+    async fn charged(&self, session: &SessionId) -> Result<Option<SessionCharge>, Error>;
 }
 
 /// What holds for an account.
@@ -59,7 +59,7 @@ pub struct Terms {
     pub period: Option<Period>,
     /// Nothing of it may start, if there is something here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<AccountStop>,
 }
 
 impl Terms {
@@ -77,7 +77,7 @@ impl Terms {
 
 /// That a person stopped everything of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct AccountStop {
     /// Who.
     pub by: String,
     /// Why; may be empty.
@@ -88,18 +88,18 @@ pub struct Stopped {
 
 /// A change of what holds for an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum TermsChange {
     /// Sets what the terms say, and leaves the rest as it is.
     Set(Terms),
     /// Takes limits and period away, so that what is usual holds; a switch stays as it is.
     Clear,
     /// Nothing further starts.
-    Stop(Stopped),
+    Stop(AccountStop),
     /// What was stopped may start again.
     Allow,
 }
 
-impl Change {
+impl TermsChange {
     pub(crate) fn apply(self, terms: &mut Terms) {
         match self {
             Self::Set(new) => *terms = new.or(terms),
@@ -183,7 +183,7 @@ pub struct Level {
 
 /// What a session is charged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Charged {
+pub struct SessionCharge {
     /// What it spent in all.
     pub spent: Amounts,
     /// What its open effects may still cost.
@@ -192,7 +192,7 @@ pub struct Charged {
     pub accounts: Vec<AccountId>,
 }
 
-impl Charged {
+impl SessionCharge {
     pub(crate) fn total(&self, account: &AccountId) -> (Amounts, Amounts) {
         if self.accounts.contains(account) {
             (self.spent, self.reserved)

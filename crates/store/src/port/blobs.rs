@@ -22,7 +22,7 @@ pub trait Blobs: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::TooLarge`] above [`crate::limits::BLOB_BYTES_MAX`]; what the reader or the disk says.
-    async fn put_from(&self, reader: Box<dyn Read + Send>) -> Result<Stored, Error>;
+    async fn put_from(&self, reader: Box<dyn Read + Send>) -> Result<StoredBlob, Error>;
 
     /// The bytes, checked against the digest.
     ///
@@ -42,7 +42,7 @@ pub trait Blobs: Send + Sync + Debug {
 
 /// What was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredBlob {
     /// Its name.
     pub digest: Digest,
     /// Its size.

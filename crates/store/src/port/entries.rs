@@ -5,7 +5,7 @@
 //! No last write wins: every change names what it was made from. Must never decide finer
 //! rights, which are rules that were asked before, nor know how paths become shelves.
 //!
-//! Read first: [`Entries`], [`Change`], [`Version`], [`Error`].
+//! Read first: [`Entries`], [`ChangeRequest`], [`Version`], [`Error`].
 
 mod change;
 mod error;
@@ -22,16 +22,22 @@ use outrigger_agent::SessionId;
 use outrigger_policy::{Scope, Shelf};
 
 pub use super::reviews::{
-    Asked, Comment, Decision, Proposal, ProposalId, Proposed, Reviews, Settings, Standing,
+    Comment, Decision, NewProposal, Proposal, ProposalFilter, ProposalId, Reviews, Settings,
+    Standing,
 };
-pub use change::{Change, Changed, Derived, Expected, File, Reach, Related, Which};
+pub use change::{
+    ChangeOutcome, ChangeRequest, Derived, EntryFile, Expected, Reach, Related, Which,
+};
 pub use error::{Current, Error};
-pub use lines::{Blamed, blame, diff};
-pub use path::{EntryPath, PathFault, Place};
-pub use quota::{Exceeded, Measure, Quota, Quotas, Usage};
+pub use lines::{BlameLine, blame, diff};
+pub use path::{EntryAddress, EntryPath, PathFault};
+pub use quota::{MemoryUsage, Quota, QuotaExceeded, QuotaMeasure, Quotas};
 pub use search::{Hit, Search};
 pub(crate) use search::{Words, snippet};
-pub use version::{By, Contents, Kept, Listed, Node, Redaction, State, Version, Via, labels_for};
+pub use version::{
+    Attribution, ContentState, Contents, EntryListing, EntryStat, EntryState, Redaction, Version,
+    Via, labels_for,
+};
 
 /// Entries on shelves.
 ///
@@ -45,7 +51,7 @@ pub trait Entries: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::Absent`]; what the disk says.
-    async fn stat(&self, scope: &Scope, at: &Place) -> Result<Node, Error>;
+    async fn stat(&self, scope: &Scope, at: &EntryAddress) -> Result<EntryStat, Error>;
 
     /// What is in a folder, in the order of the bytes of paths; `deep`, also in the folders
     /// below it. At most [`crate::limits::PAGE_ENTRIES_MAX`], behind `after`.
@@ -55,10 +61,10 @@ pub trait Entries: Send + Sync + Debug {
     async fn list(
         &self,
         scope: &Scope,
-        folder: &Place,
+        folder: &EntryAddress,
         deep: bool,
         after: Option<&EntryPath>,
-    ) -> Result<Listed, Error>;
+    ) -> Result<EntryListing, Error>;
 
     /// A file, whole: the newest version or, also of what is gone, an older one.
     ///
@@ -68,7 +74,7 @@ pub trait Entries: Send + Sync + Debug {
     async fn read(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         revision: Option<u64>,
     ) -> Result<Contents, Error>;
 
@@ -76,8 +82,13 @@ pub trait Entries: Send + Sync + Debug {
     /// attributed to the scope's person.
     ///
     /// # Errors
-    /// As [`Change`] tells; [`Error::NeedsReview`]; what the disk says.
-    async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error>;
+    /// As [`ChangeRequest`] tells; [`Error::NeedsReview`]; what the disk says.
+    async fn change(
+        &self,
+        scope: &Scope,
+        change: ChangeRequest,
+        by: Attribution,
+    ) -> Result<ChangeOutcome, Error>;
 
     /// Versions of a place, newest first, at most [`crate::limits::PAGE_VERSIONS_MAX`] and
     /// below revision `before`.
@@ -87,7 +98,7 @@ pub trait Entries: Send + Sync + Debug {
     async fn history(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         before: Option<u64>,
     ) -> Result<Vec<Version>, Error>;
 
@@ -111,7 +122,7 @@ pub trait Entries: Send + Sync + Debug {
     ///
     /// # Errors
     /// What the disk says.
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<Listed, Error>;
+    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error>;
 }
 
 /// Everything in a folder, page after page, as [`Entries::list`] gives it.
@@ -121,10 +132,10 @@ pub trait Entries: Send + Sync + Debug {
 pub async fn list_all(
     entries: &dyn Entries,
     scope: &Scope,
-    folder: &Place,
+    folder: &EntryAddress,
     deep: bool,
-) -> Result<Vec<(EntryPath, Node)>, Error> {
-    let mut all: Vec<(EntryPath, Node)> = Vec::new();
+) -> Result<Vec<(EntryPath, EntryStat)>, Error> {
+    let mut all: Vec<(EntryPath, EntryStat)> = Vec::new();
     loop {
         let after = all.last().map(|(path, _)| path);
         let page = entries.list(scope, folder, deep, after).await?;

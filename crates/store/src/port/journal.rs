@@ -33,7 +33,7 @@ pub trait Journal: Send + Sync + Debug {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error>;
 
     /// The events after a place, in order and without a gap: at most
@@ -69,26 +69,30 @@ pub trait Journal: Send + Sync + Debug {
     /// # Errors
     /// [`Error::NotFound`] where the session has no event at that place;
     /// [`Error::TooLarge`] above [`crate::limits::SNAPSHOT_BYTES_MAX`].
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error>;
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error>;
 
     /// The newest folded state, if it was made by this version of the fold and
     /// belongs to this very journal.
     ///
     /// # Errors
     /// What the disk says; a snapshot that cannot be used is none.
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error>;
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error>;
 
     /// Reads the whole session and checks every link, blob and the head.
     ///
     /// # Errors
     /// [`Error::Damaged`] with the first event that was edited, moved or
     /// removed; [`Error::NotFound`], [`Error::Newer`].
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error>;
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error>;
 }
 
 /// What a listing shows of a session. What is `None` stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Summary {
+pub struct SessionSummary {
     /// What it is about; cut at [`crate::limits::TITLE_BYTES_MAX`].
     pub title: Option<String>,
     /// How it stands, for example `answered`; cut at [`crate::limits::STATUS_BYTES_MAX`].
@@ -99,7 +103,7 @@ pub struct Summary {
     pub charge: Option<Charge>,
 }
 
-impl Summary {
+impl SessionSummary {
     /// Whether a listing stays as it was.
     pub(crate) fn tells_nothing(&self) -> bool {
         self.title.is_none() && self.status.is_none()
@@ -160,7 +164,7 @@ impl From<&SessionRow> for Before {
 
 /// A folded state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct SessionSnapshot {
     /// The last event that is folded in.
     pub seq: Seq,
     /// The version of the fold that made it.
@@ -171,7 +175,7 @@ pub struct Snapshot {
 
 /// What was found where a snapshot is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cached {
+pub enum CachedSnapshot {
     /// Nothing.
     Missing,
     /// One of another version of the fold.
@@ -185,13 +189,13 @@ pub enum Cached {
         what: &'static str,
     },
     /// One to begin with.
-    Usable(Snapshot),
+    Usable(SessionSnapshot),
 }
 
-impl Cached {
+impl CachedSnapshot {
     /// The snapshot, if it can be used.
     #[must_use]
-    pub fn usable(self) -> Option<Snapshot> {
+    pub fn usable(self) -> Option<SessionSnapshot> {
         match self {
             Self::Usable(snapshot) => Some(snapshot),
             Self::Missing | Self::OtherVersion { .. } | Self::Damaged { .. } => None,
@@ -201,7 +205,7 @@ impl Cached {
 
 /// A session of which everything is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedSession {
     /// The place of its last event.
     pub head: Seq,
     /// The link of its last event, which stands for all of them.

@@ -7,7 +7,10 @@ use outrigger_agent::Digest;
 use outrigger_policy::{Owner, Principal, Scope, Shelf};
 use serde::{Deserialize, Serialize};
 
-use super::entries::{By, Change, Changed, Entries, Error, Expected, File, Kept, Place};
+use super::entries::{
+    Attribution, ChangeOutcome, ChangeRequest, ContentState, Entries, EntryAddress, EntryFile,
+    Error, Expected,
+};
 
 /// Proposals for shelves, and what holds for these.
 ///
@@ -22,8 +25,12 @@ pub trait Reviews: Send + Sync + Debug {
     /// [`Error::Absent`], [`Error::TooLarge`], also with
     /// [`crate::limits::PROPOSALS_OPEN_MAX`] on the shelf; [`Error::Conflict`] unless the
     /// base is the newest version; what the disk says.
-    async fn propose(&self, scope: &Scope, proposed: Proposed, by: By)
-    -> Result<ProposalId, Error>;
+    async fn propose(
+        &self,
+        scope: &Scope,
+        proposed: NewProposal,
+        by: Attribution,
+    ) -> Result<ProposalId, Error>;
 
     /// Proposals for a shelf, newest first, at most [`crate::limits::PAGE_PROPOSALS_MAX`]
     /// and before `before`: those that are open, or all.
@@ -34,7 +41,7 @@ pub trait Reviews: Send + Sync + Debug {
         &self,
         scope: &Scope,
         shelf: &Shelf,
-        asked: Asked,
+        asked: ProposalFilter,
         before: Option<ProposalId>,
     ) -> Result<Vec<Proposal>, Error>;
 
@@ -73,7 +80,7 @@ pub trait Reviews: Send + Sync + Debug {
         id: ProposalId,
         decision: Decision,
         at_ms: u64,
-    ) -> Result<Changed, Error>;
+    ) -> Result<ChangeOutcome, Error>;
 
     /// What holds for a shelf.
     ///
@@ -108,17 +115,17 @@ impl fmt::Display for ProposalId {
 
 /// What somebody wants to stand at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposed {
+pub struct NewProposal {
     /// Where.
-    pub at: Place,
+    pub at: EntryAddress,
     /// The revision of the path that it was made from, also of one that is gone; 0 where
     /// there never was anything.
     pub base: u64,
     /// The file; nothing to have it removed.
-    pub file: Option<File>,
+    pub file: Option<EntryFile>,
 }
 
-impl Proposed {
+impl NewProposal {
     /// What proposes a change: nothing for one that is not of a file's content, which can
     /// only be made by whoever needs no review.
     ///
@@ -127,13 +134,13 @@ impl Proposed {
     pub async fn of(
         entries: &dyn Entries,
         scope: &Scope,
-        change: Change,
+        change: ChangeRequest,
     ) -> Result<Option<Self>, Error> {
         let (at, file, base) = match change {
-            Change::Write { at, expected: Expected::Revision(base), file } => {
+            ChangeRequest::Write { at, expected: Expected::Revision(base), file } => {
                 (at, Some(file), base)
             }
-            Change::Write { at, expected: Expected::Absent, file } => {
+            ChangeRequest::Write { at, expected: Expected::Absent, file } => {
                 let base = match entries.history(scope, &at, None).await {
                     // The last state of what is gone is what nothing was made from.
                     Ok(versions) => versions.first().map_or(0, |newest| newest.revision),
@@ -142,7 +149,7 @@ impl Proposed {
                 };
                 (at, Some(file), base)
             }
-            Change::Remove { at, revision } => (at, None, revision),
+            ChangeRequest::Remove { at, revision } => (at, None, revision),
             _ => return Ok(None),
         };
         Ok(Some(Self { at, base, file }))
@@ -155,7 +162,7 @@ pub struct Proposal {
     /// Its number.
     pub id: ProposalId,
     /// Where.
-    pub at: Place,
+    pub at: EntryAddress,
     /// The revision that it was made from.
     pub base: u64,
     /// Length and digest of the file that it proposes; nothing to have it removed.
@@ -165,9 +172,9 @@ pub struct Proposal {
     /// Who.
     pub author: Principal,
     /// How it came about; its message says why.
-    pub by: By,
+    pub by: Attribution,
     /// What is left of its file.
-    pub kept: Kept,
+    pub kept: ContentState,
     /// What became of it.
     pub standing: Standing,
     /// Who decided, and when in milliseconds since 1970.
@@ -209,7 +216,7 @@ impl fmt::Display for Standing {
 
 /// Which proposals are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ProposalFilter {
     /// Those that wait for somebody.
     Open,
     /// All that there ever were.
@@ -269,7 +276,7 @@ impl Settings {
     /// Whether somebody may accept or reject what an author proposed. What an agent proposed
     /// for somebody they did not write themselves, and may review.
     #[must_use]
-    pub fn lets_review(&self, scope: &Scope, author: &Principal, by: &By) -> bool {
+    pub fn lets_review(&self, scope: &Scope, author: &Principal, by: &Attribution) -> bool {
         let named = self.reviewers.as_ref().is_none_or(|group| scope.groups().contains(group));
         named && (self.own || by.agent.is_some() || scope.person() != *author)
     }

@@ -12,7 +12,7 @@ use super::fault;
 use super::integer::number;
 use super::journal::statements::Texts;
 use crate::book::Book;
-use crate::{Account, Charged, Error, Terms, limits};
+use crate::{Account, Error, SessionCharge, Terms, limits};
 
 const CHARGED: &str = "SELECT charged FROM charges WHERE session = $1";
 const ALL: &str = "SELECT account, terms, spent, reserved, before, since_ms FROM accounts \
@@ -42,7 +42,8 @@ pub(crate) async fn read(
         }
         let rows: Vec<(String, String)> = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         for (session, charged) in rows {
-            book.sessions.extend(SessionId::new(session).zip(Some(parse::<Charged>(&charged)?)));
+            book.sessions
+                .extend(SessionId::new(session).zip(Some(parse::<SessionCharge>(&charged)?)));
         }
     }
     read_accounts(connection, texts, names, &mut book).await?;
@@ -80,7 +81,7 @@ pub(crate) async fn read_accounts(
 pub(crate) async fn charged(
     connection: &mut SqliteConnection,
     session: &SessionId,
-) -> Result<Option<Charged>, Error> {
+) -> Result<Option<SessionCharge>, Error> {
     let row: Option<(String,)> = sqlx::query_as(CHARGED)
         .bind(session.to_string())
         .fetch_optional(connection)
@@ -106,7 +107,7 @@ pub(crate) async fn write(
     book: &Book,
 ) -> Result<(), Error> {
     let wrong = |e| fault::of("writing accounts", e);
-    let Changed { accounts, charges } = Changed::of(book);
+    let BookChanges { accounts, charges } = BookChanges::of(book);
     for some in accounts.chunks(limits::STATEMENT_ROWS_MAX) {
         let query = sqlx::query(AssertSqlSafe(texts.set_accounts(some.len())));
         bind_accounts(query, some).execute(&mut *connection).await.map_err(wrong)?;
@@ -120,12 +121,12 @@ pub(crate) async fn write(
 
 /// What was changed in a book.
 #[derive(Default)]
-pub(crate) struct Changed<'a> {
+pub(crate) struct BookChanges<'a> {
     pub(crate) accounts: Vec<&'a Account>,
-    pub(crate) charges: Vec<(&'a SessionId, &'a Charged)>,
+    pub(crate) charges: Vec<(&'a SessionId, &'a SessionCharge)>,
 }
 
-impl<'a> Changed<'a> {
+impl<'a> BookChanges<'a> {
     pub(crate) fn of(book: &'a Book) -> Self {
         let accounts = book.changed_accounts.iter().filter_map(|name| book.accounts.get(name));
         let charges = book.changed_sessions.iter();
@@ -147,7 +148,7 @@ pub(crate) fn bind_accounts<'q>(mut query: Query<'q>, accounts: &[&Account]) -> 
 
 pub(crate) fn bind_charges<'q>(
     mut query: Query<'q>,
-    charges: &[(&SessionId, &Charged)],
+    charges: &[(&SessionId, &SessionCharge)],
 ) -> Query<'q> {
     for (session, charged) in charges {
         query = query.bind(session.to_string()).bind(text(*charged));

@@ -8,12 +8,18 @@ use outrigger_policy::{Scope, Shelf};
 use super::search;
 use super::store::Sqlite;
 use crate::entries::{
-    Asked, By, Change, Changed, Comment, Contents, Decision, Entries, EntryPath, Error, Hit,
-    Listed, Node, Place, Proposal, ProposalId, Proposed, Reviews, Search, Settings, Version,
+    Attribution, ChangeOutcome, ChangeRequest, Comment, Contents, Decision, Entries, EntryAddress,
+    EntryListing, EntryPath, EntryStat, Error, Hit, NewProposal, Proposal, ProposalFilter,
+    ProposalId, Reviews, Search, Settings, Version,
 };
 use crate::sql::entries::{Answer, Order, WriteRequest, look, proposals, read};
 
-async fn order(store: &Sqlite, scope: &Scope, by: By, work: WriteRequest) -> Result<Answer, Error> {
+async fn order(
+    store: &Sqlite,
+    scope: &Scope,
+    by: Attribution,
+    work: WriteRequest,
+) -> Result<Answer, Error> {
     // Databases have no larger numbers.
     Error::within("a time (bits)", (u64::BITS - by.at_ms.leading_zeros()) as usize, 63)?;
     store.writer.order(Order { scope: scope.clone(), by, work }).await
@@ -24,7 +30,7 @@ const OTHER: &str = "the writer answers what it was asked";
 
 #[async_trait]
 impl Entries for Sqlite {
-    async fn stat(&self, scope: &Scope, at: &Place) -> Result<Node, Error> {
+    async fn stat(&self, scope: &Scope, at: &EntryAddress) -> Result<EntryStat, Error> {
         if let Some(known) = self.known.get(scope, at) {
             return known.ok_or(Error::Absent);
         }
@@ -41,10 +47,10 @@ impl Entries for Sqlite {
     async fn list(
         &self,
         scope: &Scope,
-        folder: &Place,
+        folder: &EntryAddress,
         deep: bool,
         after: Option<&EntryPath>,
-    ) -> Result<Listed, Error> {
+    ) -> Result<EntryListing, Error> {
         let since = self.known.since();
         let mut connection = self.readers.connection().await?;
         let found = read::list(&mut connection, scope, folder, deep, after).await?;
@@ -56,13 +62,18 @@ impl Entries for Sqlite {
     async fn read(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         revision: Option<u64>,
     ) -> Result<Contents, Error> {
         read::read(&mut *self.readers.connection().await?, scope, at, revision).await
     }
 
-    async fn change(&self, scope: &Scope, change: Change, by: By) -> Result<Changed, Error> {
+    async fn change(
+        &self,
+        scope: &Scope,
+        change: ChangeRequest,
+        by: Attribution,
+    ) -> Result<ChangeOutcome, Error> {
         match order(self, scope, by, WriteRequest::Change(change)).await? {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
@@ -72,7 +83,7 @@ impl Entries for Sqlite {
     async fn history(
         &self,
         scope: &Scope,
-        at: &Place,
+        at: &EntryAddress,
         before: Option<u64>,
     ) -> Result<Vec<Version>, Error> {
         read::history(&mut *self.readers.connection().await?, scope, at, before).await
@@ -86,7 +97,7 @@ impl Entries for Sqlite {
         read::changes_of(&mut *self.readers.connection().await?, session, after).await
     }
 
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<Listed, Error> {
+    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error> {
         read::stale(&mut *self.readers.connection().await?, scope, shelf, at_ms).await
     }
 }
@@ -96,8 +107,8 @@ impl Reviews for Sqlite {
     async fn propose(
         &self,
         scope: &Scope,
-        proposed: Proposed,
-        by: By,
+        proposed: NewProposal,
+        by: Attribution,
     ) -> Result<ProposalId, Error> {
         match order(self, scope, by, WriteRequest::Propose(proposed)).await? {
             Answer::Proposed(id) => Ok(id),
@@ -109,7 +120,7 @@ impl Reviews for Sqlite {
         &self,
         scope: &Scope,
         shelf: &Shelf,
-        asked: Asked,
+        asked: ProposalFilter,
         before: Option<ProposalId>,
     ) -> Result<Vec<Proposal>, Error> {
         proposals::list(&mut *self.readers.connection().await?, scope, shelf, asked, before).await
@@ -130,7 +141,9 @@ impl Reviews for Sqlite {
         text: String,
         at_ms: u64,
     ) -> Result<(), Error> {
-        order(self, scope, By::person(at_ms), WriteRequest::Comment(id, text)).await.map(drop)
+        order(self, scope, Attribution::person(at_ms), WriteRequest::Comment(id, text))
+            .await
+            .map(drop)
     }
 
     async fn decide(
@@ -139,8 +152,10 @@ impl Reviews for Sqlite {
         id: ProposalId,
         decision: Decision,
         at_ms: u64,
-    ) -> Result<Changed, Error> {
-        match order(self, scope, By::person(at_ms), WriteRequest::Decide(id, decision)).await? {
+    ) -> Result<ChangeOutcome, Error> {
+        match order(self, scope, Attribution::person(at_ms), WriteRequest::Decide(id, decision))
+            .await?
+        {
             Answer::Changed(changed) => Ok(changed),
             Answer::Proposed(_) | Answer::Done => unreachable!("{OTHER}"),
         }
@@ -158,6 +173,6 @@ impl Reviews for Sqlite {
         at_ms: u64,
     ) -> Result<(), Error> {
         let work = WriteRequest::Set(shelf.clone(), settings);
-        order(self, scope, By::person(at_ms), work).await.map(drop)
+        order(self, scope, Attribution::person(at_ms), work).await.map(drop)
     }
 }

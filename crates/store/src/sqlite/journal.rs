@@ -11,8 +11,8 @@ use crate::sql::accounts;
 use crate::sql::journal::batch::{Append, JournalWrite};
 use crate::sql::journal::{read, snapshot};
 use crate::{
-    Account, Accounts, Before, Cached, Change, Charged, Error, Journal, Page, SessionRow, Snapshot,
-    Summary, Verified, limits,
+    Account, Accounts, Before, CachedSnapshot, Error, Journal, Page, SessionCharge, SessionRow,
+    SessionSnapshot, SessionSummary, TermsChange, VerifiedSession, limits,
 };
 
 #[async_trait]
@@ -23,13 +23,13 @@ impl Journal for Sqlite {
         after: Seq,
         at_ms: u64,
         events: &[Event],
-        summary: Summary,
+        summary: SessionSummary,
     ) -> Result<Seq, Error> {
         let mut entries = Vec::with_capacity(events.len());
         for event in event::encode_all(at_ms, events)? {
             entries.push(self.prepare(event).await?);
         }
-        let summary = Summary {
+        let summary = SessionSummary {
             title: summary.title.map(|text| event::cut(text, limits::TITLE_BYTES_MAX)),
             status: summary.status.map(|text| event::cut(text, limits::STATUS_BYTES_MAX)),
             cover: summary.cover,
@@ -83,17 +83,21 @@ impl Journal for Sqlite {
         read::sessions(&mut *self.readers.connection().await?, before, limit).await
     }
 
-    async fn keep_snapshot(&self, session: &SessionId, snapshot: Snapshot) -> Result<(), Error> {
+    async fn keep_snapshot(
+        &self,
+        session: &SessionId,
+        snapshot: SessionSnapshot,
+    ) -> Result<(), Error> {
         let (size, size_max) = (snapshot.state.len(), limits::SNAPSHOT_BYTES_MAX);
         Error::within("a snapshot (bytes)", size as u64, size_max as u64)?;
         self.writer.perform(session.clone(), JournalWrite::Snapshot(snapshot)).await.map(drop)
     }
 
-    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<Cached, Error> {
+    async fn snapshot(&self, session: &SessionId, version: u32) -> Result<CachedSnapshot, Error> {
         snapshot::read(&mut *self.readers.connection().await?, session, version).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, Error> {
+    async fn verify(&self, session: &SessionId) -> Result<VerifiedSession, Error> {
         let mut last = Seq(0);
         crate::load_all(self, session, Seq(0), |record| last = record.seq).await?;
         let head = read::head(&mut *self.readers.connection().await?, session).await?;
@@ -102,7 +106,7 @@ impl Journal for Sqlite {
         if last > head {
             return Err(Error::damaged_event(session, head.next(), "it was never appended"));
         }
-        Ok(Verified {
+        Ok(VerifiedSession {
             head: last,
             link: read::link(&mut *self.readers.connection().await?, session, last).await?,
         })
@@ -115,7 +119,7 @@ impl Accounts for Sqlite {
         accounts::all(&mut *self.readers.connection().await?).await
     }
 
-    async fn set_terms(&self, account: &AccountId, change: Change) -> Result<Account, Error> {
+    async fn set_terms(&self, account: &AccountId, change: TermsChange) -> Result<Account, Error> {
         self.writer.set_terms(account.clone(), change).await
     }
 
@@ -123,7 +127,7 @@ impl Accounts for Sqlite {
         self.writer.recount().await
     }
 
-    async fn charged(&self, session: &SessionId) -> Result<Option<Charged>, Error> {
+    async fn charged(&self, session: &SessionId) -> Result<Option<SessionCharge>, Error> {
         accounts::charged(&mut *self.readers.connection().await?, session).await
     }
 }

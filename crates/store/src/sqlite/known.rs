@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use outrigger_policy::Scope;
 
 use super::changes::Changes;
-use crate::entries::{Listed, Node, Place};
+use crate::entries::{EntryAddress, EntryListing, EntryStat};
 use crate::limits;
 
 /// What was read of places since the last change.
@@ -24,7 +24,7 @@ pub(super) struct Known {
 struct State {
     /// After how many changes that was.
     at: u64,
-    nodes: HashMap<String, Option<Node>>,
+    nodes: HashMap<String, Option<EntryStat>>,
 }
 
 /// When something was asked of the database that is to be known.
@@ -32,7 +32,7 @@ struct State {
 pub(super) struct Since(Option<u64>);
 
 /// A place, apart for those who see it and those who don't.
-fn key(scope: &Scope, at: &Place) -> String {
+fn key(scope: &Scope, at: &EntryAddress) -> String {
     let sees = if scope.sees(&at.shelf) { "" } else { "\0" };
     format!("{sees}{}\0{}", at.shelf, at.path)
 }
@@ -47,7 +47,7 @@ impl Known {
     }
 
     /// What stands at a place, or nothing, if that is known.
-    pub(super) fn get(&self, scope: &Scope, at: &Place) -> Option<Option<Node>> {
+    pub(super) fn get(&self, scope: &Scope, at: &EntryAddress) -> Option<Option<EntryStat>> {
         let now = self.changes.now()?;
         let state = self.state();
         if state.at == now { state.nodes.get(&key(scope, at)).cloned() } else { None }
@@ -64,20 +64,32 @@ impl Known {
     }
 
     /// Notes what was found at a place.
-    pub(super) fn note(&self, since: Since, scope: &Scope, at: &Place, node: Option<Node>) {
+    pub(super) fn note(
+        &self,
+        since: Since,
+        scope: &Scope,
+        at: &EntryAddress,
+        node: Option<EntryStat>,
+    ) {
         self.note_all(since, [(key(scope, at), node)]);
     }
 
     /// Notes what was found in a folder.
-    pub(super) fn note_listed(&self, since: Since, scope: &Scope, folder: &Place, found: &Listed) {
+    pub(super) fn note_listed(
+        &self,
+        since: Since,
+        scope: &Scope,
+        folder: &EntryAddress,
+        found: &EntryListing,
+    ) {
         let nodes = found.entries.iter().map(|(path, node)| {
-            let at = Place { shelf: folder.shelf.clone(), path: path.clone() };
+            let at = EntryAddress { shelf: folder.shelf.clone(), path: path.clone() };
             (key(scope, &at), Some(node.clone()))
         });
         self.note_all(since, nodes);
     }
 
-    fn note_all(&self, since: Since, nodes: impl IntoIterator<Item = (String, Option<Node>)>) {
+    fn note_all(&self, since: Since, nodes: impl IntoIterator<Item = (String, Option<EntryStat>)>) {
         // Something was changed meanwhile, before or after it was read.
         let Some(since) = since.0.filter(|_| self.holds(since)) else { return };
         let mut state = self.state();

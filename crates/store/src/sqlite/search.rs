@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use outrigger_policy::{Scope, ShelfKind};
 use sqlx::sqlite::SqliteConnection;
 
-use crate::entries::{Error, Hit, Place, Search, Words, snippet};
+use crate::entries::{EntryAddress, Error, Hit, Search, Words, snippet};
 use crate::limits;
 use crate::sql::entries::rows::{self, Columns, key, node_columns, wrong};
 
@@ -59,7 +59,7 @@ pub(super) async fn search(
         let shelf = rows::shelf(&columns.take::<String>()?)?;
         let (path, node) = columns.node()?;
         let text: String = columns.take()?;
-        Ok(Hit { place: Place { shelf, path }, node, snippet: snippet(&text, &words) })
+        Ok(Hit { place: EntryAddress { shelf, path }, node, snippet: snippet(&text, &words) })
     };
     rows.iter().map(hit).collect()
 }

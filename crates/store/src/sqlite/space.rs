@@ -44,7 +44,7 @@ pub struct Space {
 
 /// A blob that no event names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unnamed {
+pub struct UnnamedBlob {
     /// Its name.
     pub digest: Digest,
     /// Its size.
@@ -121,7 +121,7 @@ impl Sqlite {
     /// # Errors
     /// What the disk says; [`Error::Damaged`] where an event's own text is missing, so that
     /// nobody knows what it names.
-    pub async fn unnamed_blobs(&self) -> Result<Vec<Unnamed>, Error> {
+    pub async fn unnamed_blobs(&self) -> Result<Vec<UnnamedBlob>, Error> {
         let blobs = self.blobs.clone();
         let listed = blocking(move || blobs.list()).await?;
         let young = Duration::from_secs(limits::BLOB_UNNAMED_S_MIN);
@@ -133,7 +133,7 @@ impl Sqlite {
             let mut connection = self.readers.connection().await?;
             self.keep_named(&mut connection, &mut unnamed).await?;
         }
-        let blob = |it: BlobFile| Unnamed { digest: it.digest, bytes: it.bytes };
+        let blob = |it: BlobFile| UnnamedBlob { digest: it.digest, bytes: it.bytes };
         Ok(unnamed.into_values().map(blob).collect())
     }
 
@@ -165,12 +165,12 @@ impl Sqlite {
     ///
     /// # Errors
     /// What the disk says.
-    pub async fn remove_blobs(&self, blobs: Vec<Unnamed>) -> Result<u64, Error> {
+    pub async fn remove_blobs(&self, blobs: Vec<UnnamedBlob>) -> Result<u64, Error> {
         let directory = self.blobs.clone();
         blocking(move || {
             let young = Duration::from_secs(limits::BLOB_UNNAMED_S_MIN);
             let mut freed = 0;
-            for Unnamed { digest, bytes } in blobs {
+            for UnnamedBlob { digest, bytes } in blobs {
                 freed += if directory.remove(&digest, young)? { bytes } else { 0 };
             }
             Ok(freed)

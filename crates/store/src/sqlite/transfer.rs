@@ -4,5 +4,5 @@ mod archive;
 mod backup;
 mod session_file;
 
-pub use backup::{Restored, SigningKey, backup, restore};
+pub use backup::{RestoreOutcome, SigningKey, backup, restore};
 pub use session_file::{export, import};

@@ -27,8 +27,8 @@ use crate::sql::fault;
 use crate::sql::journal::batch::{Batch, Done, JournalWrite, Request};
 use crate::sql::journal::import::Import;
 use crate::sql::journal::statements::Texts;
-use crate::sql::log::anchor::{Added, Anchor, Asked, behind};
-use crate::{Account, Change, Error, limits};
+use crate::sql::log::anchor::{Added, Anchor, SessionSelection, behind};
+use crate::{Account, Error, TermsChange, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ enum Message {
     Request(Request),
     Order(Box<entries::Request>),
     Checkpoint(oneshot::Sender<Result<String, Error>>),
-    Terms(AccountId, Change, oneshot::Sender<Result<Account, Error>>),
+    Terms(AccountId, TermsChange, oneshot::Sender<Result<Account, Error>>),
     Recount(oneshot::Sender<Result<(), Error>>),
     Remove(SessionId, Seq, oneshot::Sender<Result<(), Error>>),
     Compact(oneshot::Sender<Result<(), Error>>),
@@ -99,7 +99,7 @@ impl Writer {
     pub(super) async fn set_terms(
         &self,
         account: AccountId,
-        change: Change,
+        change: TermsChange,
     ) -> Result<Account, Error> {
         let (answer, answered) = oneshot::channel();
         let message = Message::Terms(account, change, answer);
@@ -255,7 +255,7 @@ impl Thread {
         let own = std::mem::take(&mut self.uncovered);
         let sessions: Vec<SessionId> = own.sessions.into_iter().collect();
         for some in sessions.chunks(limits::HEADS_MAX) {
-            self.cover(Asked::These(some)).await?;
+            self.cover(SessionSelection::These(some)).await?;
         }
         Ok(())
     }
@@ -263,13 +263,13 @@ impl Thread {
     /// Covers what anybody wrote.
     async fn cover_all(&mut self) -> Result<(), Error> {
         self.uncovered = Uncovered::default();
-        while self.cover(Asked::All).await? > 0 {}
+        while self.cover(SessionSelection::All).await? > 0 {}
         Ok(())
     }
 
     /// Covers sessions in a transaction of its own, and says how many it were. Looks
     /// before it takes the write lock: mostly there is nothing.
-    async fn cover(&mut self, asked: Asked<'_>) -> Result<usize, Error> {
+    async fn cover(&mut self, asked: SessionSelection<'_>) -> Result<usize, Error> {
         let connection = self.connection().await?;
         if behind(connection, asked).await?.is_empty() {
             return Ok(0);
@@ -283,7 +283,10 @@ impl Thread {
         Ok(count)
     }
 
-    async fn try_cover(&mut self, asked: Asked<'_>) -> Result<(usize, Option<Added>), Error> {
+    async fn try_cover(
+        &mut self,
+        asked: SessionSelection<'_>,
+    ) -> Result<(usize, Option<Added>), Error> {
         let wrong = |e| fault::of("writing the audit log", e);
         self.connection().await?;
         let Self { connection: Some(connection), batch, .. } = self else {
@@ -317,7 +320,11 @@ impl Thread {
         row.map(|(note,)| note).ok_or_else(none)
     }
 
-    async fn set_terms(&mut self, account: &AccountId, change: Change) -> Result<Account, Error> {
+    async fn set_terms(
+        &mut self,
+        account: &AccountId,
+        change: TermsChange,
+    ) -> Result<Account, Error> {
         let wrong = |e| fault::of("writing accounts", e);
         self.connection().await?;
         let Self { connection: Some(connection), batch, .. } = self else {

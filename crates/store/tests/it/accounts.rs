@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use outrigger_agent::{AccountId, Amounts, Limit, Seq};
-use outrigger_store::{Accounts, Change, Charge, Error, Level, Summary, Terms};
+use outrigger_store::{Accounts, Charge, Error, Level, SessionSummary, Terms, TermsChange};
 use outrigger_store::{Journal, Sqlite};
 
 use crate::damage::execute;
@@ -20,7 +20,7 @@ async fn start(store: &Sqlite, number: u64) -> bool {
     let level = Level { account, usual: Terms::default(), soft_lifted_ms: None };
     let reserved = money(CHILD);
     let charge = Charge { reserved, levels: vec![level], starts: true, ..Charge::default() };
-    let summary = Summary { charge: Some(charge), ..Summary::default() };
+    let summary = SessionSummary { charge: Some(charge), ..SessionSummary::default() };
     let session = session(&format!("child-{number}"));
     match store.append(&session, Seq(0), 1, &[said("start")], summary).await {
         Ok(_) => true,
@@ -39,7 +39,7 @@ async fn a_hundred_children_of_four_processes_race_for_a_cent() {
     let limit = Limit { money_nanos: Some(CENT), ..Limit::NONE };
     let terms = Terms { limit, ..Terms::default() };
     let org = AccountId::organisation();
-    processes[0].set_terms(&org, Change::Set(terms)).await.unwrap();
+    processes[0].set_terms(&org, TermsChange::Set(terms)).await.unwrap();
     let children = (0..100).map(|number| start(&processes[number as usize % 4], number));
     let started = join_all(children).await.into_iter().filter(|started| *started).count();
     assert_eq!(started as u64, CENT / CHILD, "what fits is started, and no more");
@@ -68,7 +68,7 @@ async fn accounts_are_counted_anew_from_what_sessions_are_charged() {
         }
         let terms = Terms::default();
         let org = AccountId::organisation();
-        let before = store.set_terms(&org, Change::Set(terms)).await.unwrap();
+        let before = store.set_terms(&org, TermsChange::Set(terms)).await.unwrap();
         store.close().await;
         execute(directory.path(), damage).await;
         let store = open(directory.path()).await;
@@ -94,7 +94,7 @@ async fn an_account_whose_limits_are_lost_is_stopped() {
     store.recount().await.unwrap();
     assert!(!start(&store, 1).await, "nobody knows what may be spent");
     let org = AccountId::organisation();
-    store.set_terms(&org, Change::Allow).await.unwrap();
+    store.set_terms(&org, TermsChange::Allow).await.unwrap();
     assert!(start(&store, 1).await);
     store.close().await;
 }

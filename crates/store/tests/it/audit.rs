@@ -6,7 +6,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
 use outrigger_audit::{self as audit, ExternalCheckpoint, Report};
-use outrigger_store::{Audit, AuditRequest, Cover, Journal, Settings, Sqlite, Summary};
+use outrigger_store::{Audit, AuditRequest, Cover, Journal, SessionSummary, Settings, Sqlite};
 
 use crate::damage::{change, execute};
 use crate::support::{append, contents, open, said, session};
@@ -14,7 +14,7 @@ use crate::support::{append, contents, open, said, session};
 /// Appends so many events, which a checkpoint covers at once.
 pub(crate) async fn turn(store: &Sqlite, name: &str, after: u64, count: u64) {
     let events: Vec<_> = (after..after + count).map(|n| said(format!("{name} says {n}"))).collect();
-    let summary = Summary { cover: Cover::Now, ..Summary::default() };
+    let summary = SessionSummary { cover: Cover::Now, ..SessionSummary::default() };
     store.append(&session(name), Seq(after), 1_000, &events, summary).await.unwrap();
 }
 
@@ -501,7 +501,7 @@ async fn a_chain_that_was_linked_anew() {
         let said = |n: u64| said(if n == 4 { texts.to_owned() } else { n.to_string() });
         for (after, count) in [(0, 3), (3, 4)] {
             let events: Vec<_> = (after..after + count).map(said).collect();
-            let summary = Summary { cover: Cover::Now, ..Summary::default() };
+            let summary = SessionSummary { cover: Cover::Now, ..SessionSummary::default() };
             opened.append(&session("a"), Seq(after), 1_000, &events, summary).await.unwrap();
         }
         opened.close().await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::{Cover, Error, Journal, Summary};
+use outrigger_store::{Cover, Error, Journal, SessionSummary};
 
 use crate::support::{open, said, session};
 
@@ -67,7 +67,7 @@ async fn insist(journal: &dyn Journal, session: &SessionId, mut after: Seq, text
         let events = [said(format!("{text} {pad}"))];
         // Some are covered by a checkpoint in the same transaction.
         let cover = if after.0 % 3 == 2 { Cover::Now } else { Cover::Soon };
-        let summary = Summary { cover, ..Summary::default() };
+        let summary = SessionSummary { cover, ..SessionSummary::default() };
         match journal.append(session, after, 1_000, &events, summary).await {
             Ok(seq) => return seq,
             Err(Error::Conflict { found, .. }) => after = found,

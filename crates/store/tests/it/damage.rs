@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use outrigger_agent::Seq;
-use outrigger_store::{Cached, Error, Journal, Settings, Snapshot, Sqlite};
+use outrigger_store::{CachedSnapshot, Error, Journal, SessionSnapshot, Settings, Sqlite};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -18,7 +18,7 @@ async fn store_of_six(directory: &Path) {
         let text = if after == 3 { "x".repeat(70_000) } else { format!("event text {after}") };
         append(&store, "s", after, vec![said(text)]).await.unwrap();
     }
-    let snapshot = Snapshot { seq: Seq(5), version: 1, state: b"{}".to_vec() };
+    let snapshot = SessionSnapshot { seq: Seq(5), version: 1, state: b"{}".to_vec() };
     store.keep_snapshot(&session("s"), snapshot).await.unwrap();
     store.close().await;
 }
@@ -315,7 +315,7 @@ async fn a_damaged_snapshot_is_none() {
         store_of_six(directory.path()).await;
         execute(directory.path(), statement).await;
         let store = open(directory.path()).await;
-        let found: Cached = store.snapshot(&session("s"), 1).await.unwrap();
+        let found: CachedSnapshot = store.snapshot(&session("s"), 1).await.unwrap();
         expected.assert_eq(&format!("{found:?}"));
         store.verify(&session("s")).await.unwrap();
     }

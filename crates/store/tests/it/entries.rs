@@ -14,7 +14,9 @@ use std::path::Path;
 
 use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 use outrigger_store::Sqlite;
-use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Expected,
+};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -30,15 +32,18 @@ fn shelf(owner: Owner) -> Shelf {
     Shelf { kind: ShelfKind::Memory, owner }
 }
 
-fn at(path: &str) -> Place {
-    Place { shelf: shelf(Owner::Group("all".to_owned())), path: EntryPath::parse(path).unwrap() }
+fn at(path: &str) -> EntryAddress {
+    EntryAddress {
+        shelf: shelf(Owner::Group("all".to_owned())),
+        path: EntryPath::parse(path).unwrap(),
+    }
 }
 
-async fn put(store: &Sqlite, who: &Scope, at: &Place, text: &str) -> u64 {
+async fn put(store: &Sqlite, who: &Scope, at: &EntryAddress, text: &str) -> u64 {
     let revision = store.stat(who, at).await.map_or(0, |node| node.revision);
     let expected = if revision == 0 { Expected::Absent } else { Expected::Revision(revision) };
-    let change = Change::Write { at: at.clone(), expected, file: File::of(text) };
-    let changed = store.change(who, change, By::person(1)).await.unwrap();
+    let change = ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) };
+    let changed = store.change(who, change, Attribution::person(1)).await.unwrap();
     changed.version().unwrap().revision
 }
 

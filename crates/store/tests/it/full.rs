@@ -2,7 +2,7 @@
 //! nothing is half stored, and it goes on when the reason is gone.
 
 use outrigger_agent::Seq;
-use outrigger_store::{Error, Fault, Journal, Retry, Settings, Sqlite};
+use outrigger_store::{Error, Journal, Responsibility, Retry, Settings, Sqlite};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -22,7 +22,7 @@ async fn a_full_database() {
         assert!(head < 200, "the limit holds at last");
     };
     assert!(matches!(error, Error::NoSpace { .. }), "{error:?}");
-    assert_eq!((error.fault(), error.retry()), (Fault::Operator, Retry::Later));
+    assert_eq!((error.fault(), error.retry()), (Responsibility::Operator, Retry::Later));
     assert!(head > 10, "there was space before");
     assert_eq!(store.head(&session("s")).await.unwrap(), Seq(head));
     assert_eq!(store.verify(&session("s")).await.unwrap().head, Seq(head));

@@ -15,7 +15,7 @@ use outrigger_agent::{
 };
 use outrigger_audit::chain::{self, Linked};
 use outrigger_policy::Verdict;
-use outrigger_store::{Journal, Memory, Summary, load_all};
+use outrigger_store::{Journal, Memory, SessionSummary, load_all};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -110,7 +110,7 @@ async fn the_current_format_is_read() {
             let text = serde_json::to_string(&event).unwrap();
             assert_eq!(text, line.event.get(), "event {} of {}", line.seq, line.session);
             let after = Seq(line.seq.0 - 1);
-            let (events, summary) = ([event], Summary::default());
+            let (events, summary) = ([event], SessionSummary::default());
             let append = home.append(&line.session, after, line.at_ms, &events, summary);
             assert_eq!(append.await.unwrap(), line.seq);
             assert_eq!(home.verify(&line.session).await.unwrap().link, line.link);

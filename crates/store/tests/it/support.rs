@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
-use outrigger_store::{Error, Journal, Settings, Sqlite, Summary};
+use outrigger_store::{Error, Journal, SessionSummary, Settings, Sqlite};
 
 pub(crate) fn session(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
@@ -26,7 +26,7 @@ pub(crate) async fn append(
     after: u64,
     events: Vec<Event>,
 ) -> Result<Seq, Error> {
-    journal.append(&session(name), Seq(after), 1_000, &events, Summary::default()).await
+    journal.append(&session(name), Seq(after), 1_000, &events, SessionSummary::default()).await
 }
 
 /// Every file beneath a directory, with its content.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use outrigger_agent::Seq;
 use outrigger_audit::Report;
-use outrigger_store::transfer::{self, Restored, SigningKey, restore};
+use outrigger_store::transfer::{self, RestoreOutcome, SigningKey, restore};
 use outrigger_store::{Audit, AuditRequest, Error, Journal, Sqlite};
 
 use crate::audit::turn;
@@ -29,7 +29,7 @@ async fn backup(store: &Sqlite, directory: &Path, key: SigningKey) -> Report {
     transfer::backup(store, file(directory, "backup"), &patches, key, 1).await.unwrap()
 }
 
-async fn back(directory: &Path) -> Result<(tempfile::TempDir, Restored), Error> {
+async fn back(directory: &Path) -> Result<(tempfile::TempDir, RestoreOutcome), Error> {
     let into = tempfile::tempdir().unwrap();
     let restored = restore(File::open(directory.join("backup")).unwrap(), into.path()).await?;
     Ok((into, restored))

@@ -1,7 +1,9 @@
 //! `outrigger memory edit`: a file in an editor, and what to do if it moved meanwhile.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{By, Change, Error, Expected, File, Place};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, EntryAddress, EntryFile, Error, Expected,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::IsTerminal;
@@ -34,9 +36,12 @@ pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<Str
             memory.screen.note(Tone::Detail, "nothing was changed");
             return Ok(());
         }
-        let by = By { message: message.clone(), ..By::person(now_ms()) };
-        let change =
-            Change::Write { at: at.clone(), expected: base, file: File::of(edited.clone()) };
+        let by = Attribution { message: message.clone(), ..Attribution::person(now_ms()) };
+        let change = ChangeRequest::Write {
+            at: at.clone(),
+            expected: base,
+            file: EntryFile::of(edited.clone()),
+        };
         match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
             Err(Error::Conflict(_) | Error::Exists) => {
                 let kept = keep(&file, &at)?;
@@ -71,7 +76,7 @@ pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<Str
 }
 
 /// What is there, and what a change of it expects.
-async fn current(memory: &MemoryCommand, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
+async fn current(memory: &MemoryCommand, at: &EntryAddress) -> Outcome<(Expected, Vec<u8>)> {
     match memory.entries.read(&memory.scope, at, None).await {
         Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
         Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),
@@ -97,7 +102,7 @@ fn write(file: &Path, text: &[u8]) -> Outcome {
 }
 
 /// Keeps what somebody wrote where they find it again.
-fn keep(file: &Path, at: &Place) -> Outcome<String> {
+fn keep(file: &Path, at: &EntryAddress) -> Outcome<String> {
     let name = path_of(at).replace('/', "-");
     let kept =
         tempfile::Builder::new().prefix(&format!("outrigger{name}-")).tempfile().and_then(|kept| {

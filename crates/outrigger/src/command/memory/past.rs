@@ -1,7 +1,7 @@
 //! `outrigger memory history`, `diff` and `blame`.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{self, Kept, State};
+use outrigger_store::entries::{self, ContentState, EntryState};
 use serde_json::json;
 
 use super::{MemoryCommand, version, written};
@@ -29,13 +29,13 @@ pub(super) async fn history(memory: &MemoryCommand, path: &str) -> Outcome {
     }
     for it in &versions {
         let what = match (&it.state, &it.kept) {
-            (_, Kept::Redacted(redaction)) => {
+            (_, ContentState::Redacted(redaction)) => {
                 format!("redacted by {}: {}", redaction.by, redaction.why)
             }
-            (_, Kept::Pruned) => "content not kept".to_owned(),
-            (State::File { bytes, .. }, _) => format!("{bytes} bytes"),
-            (State::Folder, _) => "folder".to_owned(),
-            (State::Gone, _) => "removed".to_owned(),
+            (_, ContentState::Pruned) => "content not kept".to_owned(),
+            (EntryState::File { bytes, .. }, _) => format!("{bytes} bytes"),
+            (EntryState::Folder, _) => "folder".to_owned(),
+            (EntryState::Gone, _) => "removed".to_owned(),
         };
         let message = it.by.message.iter().map(|text| format!("  {text}"));
         let from = it

@@ -3,7 +3,8 @@
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{
-    self, Asked, By, Change, Decision, EntryPath, Error, Place, Proposal, ProposalId, Proposed,
+    self, Attribution, ChangeRequest, Decision, EntryAddress, EntryPath, Error, NewProposal,
+    Proposal, ProposalFilter, ProposalId,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use crate::show::{self, Screen, Tone};
 pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Proposals) -> Outcome {
     match asked {
         cli::Proposals::Ls { all, .. } => {
-            ls(memory, if all { Asked::All } else { Asked::Open }).await
+            ls(memory, if all { ProposalFilter::All } else { ProposalFilter::Open }).await
         }
         cli::Proposals::Show { number, .. } => show(memory, number).await,
         cli::Proposals::Accept { number, .. } => {
@@ -64,10 +65,10 @@ async fn decide(memory: &MemoryCommand, number: u64, decision: Decision, what: &
     done(memory, number, what)
 }
 
-async fn ls(memory: &MemoryCommand, asked: Asked) -> Outcome {
+async fn ls(memory: &MemoryCommand, asked: ProposalFilter) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
         let page = memory.reviews.proposals(&memory.scope, &shelf, asked, None).await;
         found.extend(page.map_err(|error| memory.failed(&root, error))?);
     }
@@ -147,9 +148,13 @@ fn of(it: &Proposal) -> Value {
 }
 
 /// Puts up a change of a shelf that needs reviews.
-pub(super) async fn propose(memory: &MemoryCommand, change: Change, by: By) -> Outcome {
+pub(super) async fn propose(
+    memory: &MemoryCommand,
+    change: ChangeRequest,
+    by: Attribution,
+) -> Outcome {
     let at = super::about(&change);
-    let proposed = Proposed::of(&*memory.entries, &memory.scope, change).await;
+    let proposed = NewProposal::of(&*memory.entries, &memory.scope, change).await;
     let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
         let path = path_of(&at);
         let text = format!("{path}: changes are reviewed, and only files can be proposed");

@@ -1,7 +1,9 @@
 //! `outrigger memory redact`: destroys, and asks about what is no copy and still has a part.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{By, Change, Derived, Error, Place, Reach, Related, Which};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Derived, EntryAddress, Error, Reach, Related, Which,
+};
 
 use super::MemoryCommand;
 use crate::cli;
@@ -12,20 +14,20 @@ use crate::show::{Tone, inert};
 
 pub(super) async fn redact(
     memory: &MemoryCommand,
-    at: Place,
+    at: EntryAddress,
     which: Which,
     (asked, why): (Option<cli::Derived>, String),
 ) -> Outcome {
     let change = |derived| {
         let (at, why) = (at.clone(), why.clone());
-        Change::Redact { at, which, reach: Reach::Copies, derived, why }
+        ChangeRequest::Redact { at, which, reach: Reach::Copies, derived, why }
     };
     let derived = match asked {
         Some(cli::Derived::Leave) => Derived::Leave,
         Some(cli::Derived::Destroy) => Derived::Destroy,
         None => {
             let asked = change(Derived::Ask);
-            match memory.entries.change(&memory.scope, asked, By::person(now_ms())).await {
+            match memory.entries.change(&memory.scope, asked, Attribution::person(now_ms())).await {
                 Ok(changed) => return memory.tell(&changed),
                 Err(Error::Related(related)) => decide(memory, &at, &related).await?,
                 Err(error) => return Err(memory.failed(&at, error)),
@@ -36,7 +38,7 @@ pub(super) async fn redact(
 }
 
 /// Shows what still has a part of it, and asks what becomes of it.
-async fn decide(memory: &MemoryCommand, at: &Place, related: &Related) -> Outcome<Derived> {
+async fn decide(memory: &MemoryCommand, at: &EntryAddress, related: &Related) -> Outcome<Derived> {
     let versions = related.versions.iter();
     let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
     let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));

@@ -2,7 +2,7 @@
 
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
-use outrigger_store::entries::{By, Change, EntryPath, Place, Settings};
+use outrigger_store::entries::{Attribution, ChangeRequest, EntryAddress, EntryPath, Settings};
 use serde_json::json;
 use std::num::NonZeroU32;
 
@@ -53,11 +53,16 @@ fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
 }
 
 /// Lets go of contents, some at a time.
-pub(super) async fn prune(memory: &MemoryCommand, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
+pub(super) async fn prune(
+    memory: &MemoryCommand,
+    at: &EntryAddress,
+    keep: Option<NonZeroU32>,
+) -> Outcome {
     let mut count = 0;
     loop {
-        let change = Change::Prune { at: at.clone(), keep };
-        let pruned = memory.entries.change(&memory.scope, change, By::person(now_ms())).await;
+        let change = ChangeRequest::Prune { at: at.clone(), keep };
+        let pruned =
+            memory.entries.change(&memory.scope, change, Attribution::person(now_ms())).await;
         let pruned = pruned.map_err(|error| memory.failed(at, error))?;
         let these = pruned.versions.len() as u64 + pruned.unseen;
         if these == 0 {
@@ -72,7 +77,7 @@ pub(super) async fn prune(memory: &MemoryCommand, at: &Place, keep: Option<NonZe
 async fn all(memory: &MemoryCommand) -> Outcome {
     let mut found = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let at = Place { shelf, path: EntryPath::ROOT };
+        let at = EntryAddress { shelf, path: EntryPath::ROOT };
         let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
         let settings = settings.map_err(|error| memory.failed(&at, error))?;
         found.push((at, settings));
@@ -80,7 +85,7 @@ async fn all(memory: &MemoryCommand) -> Outcome {
     tell(memory, &found)
 }
 
-fn tell(memory: &MemoryCommand, found: &[(Place, Settings)]) -> Outcome {
+fn tell(memory: &MemoryCommand, found: &[(EntryAddress, Settings)]) -> Outcome {
     if memory.json {
         let shelves: Vec<_> = found
             .iter()

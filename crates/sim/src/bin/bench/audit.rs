@@ -2,7 +2,9 @@
 //! entry and checkpoint of the log.
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::{Audit, AuditRequest, Cover, EventText, Journal, Settings, Sqlite, Summary};
+use outrigger_store::{
+    Audit, AuditRequest, Cover, EventText, Journal, SessionSummary, Settings, Sqlite,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -78,7 +80,7 @@ async fn write(store: &Sqlite, session: &SessionId, turn: u64) -> Outcome<()> {
         let count = sizes::AUDIT_APPEND_EVENTS.min(end - after.0);
         let events: Vec<_> = (after.0..).flat_map(pair).take(count as usize).collect();
         let cover = if after.0 + count == end { Cover::Now } else { Cover::Soon };
-        let summary = Summary { cover, ..Summary::default() };
+        let summary = SessionSummary { cover, ..SessionSummary::default() };
         let appended = store.append(session, after, 1_700_000_000_000, &events, summary);
         after = appended.await.doing("appending to the journal")?;
     }

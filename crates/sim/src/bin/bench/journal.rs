@@ -6,7 +6,7 @@
 use outrigger_agent::{
     Amounts, Event, Outcome as Effect, Place, Product, Seq, SessionId, Status, ToolOutput,
 };
-use outrigger_store::{Journal, Settings, Sqlite, Summary};
+use outrigger_store::{Journal, SessionSummary, Settings, Sqlite};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,7 +47,7 @@ async fn write(store: Arc<Sqlite>, writer: u64, batch: u64) -> Outcome<()> {
         let effect = after.next();
         for event in [[started(&session, effect)], [settled(effect)]] {
             let status = Some("running".to_owned());
-            let summary = Summary { status, ..Summary::default() };
+            let summary = SessionSummary { status, ..SessionSummary::default() };
             let appended = store.append(&session, after, 1_700_000_000_000, &event, summary);
             after = appended.await.doing("appending to the journal")?;
         }

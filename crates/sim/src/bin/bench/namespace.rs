@@ -2,7 +2,8 @@
 
 use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error as EntryError, Expected, File, Place, Search,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error as EntryError,
+    Expected, Search,
 };
 use outrigger_store::{Settings, Sqlite};
 use std::fmt::Write as _;
@@ -52,10 +53,13 @@ impl Filled {
             writers.spawn(async move {
                 let mut random = fastrand::Rng::with_seed(writer);
                 for number in (writer..sizes::ENTRIES).step_by(sizes::ENTRY_WRITERS as usize) {
-                    let file = File::of(text(&mut random));
-                    let change =
-                        Change::Write { at: place(number), expected: Expected::Absent, file };
-                    store.change(&scope, change, By::person(1_700_000_000_000)).await?;
+                    let file = EntryFile::of(text(&mut random));
+                    let change = ChangeRequest::Write {
+                        at: place(number),
+                        expected: Expected::Absent,
+                        file,
+                    };
+                    store.change(&scope, change, Attribution::person(1_700_000_000_000)).await?;
                 }
                 Ok::<(), EntryError>(())
             });
@@ -71,7 +75,7 @@ impl Filled {
         for number in sampled(1) {
             let at = place(number);
             let path = at.path.folder().unwrap_or(EntryPath::ROOT);
-            let folder = Place { path, ..at };
+            let folder = EntryAddress { path, ..at };
             let begun = Instant::now();
             let listed = self.store.list(&self.scope, &folder, false, None).await;
             let listed = listed.doing("listing entries")?;
@@ -99,10 +103,11 @@ impl Filled {
         for number in sampled(3) {
             let at = place(number);
             let node = self.store.stat(&self.scope, &at).await.doing("looking at an entry")?;
-            let (expected, file) = (Expected::Revision(node.revision), File::of(text(&mut random)));
-            let change = Change::Write { at, expected, file };
+            let (expected, file) =
+                (Expected::Revision(node.revision), EntryFile::of(text(&mut random)));
+            let change = ChangeRequest::Write { at, expected, file };
             let begun = Instant::now();
-            let changed = self.store.change(&self.scope, change, By::person(1)).await;
+            let changed = self.store.change(&self.scope, change, Attribution::person(1)).await;
             changed.doing("changing an entry")?;
             samples.push(begun.elapsed().as_secs_f64() * 1e3);
         }
@@ -134,10 +139,13 @@ fn sampled(seed: u64) -> impl Iterator<Item = u64> {
     (0..sizes::ENTRY_SAMPLES).map(move |_| random.u64(0..sizes::ENTRIES))
 }
 
-fn place(number: u64) -> Place {
+fn place(number: u64) -> EntryAddress {
     let path = format!("notes/{:04}/{number:06}.md", number / sizes::FOLDER_ENTRIES);
     let path = EntryPath::parse(&path).expect("digits are plain");
-    Place { shelf: Shelf { kind: ShelfKind::Memory, owner: Owner::Person("ada".to_owned()) }, path }
+    EntryAddress {
+        shelf: Shelf { kind: ShelfKind::Memory, owner: Owner::Person("ada".to_owned()) },
+        path,
+    }
 }
 
 /// A text whose words are as unequally frequent as those of a language.

@@ -9,7 +9,9 @@ use outrigger_sandbox::{
     Backend, Command, CreateSpec, ExecId, Execute, Sandbox, SandboxId, Tree, Trees,
 };
 use outrigger_sandbox_native::{Config, Launch, Native};
-use outrigger_store::entries::{By, Change, Entries, EntryPath, Expected, File, Place};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Expected,
+};
 use outrigger_store::{Settings, Sqlite};
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -152,9 +154,10 @@ async fn fill(store: &Sqlite) -> Outcome<()> {
         text.truncate(sizes::SERVED_BYTES);
         let path = format!("bulk/{:02}/{number:04}.md", number / 100);
         let path = EntryPath::parse(&path).expect("digits are plain");
-        let at = Place { shelf: shelf.clone(), path };
-        let change = Change::Write { at, expected: Expected::Absent, file: File::of(text) };
-        writing.push(store.change(&scope, change, By::person(1)));
+        let at = EntryAddress { shelf: shelf.clone(), path };
+        let change =
+            ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of(text) };
+        writing.push(store.change(&scope, change, Attribution::person(1)));
         // Many wait for the disk at once.
         if writing.len() == sizes::ENTRY_WRITERS as usize {
             for written in join_all(std::mem::take(&mut writing)).await {

@@ -3,15 +3,15 @@
 use futures_util::future::join_all;
 
 use super::{Home, name, on, own, scope};
-use crate::entries::{Change, Expected, File};
+use crate::entries::{ChangeRequest, EntryFile, Expected};
 use crate::limits;
 
 impl Home<'_> {
     pub(super) async fn folders(&self) {
         let (ada, shelf) = (scope("ada"), own("ada"));
         let at = |path| on(&shelf, path);
-        let make = |path| self.change(&ada, Change::MakeFolder { at: at(path) });
-        let drop = |path| self.change(&ada, Change::RemoveFolder { at: at(path) });
+        let make = |path| self.change(&ada, ChangeRequest::MakeFolder { at: at(path) });
+        let drop = |path| self.change(&ada, ChangeRequest::RemoveFolder { at: at(path) });
         make("f/g/h").await.expect("nothing is there");
         assert_eq!(name(&make("f/g").await), "Exists");
         assert_eq!(name(&make("").await), "Exists");
@@ -24,7 +24,7 @@ impl Home<'_> {
             let over = self.write(&ada, &at(path), Expected::Absent, "x").await;
             assert_eq!(name(&over), expected, "over {path}");
             assert_eq!(name(&self.entries.read(&ada, &at(path), None).await), expected);
-            let remove = Change::Remove { at: at(path), revision: 1 };
+            let remove = ChangeRequest::Remove { at: at(path), revision: 1 };
             assert_eq!(name(&self.change(&ada, remove).await), expected);
         }
         assert_eq!(self.names(&ada, &at("f"), false).await, ["f/g"]);
@@ -36,7 +36,7 @@ impl Home<'_> {
         {
             assert_eq!(name(&drop(path).await), expected, "{path}");
         }
-        let remove = Change::Remove { at: at("f/g/x"), revision: 1 };
+        let remove = ChangeRequest::Remove { at: at("f/g/x"), revision: 1 };
         self.change(&ada, remove).await.expect("it is there");
         assert!(self.entries.stat(&ada, &at("f/g")).await.expect("it stays").folder);
         for path in ["f/g/h", "f/g", "f"] {
@@ -45,7 +45,7 @@ impl Home<'_> {
         assert_eq!(name(&self.entries.stat(&ada, &at("f")).await), "Absent");
         // What was a folder can be a file, and what was a file a folder.
         assert_eq!(self.put(&ada, &at("f"), "file").await, 3);
-        let remove = Change::Remove { at: at("f"), revision: 3 };
+        let remove = ChangeRequest::Remove { at: at("f"), revision: 3 };
         self.change(&ada, remove).await.expect("it is there");
         self.put(&ada, &at("f/g/h"), "file").await;
         assert_eq!(self.text(&ada, &at("f/g/h")).await.expect("it is there"), "file");
@@ -55,7 +55,7 @@ impl Home<'_> {
         let (ada, shelf) = (scope("ada"), own("ada"));
         let at = |path| on(&shelf, path);
         let go = |from, revision, to, expected| {
-            let change = Change::Move { from: at(from), revision, to: at(to), expected };
+            let change = ChangeRequest::Move { from: at(from), revision, to: at(to), expected };
             self.change(&ada, change)
         };
         for path in ["m/a/one", "m/a/b/two", "m/three", "m/four"] {
@@ -101,7 +101,8 @@ impl Home<'_> {
         let many = limits::PAGE_ENTRIES_MAX + 3;
         let write = |n: usize| {
             let at = on(&shelf, &format!("pages/{n:05}"));
-            let change = Change::Write { at, expected: Expected::Absent, file: File::of("x") };
+            let change =
+                ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of("x") };
             self.change(&ada, change)
         };
         let written = join_all((0..many).map(write)).await;

@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use outrigger_policy::Scope;
 
 use super::{Home, by, group, name, on, own, scope};
-use crate::entries::{By, Change, Error, Expected, File, Place, Version};
+use crate::entries::{
+    Attribution, ChangeRequest, EntryAddress, EntryFile, Error, Expected, Version,
+};
 use crate::limits;
 
-fn labelled(labels: &[&str]) -> By {
-    By { labels: labels.iter().map(|label| (*label).to_owned()).collect(), ..by(3_000) }
+fn labelled(labels: &[&str]) -> Attribution {
+    Attribution { labels: labels.iter().map(|label| (*label).to_owned()).collect(), ..by(3_000) }
 }
 
 impl Home<'_> {
-    async fn carried(&self, who: &Scope, at: &Place) -> String {
+    async fn carried(&self, who: &Scope, at: &EntryAddress) -> String {
         let read = self.entries.read(who, at, None).await.expect("it is there");
         carried(&read.version)
     }
@@ -23,20 +25,24 @@ impl Home<'_> {
         let (ada, bob) = (scope("ada"), scope("bob"));
         let (own, ops) = (own("ada"), group("ops"));
         let at = |path| on(&own, path);
-        let write = |path, expected, text: &str| Change::Write {
+        let write = |path, expected, text: &str| ChangeRequest::Write {
             at: at(path),
             expected,
-            file: File::of(text),
+            file: EntryFile::of(text),
         };
-        let moved = |from, to, expected| Change::Move { from, revision: Some(1), to, expected };
+        let moved =
+            |from, to, expected| ChangeRequest::Move { from, revision: Some(1), to, expected };
         let web = labelled(&["from:web", "untrusted"]);
         let first = write("lab/web", Expected::Absent, "from the web");
         self.entries.change(&ada, first, web.clone()).await.expect("nothing is there");
         for (change, path) in [
             (write("lab/web", Expected::Revision(1), "replaced"), "lab/web"),
-            (Change::Edit { at: at("lab/web"), old: "repl".into(), new: "p".into() }, "lab/web"),
             (
-                Change::Revert { at: at("lab/web"), to: 1, expected: Expected::Revision(3) },
+                ChangeRequest::Edit { at: at("lab/web"), old: "repl".into(), new: "p".into() },
+                "lab/web",
+            ),
+            (
+                ChangeRequest::Revert { at: at("lab/web"), to: 1, expected: Expected::Revision(3) },
                 "lab/web",
             ),
         ] {
@@ -45,8 +51,8 @@ impl Home<'_> {
         }
         // What is made from it elsewhere, what is moved over something else, and in a folder.
         let derived_from = Some((at("lab/web"), 1));
-        let file = File { derived_from, ..File::of("a copy") };
-        let change = Change::Write { at: at("lab/copy"), expected: Expected::Absent, file };
+        let file = EntryFile { derived_from, ..EntryFile::of("a copy") };
+        let change = ChangeRequest::Write { at: at("lab/copy"), expected: Expected::Absent, file };
         self.change(&ada, change).await.expect("nothing is there");
         self.put(&ada, &at("lab/clean"), "clean").await;
         let over = moved(at("lab/copy"), at("lab/clean"), Expected::Revision(1));
@@ -57,19 +63,22 @@ impl Home<'_> {
         self.change(&ada, onto).await.expect("both are as expected");
         assert_eq!(self.carried(&ada, &at("lab/web")).await, "from:web untrusted");
         let (from, to) = (at("lab"), at("bal"));
-        let change = Change::Move { from, revision: None, to, expected: Expected::Absent };
+        let change = ChangeRequest::Move { from, revision: None, to, expected: Expected::Absent };
         self.change(&ada, change).await.expect("nothing is there");
         assert_eq!(self.carried(&ada, &at("bal/web")).await, "from:web untrusted");
 
         // What was removed is gone: a text begins anew.
-        self.change(&ada, Change::Remove { at: at("bal/web"), revision: 1 }).await.expect("there");
+        self.change(&ada, ChangeRequest::Remove { at: at("bal/web"), revision: 1 })
+            .await
+            .expect("there");
         self.put(&ada, &at("bal/web"), "mine").await;
         assert_eq!(self.carried(&ada, &at("bal/web")).await, "");
 
         // Whose text it was stays known when another one goes on with it.
         let shared = on(&ops, "lab/shared");
         self.put(&bob, &shared, "bob\n").await;
-        let edit = Change::Edit { at: shared.clone(), old: "bob".into(), new: "bob, ada".into() };
+        let edit =
+            ChangeRequest::Edit { at: shared.clone(), old: "bob".into(), new: "bob, ada".into() };
         self.change(&ada, edit).await.expect("it is there once");
         assert_eq!(self.carried(&ada, &shared).await, "from:person:bob others");
 
@@ -83,7 +92,7 @@ impl Home<'_> {
         assert_eq!(listed(&bob).await, "from:person:ada from:person:bob others");
 
         // What would carry more than a version may is refused, and nothing is left of it.
-        let many = |from: usize, to: usize| By {
+        let many = |from: usize, to: usize| Attribution {
             labels: (from..to).map(|number| format!("from:{number}")).collect::<BTreeSet<_>>(),
             ..by(3_000)
         };

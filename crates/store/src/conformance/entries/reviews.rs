@@ -5,20 +5,20 @@ use outrigger_policy::{Principal, Shelf, ShelfKind};
 
 use super::{Home, by, group, name, on, organisation, own, scope};
 use crate::entries::{
-    Asked, By, Change, Decision, Derived, Error, Expected, File, Place, ProposalId, Proposed,
-    Reach, Settings, Standing, Which,
+    Attribution, ChangeRequest, Decision, Derived, EntryAddress, EntryFile, Error, Expected,
+    NewProposal, ProposalFilter, ProposalId, Reach, Settings, Standing, Which,
 };
 
 impl Home<'_> {
     async fn propose(
         &self,
         person: &str,
-        at: &Place,
+        at: &EntryAddress,
         base: u64,
         text: Option<&str>,
     ) -> Result<ProposalId, Error> {
-        let proposed = Proposed { at: at.clone(), base, file: text.map(File::of) };
-        let by = By { message: Some("because".to_owned()), ..by(3_000) };
+        let proposed = NewProposal { at: at.clone(), base, file: text.map(EntryFile::of) };
+        let by = Attribution { message: Some("because".to_owned()), ..by(3_000) };
         self.reviews.propose(&scope(person), proposed, by).await
     }
 
@@ -32,13 +32,14 @@ impl Home<'_> {
         assert!(self.reviews.settings(&eve, &shelf).await.expect("hers too").review);
         let direct = self.write(&ada, &at, Expected::Absent, "direct").await;
         assert_eq!(name(&direct), "NeedsReview");
-        let make = Change::MakeFolder { at: on(&shelf, "s") };
+        let make = ChangeRequest::MakeFolder { at: on(&shelf, "s") };
         assert_eq!(name(&self.change(&ada, make).await), "NeedsReview");
 
         let id = self.propose("eve", &at, 0, Some("how to wobble")).await.expect("she may");
         assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent", "it waits");
         assert_eq!(self.found(&ada, "wobble").await, [""; 0]);
-        let open = self.reviews.proposals(&ada, &shelf, Asked::Open, None).await.expect("seen");
+        let open =
+            self.reviews.proposals(&ada, &shelf, ProposalFilter::Open, None).await.expect("seen");
         assert_eq!(open.iter().map(|proposal| proposal.id).collect::<Vec<_>>(), [id]);
         self.reviews.comment(&ada, id, "nice".to_owned(), 3_500).await.expect("it is there");
         let (proposal, file, comments) = self.reviews.proposal(&eve, id).await.expect("seen");
@@ -63,12 +64,13 @@ impl Home<'_> {
         let rejected = Decision::Reject { reason };
         let told = self.reviews.decide(&eve, second, rejected, 5_000).await.expect("she may");
         assert_eq!(told.versions, []);
-        let all = self.reviews.proposals(&ada, &shelf, Asked::All, None).await.expect("seen");
+        let all =
+            self.reviews.proposals(&ada, &shelf, ProposalFilter::All, None).await.expect("seen");
         let standing: Vec<_> = all.iter().map(|proposal| proposal.standing).collect();
         assert_eq!(standing, [Standing::Rejected, Standing::Accepted]);
         assert_eq!(all[0].decided, Some((Principal::Person("eve".to_owned()), 5_000)));
         assert_eq!((all[0].reason.as_deref(), all[1].revision), (Some("late"), Some(1)));
-        let older = self.reviews.proposals(&ada, &shelf, Asked::All, Some(second)).await;
+        let older = self.reviews.proposals(&ada, &shelf, ProposalFilter::All, Some(second)).await;
         assert_eq!(older.expect("seen").len(), 1);
 
         let gone = self.propose("eve", &at, 1, None).await.expect("a removal");
@@ -76,7 +78,8 @@ impl Home<'_> {
         assert_eq!(name(&self.entries.stat(&ada, &at).await), "Absent");
         let why = "a leak".to_owned();
         let (which, reach) = (Which::Revision(1), Reach::Named);
-        let redact = Change::Redact { at: at.clone(), which, reach, derived: Derived::Leave, why };
+        let redact =
+            ChangeRequest::Redact { at: at.clone(), which, reach, derived: Derived::Leave, why };
         self.change(&ada, redact).await.expect("a redaction waits for nobody");
         assert_eq!(name(&self.reviews.proposal(&eve, id).await), "Redacted");
     }
@@ -96,7 +99,7 @@ impl Home<'_> {
         assert_eq!(self.accept("eve", id).await, "Absent");
         assert_eq!(name(&self.reviews.proposal(&eve, id).await), "Absent");
         assert_eq!(name(&self.reviews.comment(&eve, id, "x".to_owned(), 1).await), "Absent");
-        let hidden = self.reviews.proposals(&eve, &shelf, Asked::All, None).await;
+        let hidden = self.reviews.proposals(&eve, &shelf, ProposalFilter::All, None).await;
         assert_eq!(hidden.expect("nothing is seen"), []);
         let none = ProposalId(u64::MAX >> 1);
         assert_eq!(name(&self.reviews.proposal(&ada, none).await), "Absent");

@@ -6,8 +6,8 @@ use outrigger_policy::{Principal, Shelf, ShelfKind};
 
 use super::{Home, by, group, name, on, own, scope};
 use crate::entries::{
-    By, Change, Derived, EntryPath, Error, Expected, File, Kept, Place, Reach, Search, Settings,
-    Which, blame, diff,
+    Attribution, ChangeRequest, ContentState, Derived, EntryAddress, EntryFile, EntryPath, Error,
+    Expected, Reach, Search, Settings, Which, blame, diff,
 };
 
 impl Home<'_> {
@@ -17,7 +17,7 @@ impl Home<'_> {
         self.set_text(&bob, &at, 1, "roses\ntulips\nviolets\n").await;
         self.set_text(&ada, &at, 2, "tulips\nviolets\nlilies").await;
         let to = on(&group("ops"), "moved/poem");
-        let change = Change::Move {
+        let change = ChangeRequest::Move {
             from: at.clone(),
             revision: Some(3),
             to: to.clone(),
@@ -45,14 +45,15 @@ impl Home<'_> {
         let told = diff(&one.bytes, &three.bytes, ["poem@1", "poem@3"]).expect("they are text");
         assert!(told.contains("-roses\n+tulips\n"), "{told}");
 
-        let back = |expected| Change::Revert { at: at.clone(), to: 1, expected };
+        let back = |expected| ChangeRequest::Revert { at: at.clone(), to: 1, expected };
         let early = self.change(&bob, back(Expected::Revision(3))).await;
         assert_eq!(name(&early), "Conflict");
         let reverted = self.change(&bob, back(Expected::Absent)).await.expect("it is gone");
         let version = reverted.version().expect("one was made");
         assert_eq!((version.revision, &version.derived_from), (5, &Some((at.clone(), 1))));
         assert_eq!(self.text(&ada, &at).await.expect("it is back"), "roses\nviolets\n");
-        let wrong = Change::Revert { at: at.clone(), to: 4, expected: Expected::Revision(5) };
+        let wrong =
+            ChangeRequest::Revert { at: at.clone(), to: 4, expected: Expected::Revision(5) };
         assert_eq!(name(&self.change(&bob, wrong).await), "Absent");
     }
 
@@ -79,7 +80,7 @@ impl Home<'_> {
         }
         self.set_text(&ada, &at("w/other.md"), 1, "only lions now").await;
         assert_eq!(self.found(&ada, "zebra*").await, both[..1], "only newest versions are found");
-        let remove = Change::Remove { at: at("w/Zebra-facts.md"), revision: 1 };
+        let remove = ChangeRequest::Remove { at: at("w/Zebra-facts.md"), revision: 1 };
         self.change(&ada, remove).await.expect("it is there");
         assert_eq!(self.found(&ada, "zebra*").await, [""; 0]);
         let search = Search { words: "lions".to_owned(), shelves: vec![shelf.clone()], limit: 1 };
@@ -96,19 +97,21 @@ impl Home<'_> {
         self.put(&ada, &at, secret).await;
         self.set_text(&ada, &at, 1, "nothing here").await;
         let copy = on(&own("bob"), "red/copy");
-        let file = File { derived_from: Some((at.clone(), 1)), ..File::of("it was xyzzyplugh") };
-        let change = Change::Write { at: copy.clone(), expected: Expected::Absent, file };
+        let file =
+            EntryFile { derived_from: Some((at.clone(), 1)), ..EntryFile::of("it was xyzzyplugh") };
+        let change = ChangeRequest::Write { at: copy.clone(), expected: Expected::Absent, file };
         self.change(&bob, change).await.expect("nothing is there");
         let second = on(&own("bob"), "red/second");
         let (from, to) = (copy.clone(), second.clone());
-        let change = Change::Move { from, revision: Some(1), to, expected: Expected::Absent };
+        let change =
+            ChangeRequest::Move { from, revision: Some(1), to, expected: Expected::Absent };
         self.change(&bob, change).await.expect("it is there");
         let equal = on(&own("ada"), "red/equal");
         self.put(&ada, &equal, secret).await;
         let foreign = on(&own("eve"), "red/equal");
         self.put(&eve, &foreign, secret).await;
 
-        let redact = |which, reach| Change::Redact {
+        let redact = |which, reach| ChangeRequest::Redact {
             at: at.clone(),
             which,
             reach,
@@ -137,7 +140,7 @@ impl Home<'_> {
         assert_eq!(self.found(&bob, "xyzzyplugh").await, [""; 0]);
         assert_eq!(self.found(&eve, "xyzzyplugh").await.len(), 1);
         let versions = self.entries.history(&ada, &at, None).await.expect("the row stays");
-        assert!(matches!(versions[1].kept, Kept::Redacted(_)), "{versions:?}");
+        assert!(matches!(versions[1].kept, ContentState::Redacted(_)), "{versions:?}");
         assert_eq!(versions[1].author, Principal::Person("ada".to_owned()));
         let stat = self.entries.stat(&ada, &equal).await.expect("it is listed");
         assert!(stat.redacted && stat.revision == 1, "{stat:?}");
@@ -146,7 +149,7 @@ impl Home<'_> {
         assert_eq!(name(&self.text(&ada, &at).await), "Redacted");
         let versions = self.entries.history(&ada, &at, None).await.expect("the row stays");
         let by = versions.iter().map(|version| match &version.kept {
-            Kept::Redacted(redaction) => redaction.by.to_string(),
+            ContentState::Redacted(redaction) => redaction.by.to_string(),
             kept => format!("{kept:?}"),
         });
         let by: Vec<_> = by.collect();
@@ -155,9 +158,9 @@ impl Home<'_> {
         self.what_is_redacted_can_be_replaced(&equal).await;
     }
 
-    async fn what_is_redacted_can_be_replaced(&self, equal: &Place) {
+    async fn what_is_redacted_can_be_replaced(&self, equal: &EntryAddress) {
         let ada = scope("ada");
-        let again = Change::Move {
+        let again = ChangeRequest::Move {
             from: equal.clone(),
             revision: Some(1),
             to: on(&own("ada"), "red/moved"),
@@ -178,8 +181,8 @@ impl Home<'_> {
         for revision in 1..5 {
             self.set_text(&ada, &at, revision, &format!("{}", revision + 1)).await;
         }
-        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
-        let prune = || self.change(&ada, Change::Prune { at: root.clone(), keep: None });
+        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let prune = || self.change(&ada, ChangeRequest::Prune { at: root.clone(), keep: None });
         assert_eq!(prune().await.expect("nothing is set").versions, []);
         let mut settings = Settings::usual(&shelf);
         settings.keep_versions = Some(2);
@@ -201,9 +204,11 @@ impl Home<'_> {
         let (zoe, shelf) = (scope("zoe"), own("zoe"));
         for (path, review_by_ms) in [("b", Some(10)), ("a", Some(20)), ("c", None), ("d", Some(99))]
         {
-            let file = File { review_by_ms, ..File::of("x") };
+            let file = EntryFile { review_by_ms, ..EntryFile::of("x") };
             let (at, expected) = (on(&shelf, path), Expected::Absent);
-            self.change(&zoe, Change::Write { at, expected, file }).await.expect("it is new");
+            self.change(&zoe, ChangeRequest::Write { at, expected, file })
+                .await
+                .expect("it is new");
         }
         let stale = self.entries.stale(&zoe, &shelf, 20).await.expect("it is hers");
         let paths: Vec<_> = stale.entries.iter().map(|(path, _)| path.to_string()).collect();
@@ -215,8 +220,8 @@ impl Home<'_> {
         let mut last = 0;
         for (seq, path) in (1..).zip(["audit/a", "audit/b"]) {
             let (at, expected) = (on(&own("ada"), path), Expected::Absent);
-            let change = Change::Write { at, expected, file: File::of("x") };
-            let by = By { session: Some(session.clone()), seq: Some(Seq(seq)), ..by(1) };
+            let change = ChangeRequest::Write { at, expected, file: EntryFile::of("x") };
+            let by = Attribution { session: Some(session.clone()), seq: Some(Seq(seq)), ..by(1) };
             let changed = self.entries.change(&ada, change, by).await.expect("it is new");
             last = changed.version().expect("one was made").number;
         }

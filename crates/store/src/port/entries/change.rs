@@ -3,28 +3,28 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use super::{Place, Version};
+use super::{EntryAddress, Version};
 
 /// A change. All of it is made in one transaction, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeRequest {
     /// Writes a file, whole, and makes the folders above it that are missing.
     /// [`super::Error::Conflict`] unless what is there is what is expected,
     /// [`super::Error::Folder`] where a folder is, [`super::Error::NotFolder`] below a file,
     /// [`super::Error::TooLarge`] above [`crate::limits::ENTRY_BYTES_MAX`].
     Write {
         /// Where.
-        at: Place,
+        at: EntryAddress,
         /// What it was made from.
         expected: Expected,
         /// What is to stand there.
-        file: File,
+        file: EntryFile,
     },
     /// Replaces a text in the newest version. [`super::Error::Conflict`] unless the text is
     /// there exactly once, [`super::Error::NotText`] where the file is none.
     Edit {
         /// Where.
-        at: Place,
+        at: EntryAddress,
         /// The text that goes; not empty.
         old: String,
         /// The text that comes.
@@ -33,7 +33,7 @@ pub enum Change {
     /// Removes a file; its versions stay. [`super::Error::Conflict`] unless it is at `revision`.
     Remove {
         /// Where.
-        at: Place,
+        at: EntryAddress,
         /// The version that is removed.
         revision: u64,
     },
@@ -41,12 +41,12 @@ pub enum Change {
     /// anything is there.
     MakeFolder {
         /// Where.
-        at: Place,
+        at: EntryAddress,
     },
     /// Removes a folder; [`super::Error::NotEmpty`] unless nothing is in it.
     RemoveFolder {
         /// Where.
-        at: Place,
+        at: EntryAddress,
     },
     /// Moves a file, or a folder with all that is in it; versions stay where they were
     /// written, and what is new says where it came from. A file takes the place of the file
@@ -56,18 +56,18 @@ pub enum Change {
     /// [`super::Error::TooLarge`] above [`crate::limits::MOVE_ENTRIES_MAX`].
     Move {
         /// From where.
-        from: Place,
+        from: EntryAddress,
         /// The file's version; nothing for a folder.
         revision: Option<u64>,
         /// To where; also to another shelf.
-        to: Place,
+        to: EntryAddress,
         /// What is there.
         expected: Expected,
     },
     /// Writes an old version's content as a new version; the path may be gone meanwhile.
     Revert {
         /// Where.
-        at: Place,
+        at: EntryAddress,
         /// The version whose content comes back.
         to: u64,
         /// What is there now.
@@ -77,7 +77,7 @@ pub enum Change {
     /// stay, marked. Other changes wait while the index of words is written anew. Allowed on a shelf that needs reviews.
     Redact {
         /// Where.
-        at: Place,
+        at: EntryAddress,
         /// Of which versions.
         which: Which,
         /// How far it goes.
@@ -94,7 +94,7 @@ pub enum Change {
     /// that were decided. Allowed on a shelf that needs reviews.
     Prune {
         /// Of a file, or of everything in a folder.
-        at: Place,
+        at: EntryAddress,
         /// How many versions of each file keep theirs; nothing: as the shelf's settings say.
         keep: Option<NonZeroU32>,
     },
@@ -111,7 +111,7 @@ pub enum Expected {
 
 /// A file as it is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct File {
+pub struct EntryFile {
     /// All of it.
     pub bytes: Vec<u8>,
     /// Whether it may be started.
@@ -120,10 +120,10 @@ pub struct File {
     pub review_by_ms: Option<u64>,
     /// What it was made from, if that is not at the same place: a redaction there reaches
     /// it. Must be a version that the scope sees, else [`super::Error::Absent`].
-    pub derived_from: Option<(Place, u64)>,
+    pub derived_from: Option<(EntryAddress, u64)>,
 }
 
-impl File {
+impl EntryFile {
     /// A plain file.
     #[must_use]
     pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
@@ -170,7 +170,7 @@ pub enum Derived {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Related {
     /// Versions.
-    pub versions: Vec<(Place, u64)>,
+    pub versions: Vec<(EntryAddress, u64)>,
     /// Numbers of proposals.
     pub proposals: Vec<u64>,
 }
@@ -184,7 +184,7 @@ impl fmt::Display for Related {
 
 /// What a change made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Changed {
+pub struct ChangeOutcome {
     /// The versions that are new or, of a redaction and a pruning, that lost their
     /// content, as far as the scope sees them. The one at the place that the change was
     /// about comes last.
@@ -198,7 +198,7 @@ pub struct Changed {
     pub lingers: bool,
 }
 
-impl Changed {
+impl ChangeOutcome {
     /// The version at the place that the change was about.
     #[must_use]
     pub fn version(&self) -> Option<&Version> {

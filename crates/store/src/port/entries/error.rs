@@ -1,6 +1,6 @@
 //! What can go wrong with an entry.
 
-use super::{Exceeded, PathFault, ProposalId, Redaction, Related, Standing};
+use super::{PathFault, ProposalId, QuotaExceeded, Redaction, Related, Standing};
 
 /// Why an entry was not read or changed as asked. Nothing was changed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// A quota has no room for it.
     #[error("{0}")]
-    Quota(Box<Exceeded>),
+    Quota(Box<QuotaExceeded>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] crate::Error),

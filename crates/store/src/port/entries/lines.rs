@@ -4,7 +4,7 @@ use outrigger_agent::{Seq, SessionId};
 use outrigger_policy::{Principal, Scope};
 use similar::{ChangeTag, TextDiff};
 
-use super::{Contents, Entries, Error, Kept, Place, State, Version};
+use super::{ContentState, Contents, Entries, EntryAddress, EntryState, Error, Version};
 use crate::limits;
 
 /// What changed from one text to another, as a unified diff; empty where nothing did.
@@ -25,11 +25,11 @@ fn compare<'a>(before: &'a str, after: &'a str) -> TextDiff<'a, 'a, str> {
 
 /// A line, and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blamed {
+pub struct BlameLine {
     /// The line, with its end.
     pub line: String,
     /// The place and version in which it appeared.
-    pub place: Place,
+    pub place: EntryAddress,
     /// Its revision there.
     pub revision: u64,
     /// For whom it was written.
@@ -48,7 +48,11 @@ pub struct Blamed {
 ///
 /// # Errors
 /// As [`Entries::read`]; [`Error::NotText`].
-pub async fn blame(entries: &dyn Entries, scope: &Scope, at: &Place) -> Result<Vec<Blamed>, Error> {
+pub async fn blame(
+    entries: &dyn Entries,
+    scope: &Scope,
+    at: &EntryAddress,
+) -> Result<Vec<BlameLine>, Error> {
     let newest = entries.read(scope, at, None).await?;
     let mut lines: Vec<(String, Version)> = Vec::new();
     for version in past(entries, scope, &newest.version).await?.into_iter().rev() {
@@ -68,10 +72,10 @@ pub async fn blame(entries: &dyn Entries, scope: &Scope, at: &Place) -> Result<V
     if lines.is_empty() && !newest.bytes.is_empty() {
         return Err(Error::NotText);
     }
-    Ok(lines.into_iter().map(|(line, version)| Blamed::of(line, version)).collect())
+    Ok(lines.into_iter().map(|(line, version)| BlameLine::of(line, version)).collect())
 }
 
-impl Blamed {
+impl BlameLine {
     fn of(line: String, version: Version) -> Self {
         let Version { place, revision, author, by, .. } = version;
         Self { line, place, revision, author, session: by.session, seq: by.seq, at_ms: by.at_ms }
@@ -97,13 +101,13 @@ async fn past(
         for version in page {
             match &version.state {
                 // A file that was removed and made again is another one.
-                State::Gone | State::Folder => {
+                EntryState::Gone | EntryState::Folder => {
                     origin = Some(None);
                     break;
                 }
-                State::File { .. } => {
+                EntryState::File { .. } => {
                     let moved = version.derived_from.clone().filter(|(from, _)| *from != at);
-                    if version.kept == Kept::Whole {
+                    if version.kept == ContentState::Whole {
                         found.push(version);
                     }
                     if moved.is_some() {

@@ -143,14 +143,14 @@ impl fmt::Display for EntryPath {
 
 /// Where an entry is, or may be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct EntryAddress {
     /// On which shelf.
     pub shelf: Shelf,
     /// Where on it.
     pub path: EntryPath,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EntryAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.shelf, self.path)
     }

@@ -28,7 +28,7 @@ pub struct Quotas {
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum QuotaMeasure {
     /// Bytes of contents.
     Bytes,
     /// Files and folders.
@@ -37,7 +37,7 @@ pub enum Measure {
     Versions,
 }
 
-impl fmt::Display for Measure {
+impl fmt::Display for QuotaMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bytes => "bytes",
@@ -49,7 +49,7 @@ impl fmt::Display for Measure {
 
 /// What is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct MemoryUsage {
     /// Of contents.
     pub bytes: u64,
     /// Files and folders.
@@ -58,13 +58,13 @@ pub struct Usage {
     pub versions: u64,
 }
 
-impl Usage {
+impl MemoryUsage {
     /// What is used beyond a quota, first of all: how much, and how much may be.
-    pub(crate) fn beyond(self, before: Self, quota: &Quota) -> Option<(Measure, u64, u64)> {
+    pub(crate) fn beyond(self, before: Self, quota: &Quota) -> Option<(QuotaMeasure, u64, u64)> {
         let measures = [
-            (Measure::Bytes, before.bytes, self.bytes, quota.bytes_max),
-            (Measure::Entries, before.entries, self.entries, quota.entries_max),
-            (Measure::Versions, before.versions, self.versions, quota.versions_max),
+            (QuotaMeasure::Bytes, before.bytes, self.bytes, quota.bytes_max),
+            (QuotaMeasure::Entries, before.entries, self.entries, quota.entries_max),
+            (QuotaMeasure::Versions, before.versions, self.versions, quota.versions_max),
         ];
         // What only takes away is never refused.
         measures.into_iter().find_map(|(measure, before, now, max)| {
@@ -76,32 +76,32 @@ impl Usage {
 
 /// That a change was refused because it has no room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exceeded {
+pub struct QuotaExceeded {
     /// Whose quota: `session:ID`, `person:NAME`, `group:NAME` or `organisation`.
     pub holder: String,
     /// Of what.
-    pub measure: Measure,
+    pub measure: QuotaMeasure,
     /// How much is used.
     pub used: u64,
     /// How much may be.
     pub max: u64,
 }
 
-impl Exceeded {
+impl QuotaExceeded {
     /// What can be done about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match (self.holder.starts_with("session:"), self.measure) {
             (true, _) => "write less, or go on in another session",
-            (false, Measure::Entries) => "remove files that nobody needs",
-            (false, Measure::Bytes | Measure::Versions) => {
+            (false, QuotaMeasure::Entries) => "remove files that nobody needs",
+            (false, QuotaMeasure::Bytes | QuotaMeasure::Versions) => {
                 "`outrigger memory prune PATH --keep N` lets go of old versions"
             }
         }
     }
 }
 
-impl fmt::Display for Exceeded {
+impl fmt::Display for QuotaExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { holder, measure, used, max } = self;
         write!(f, "the quota of {holder} for memory has no room: {used} of {max} {measure} used")?;
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn what_takes_nothing_more_has_room() {
         let quota = Quota { bytes_max: Some(10), entries_max: Some(1), versions_max: None };
-        let used = |bytes, entries| Usage { bytes, entries, versions: 9 };
+        let used = |bytes, entries| MemoryUsage { bytes, entries, versions: 9 };
         for (before, now, beyond) in [
             (used(0, 0), used(10, 1), None),
-            (used(0, 0), used(11, 1), Some((Measure::Bytes, 0, 10))),
-            (used(10, 1), used(10, 2), Some((Measure::Entries, 1, 1))),
+            (used(0, 0), used(11, 1), Some((QuotaMeasure::Bytes, 0, 10))),
+            (used(10, 1), used(10, 2), Some((QuotaMeasure::Entries, 1, 1))),
             // The quota was lowered since.
             (used(90, 5), used(80, 5), None),
-            (used(90, 5), used(91, 4), Some((Measure::Bytes, 90, 10))),
+            (used(90, 5), used(91, 4), Some((QuotaMeasure::Bytes, 90, 10))),
         ] {
             assert_eq!(now.beyond(before, &quota), beyond, "{before:?} {now:?}");
         }

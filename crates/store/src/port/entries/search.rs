@@ -2,7 +2,7 @@
 
 use outrigger_policy::Shelf;
 
-use super::{Error, Node, Place};
+use super::{EntryAddress, EntryStat, Error};
 use crate::limits;
 
 /// What is looked for.
@@ -23,9 +23,9 @@ pub struct Search {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// Where.
-    pub place: Place,
+    pub place: EntryAddress,
     /// What it is.
-    pub node: Node,
+    pub node: EntryStat,
     /// A part of its text, around the first of the words, in one line.
     pub snippet: String,
 }

@@ -6,11 +6,11 @@ use outrigger_agent::{Digest, OTHERS, Seq, SessionId, label_of};
 use outrigger_policy::Principal;
 use serde::{Deserialize, Serialize};
 
-use super::{EntryPath, Place};
+use super::{EntryAddress, EntryPath};
 
 /// What stands at a path now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct EntryStat {
     /// Whether it is a folder.
     pub folder: bool,
     /// Which state of the path this is: it grows for ever, also when what was there was
@@ -32,9 +32,9 @@ pub struct Node {
 
 /// Entries of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listed {
+pub struct EntryListing {
     /// Where and what they are.
-    pub entries: Vec<(EntryPath, Node)>,
+    pub entries: Vec<(EntryPath, EntryStat)>,
     /// Whether more follow.
     pub more: bool,
     /// Labels of those that have any, for whoever listed them; see [`labels_for`].
@@ -56,23 +56,23 @@ pub struct Version {
     /// Its number among all versions of the store, in the order in which they were written.
     pub number: u64,
     /// Where.
-    pub place: Place,
+    pub place: EntryAddress,
     /// Its number at this place, from 1.
     pub revision: u64,
     /// What stands there since.
-    pub state: State,
+    pub state: EntryState,
     /// The person for whom it was written.
     pub author: Principal,
     /// How it came about.
-    pub by: By,
+    pub by: Attribution,
     /// Who accepted it, where it was proposed.
     pub accepted_by: Option<Principal>,
     /// The version that it was moved, reverted or otherwise made from.
-    pub derived_from: Option<(Place, u64)>,
+    pub derived_from: Option<(EntryAddress, u64)>,
     /// When it should be looked at again, in milliseconds since 1970.
     pub review_by_ms: Option<u64>,
     /// What is left of its content.
-    pub kept: Kept,
+    pub kept: ContentState,
 }
 
 /// What reaches a person's sessions with a text: the labels that it carries, and that
@@ -100,7 +100,7 @@ impl Version {
 
 /// What a version put at its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum EntryState {
     /// A file.
     File {
         /// Its length.
@@ -118,7 +118,7 @@ pub enum State {
 
 /// How a version came about, as whoever writes it tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct By {
+pub struct Attribution {
     /// Through what.
     pub via: Via,
     /// When, in milliseconds since 1970.
@@ -136,7 +136,7 @@ pub struct By {
     pub message: Option<String>,
 }
 
-impl By {
+impl Attribution {
     /// A person, outside of any session.
     #[must_use]
     pub fn person(at_ms: u64) -> Self {
@@ -185,7 +185,7 @@ impl Via {
 
 /// What is left of a version's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum ContentState {
     /// All of it; folders and what is gone never had any.
     Whole,
     /// Nothing: the shelf does not keep versions that old.

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::{Columns, parse};
 use crate::book::Book;
 use crate::sql::fault;
-use crate::{Account, Error, Stopped, Terms};
+use crate::{Account, AccountStop, Error, Terms};
 
 const CHARGES: &str = "SELECT session, charged FROM charges";
 const ACCOUNTS: &str = "SELECT account, terms, spent, reserved, before, since_ms FROM accounts";
@@ -50,7 +50,7 @@ pub(crate) async fn read(connection: &mut SqliteConnection) -> Result<Book, Erro
 }
 
 fn lost() -> Terms {
-    let stopped = Stopped { by: "recount".to_owned(), reason: LOST.to_owned(), at_ms: 0 };
+    let stopped = AccountStop { by: "recount".to_owned(), reason: LOST.to_owned(), at_ms: 0 };
     Terms { stopped: Some(stopped), ..Terms::default() }
 }
 

@@ -6,21 +6,23 @@ use outrigger_agent::Digest;
 use outrigger_policy::Principal;
 
 use super::rows::Columns;
-use crate::entries::{By, Error, Kept, Place, Redaction, State, Version};
+use crate::entries::{
+    Attribution, ContentState, EntryAddress, EntryState, Error, Redaction, Version,
+};
 
 /// A version that is to be written.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) at: Place,
+    pub(crate) at: EntryAddress,
     /// The next one of the path.
     pub(crate) revision: u64,
     pub(crate) what: What,
     /// Of the file that it takes the place of.
     pub(crate) replaces: Option<Provenance>,
     pub(crate) author: Principal,
-    pub(crate) by: By,
+    pub(crate) by: Attribution,
     pub(crate) accepted_by: Option<Principal>,
-    pub(crate) derived_from: Option<(Place, u64)>,
+    pub(crate) derived_from: Option<(EntryAddress, u64)>,
     pub(crate) review_by_ms: Option<u64>,
 }
 
@@ -108,12 +110,12 @@ impl Draft {
         };
         let state = match what {
             What::File(Body { bytes, digest, executable, .. }) => {
-                State::File { bytes, digest, executable }
+                EntryState::File { bytes, digest, executable }
             }
-            What::Folder => State::Folder,
-            What::Gone => State::Gone,
+            What::Folder => EntryState::Folder,
+            What::Gone => EntryState::Gone,
         };
-        let kept = redaction.map_or(Kept::Whole, Kept::Redacted);
+        let kept = redaction.map_or(ContentState::Whole, ContentState::Redacted);
         let place = at;
         Version {
             number,

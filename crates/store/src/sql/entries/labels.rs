@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::draft::{Draft, Provenance, What};
 use super::look;
 use super::rows::{Columns, wrong};
-use crate::entries::{Error, Place, labels_for};
+use crate::entries::{EntryAddress, Error, labels_for};
 use crate::sql::integer::number;
 
 const VERSION: &str =
@@ -36,7 +36,7 @@ pub(crate) async fn inherit(
 
 async fn version(
     connection: &mut SqliteConnection,
-    at: &Place,
+    at: &EntryAddress,
     revision: u64,
 ) -> Result<Option<Provenance>, Error> {
     let query = sqlx::query(VERSION).bind(at.shelf.to_string()).bind(at.path.as_str().to_owned());

@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Provenance, Source, What};
 use super::rows::{Columns, FILE, FOLDER, GONE, damaged, key, unsigned, wrong};
-use crate::entries::{By, Current, Error, Expected, Place, Redaction, Settings};
+use crate::entries::{Attribution, Current, EntryAddress, Error, Expected, Redaction, Settings};
 use crate::sql::integer::number;
 
 const LOOK: &str = "SELECT (SELECT settings FROM shelves WHERE shelf = $1), above.state, \
@@ -24,7 +24,7 @@ const SETTINGS: &str = "SELECT settings FROM shelves WHERE shelf = $1";
 /// What stands at a place, and what holds for its shelf.
 #[derive(Debug)]
 pub(crate) struct ResolvedPath {
-    pub(crate) at: Place,
+    pub(crate) at: EntryAddress,
     pub(crate) settings: Settings,
     /// The newest revision; 0 where there never was one.
     pub(crate) revision: u64,
@@ -46,7 +46,7 @@ pub(crate) enum Found {
 pub(crate) async fn look(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    at: &Place,
+    at: &EntryAddress,
 ) -> Result<ResolvedPath, Error> {
     let above = at.path.folder().map(|folder| folder.as_str().to_owned());
     let query = sqlx::query(LOOK).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
@@ -177,7 +177,7 @@ impl ResolvedPath {
     pub(crate) async fn folders(
         &self,
         connection: &mut SqliteConnection,
-        draft: impl Fn(Place, u64, What) -> Draft,
+        draft: impl Fn(EntryAddress, u64, What) -> Draft,
     ) -> Result<Vec<Draft>, Error> {
         let mut drafts = Vec::new();
         let mut next = self.at.path.folder();
@@ -197,7 +197,7 @@ impl ResolvedPath {
                 None => 0,
             };
             next = path.folder();
-            let place = Place { shelf: self.at.shelf.clone(), path };
+            let place = EntryAddress { shelf: self.at.shelf.clone(), path };
             drafts.push(draft(place, revision + 1, What::Folder));
         }
         drafts.reverse();
@@ -219,7 +219,7 @@ const EXISTS: &str = "SELECT 1 FROM versions WHERE shelf = $1 AND path = $2 AND 
 pub(crate) async fn origin(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    origin: Option<&(Place, u64)>,
+    origin: Option<&(EntryAddress, u64)>,
 ) -> Result<(), Error> {
     let Some((place, revision)) = origin else { return Ok(()) };
     let query = sqlx::query_as(EXISTS).bind(key(scope, &place.shelf));
@@ -229,7 +229,7 @@ pub(crate) async fn origin(
 }
 
 /// What is told of a change is within its limits.
-pub(crate) fn within(by: &By) -> Result<(), Error> {
+pub(crate) fn within(by: &Attribution) -> Result<(), Error> {
     use crate::limits::{LABELS_BYTES_MAX, LABELS_MAX, MESSAGE_BYTES_MAX};
     let message = by.message.as_ref().map_or(0, String::len);
     Error::within("a message (bytes)", message, MESSAGE_BYTES_MAX)?;

@@ -6,7 +6,7 @@ use super::draft::{Draft, What};
 use super::look::{Found, ResolvedPath, file, look};
 use super::plan::Editor;
 use super::rows::{Columns, FOLDER, wrong};
-use crate::entries::{Error, Expected, Place};
+use crate::entries::{EntryAddress, Error, Expected};
 use crate::limits;
 
 /// What is in a folder, and the newest revision of where each part of it goes.
@@ -21,8 +21,8 @@ impl Editor<'_> {
     pub(crate) async fn rename(
         &self,
         connection: &mut SqliteConnection,
-        (from, revision): (&Place, Option<u64>),
-        (to, expected): (&Place, Expected),
+        (from, revision): (&EntryAddress, Option<u64>),
+        (to, expected): (&EntryAddress, Expected),
     ) -> Result<Vec<Draft>, Error> {
         let source = look(connection, self.scope, from).await?;
         let target = look(connection, self.scope, to).await?;
@@ -105,8 +105,8 @@ impl Editor<'_> {
             let path = columns.path()?;
             let (was, will) = (columns.number()?, columns.number()? + 1);
             let there = path.moved(&from.path, &to.path)?;
-            let here = Place { shelf: from.shelf.clone(), path };
-            let there = Place { shelf: to.shelf.clone(), path: there };
+            let here = EntryAddress { shelf: from.shelf.clone(), path };
+            let there = EntryAddress { shelf: to.shelf.clone(), path: there };
             let (what, review) = if columns.take::<i64>()? == FOLDER {
                 (What::Folder, None)
             } else {

@@ -9,7 +9,9 @@ use super::draft::{Body, Draft, Source, What};
 use super::look::{Found, ResolvedPath, content, look, origin};
 use super::read;
 use super::rows::{Columns, wrong};
-use crate::entries::{By, Error, Expected, File, Kept, Place, State};
+use crate::entries::{
+    Attribution, ContentState, EntryAddress, EntryFile, EntryState, Error, Expected,
+};
 use crate::limits;
 use crate::sql::integer::number;
 
@@ -17,11 +19,11 @@ use crate::sql::integer::number;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Editor<'a> {
     pub(crate) scope: &'a Scope,
-    pub(crate) by: &'a By,
+    pub(crate) by: &'a Attribution,
 }
 
 impl Editor<'_> {
-    pub(crate) fn draft(&self, at: Place, revision: u64, what: What) -> Draft {
+    pub(crate) fn draft(&self, at: EntryAddress, revision: u64, what: What) -> Draft {
         let (author, by) = (self.scope.person(), self.by.clone());
         let (replaces, accepted_by, derived_from, review_by_ms) = (None, None, None, None);
         Draft { at, revision, what, replaces, author, by, accepted_by, derived_from, review_by_ms }
@@ -49,9 +51,9 @@ impl Editor<'_> {
     pub(crate) async fn write(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
         expected: Expected,
-        file: File,
+        file: EntryFile,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
         resolved.direct()?;
@@ -69,7 +71,7 @@ impl Editor<'_> {
     pub(crate) async fn edit(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
         old: &str,
         new: &str,
     ) -> Result<Vec<Draft>, Error> {
@@ -96,7 +98,7 @@ impl Editor<'_> {
     pub(crate) async fn remove(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
         revision: u64,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
@@ -109,7 +111,7 @@ impl Editor<'_> {
     pub(crate) async fn make_folder(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
         resolved.direct()?;
@@ -122,7 +124,7 @@ impl Editor<'_> {
     pub(crate) async fn remove_folder(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
     ) -> Result<Vec<Draft>, Error> {
         let resolved = look(connection, self.scope, at).await?;
         match resolved.found {
@@ -140,7 +142,7 @@ impl Editor<'_> {
     pub(crate) async fn revert(
         &self,
         connection: &mut SqliteConnection,
-        at: &Place,
+        at: &EntryAddress,
         to: u64,
         expected: Expected,
     ) -> Result<Vec<Draft>, Error> {
@@ -160,7 +162,7 @@ impl Editor<'_> {
 async fn old(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    at: &Place,
+    at: &EntryAddress,
     revision: u64,
 ) -> Result<Body, Error> {
     const TEXT: &str =
@@ -170,8 +172,8 @@ async fn old(
     let query = sqlx::query(TEXT).bind(at.shelf.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_one(connection).await.map_err(wrong)?;
     let content: i64 = Columns::of(&row).take()?;
-    let State::File { executable, .. } = read.version.state else { return Err(Error::Absent) };
-    debug_assert_eq!(read.version.kept, Kept::Whole, "else it could not be read");
+    let EntryState::File { executable, .. } = read.version.state else { return Err(Error::Absent) };
+    debug_assert_eq!(read.version.kept, ContentState::Whole, "else it could not be read");
     let known = Source::Known(content);
     Ok(Body { source: known, ..Body::new(read.bytes, executable) })
 }

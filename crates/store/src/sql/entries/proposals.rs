@@ -10,8 +10,8 @@ use super::put::{bind_by, bind_origin, json};
 use super::rows::{Columns, damaged, key, unsigned, wrong};
 use super::usage;
 use crate::entries::{
-    Asked, By, Comment, Decision, Error, Kept, Place, Proposal, ProposalId, Proposed, Quotas,
-    Settings, Standing,
+    Attribution, Comment, ContentState, Decision, EntryAddress, Error, NewProposal, Proposal,
+    ProposalFilter, ProposalId, Quotas, Settings, Standing,
 };
 use crate::limits;
 use crate::sql::fault;
@@ -64,7 +64,7 @@ fn writing(error: sqlx::Error) -> Error {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) proposal: Proposal,
-    derived_from: Option<(Place, u64)>,
+    derived_from: Option<(EntryAddress, u64)>,
     review_by_ms: Option<u64>,
     content: Option<i64>,
 }
@@ -110,12 +110,12 @@ pub(crate) async fn list(
     connection: &mut SqliteConnection,
     scope: &Scope,
     shelf: &Shelf,
-    asked: Asked,
+    asked: ProposalFilter,
     before: Option<ProposalId>,
 ) -> Result<Vec<Proposal>, Error> {
     let rows = sqlx::query(LIST)
         .bind(key(scope, shelf))
-        .bind(if asked == Asked::Open { 0i64 } else { 3 })
+        .bind(if asked == ProposalFilter::Open { 0i64 } else { 3 })
         .bind(before.map_or(i64::MAX, |before| number(before.0)))
         .bind(limits::PAGE_PROPOSALS_MAX as i64)
         .fetch_all(connection)
@@ -145,7 +145,7 @@ pub(crate) async fn whole(
     id: ProposalId,
 ) -> Result<(Proposal, Option<Vec<u8>>, Vec<Comment>), Error> {
     let Row { proposal, content, .. } = one(connection, scope, id).await?;
-    if let Kept::Redacted(redaction) = &proposal.kept {
+    if let ContentState::Redacted(redaction) = &proposal.kept {
         return Err(Error::Redacted(Box::new(redaction.clone())));
     }
     let mut bytes = None;
@@ -169,9 +169,9 @@ pub(crate) async fn propose(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
     editor: Editor<'_>,
-    proposed: Proposed,
+    proposed: NewProposal,
 ) -> Result<ProposalId, Error> {
-    let Proposed { at, base, file } = proposed;
+    let NewProposal { at, base, file } = proposed;
     let resolved = look(connection, editor.scope, &at).await?;
     fits(connection, &resolved, base, file.is_some()).await?;
     let (bytes, origin_of) = (file.as_ref().map_or(0, |file| file.bytes.len()), file.as_ref());
@@ -264,7 +264,7 @@ pub(crate) async fn plan(
         }
         Decision::Accept => {}
     }
-    if let Kept::Redacted(redaction) = kept {
+    if let ContentState::Redacted(redaction) = kept {
         return Err(Error::Redacted(Box::new(redaction.clone())));
     }
     fits(connection, &resolved, *base, found.proposal.file.is_some()).await?;
@@ -340,7 +340,7 @@ pub(crate) async fn set(
     if let Some(what) = settings.fault(shelf) {
         return Err(Error::Setting { what });
     }
-    let By { at_ms, .. } = editor.by;
+    let Attribution { at_ms, .. } = editor.by;
     sqlx::query(SET)
         .bind(shelf.to_string())
         .bind(json(settings))

@@ -7,7 +7,7 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 
 use super::draft::{Body, Draft, What};
 use super::rows::{FILE, FOLDER, GONE, unsigned};
-use crate::entries::{By, Error, Place, Version};
+use crate::entries::{Attribution, EntryAddress, Error, Version};
 use crate::sql::fault;
 use crate::sql::integer::number;
 
@@ -75,7 +75,7 @@ pub(crate) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
 type Query<'q, O> = sqlx::query::QueryAs<'q, Sqlite, O, SqliteArguments>;
 
 /// Via, time, agent, session, place in it, labels, message.
-pub(crate) fn bind_by<'q, O>(query: Query<'q, O>, by: &By) -> Query<'q, O> {
+pub(crate) fn bind_by<'q, O>(query: Query<'q, O>, by: &Attribution) -> Query<'q, O> {
     query
         .bind(by.via.as_str())
         .bind(number(by.at_ms))
@@ -89,7 +89,7 @@ pub(crate) fn bind_by<'q, O>(query: Query<'q, O>, by: &By) -> Query<'q, O> {
 /// Shelf, path and revision that something was made from.
 pub(crate) fn bind_origin<'q, O>(
     query: Query<'q, O>,
-    origin: Option<&(Place, u64)>,
+    origin: Option<&(EntryAddress, u64)>,
 ) -> Query<'q, O> {
     query
         .bind(origin.map(|(place, _)| place.shelf.to_string()))

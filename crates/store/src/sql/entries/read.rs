@@ -7,7 +7,10 @@ use outrigger_policy::{Scope, Shelf};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::rows::{Columns, damaged, key, node_columns, version_columns, wrong};
-use crate::entries::{Contents, EntryPath, Error, Kept, Listed, Node, Place, State, Version};
+use crate::entries::{
+    ContentState, Contents, EntryAddress, EntryListing, EntryPath, EntryStat, EntryState, Error,
+    Version,
+};
 use crate::limits;
 use crate::sql::integer::number;
 
@@ -77,8 +80,8 @@ const OF_SESSION: &str = concat!(
 pub(crate) async fn stat(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    at: &Place,
-) -> Result<Node, Error> {
+    at: &EntryAddress,
+) -> Result<EntryStat, Error> {
     let row = sqlx::query(STAT).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
     let row = row.fetch_optional(connection).await.map_err(wrong)?;
     match row {
@@ -88,20 +91,20 @@ pub(crate) async fn stat(
     }
 }
 
-fn root() -> Node {
+fn root() -> EntryStat {
     let (revision, bytes, modified_ms) = (0, 0, 0);
     let (digest, review_by_ms) = (None, None);
     let (folder, executable, redacted) = (true, false, false);
-    Node { folder, revision, bytes, digest, modified_ms, executable, review_by_ms, redacted }
+    EntryStat { folder, revision, bytes, digest, modified_ms, executable, review_by_ms, redacted }
 }
 
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    folder: &Place,
+    folder: &EntryAddress,
     deep: bool,
     after: Option<&EntryPath>,
-) -> Result<Listed, Error> {
+) -> Result<EntryListing, Error> {
     let is_folder = stat(connection, scope, folder).await?.folder;
     if !is_folder {
         return Err(Error::NotFolder);
@@ -125,15 +128,15 @@ pub(crate) async fn stale(
     scope: &Scope,
     shelf: &Shelf,
     at_ms: u64,
-) -> Result<Listed, Error> {
+) -> Result<EntryListing, Error> {
     let query = sqlx::query(STALE).bind(key(scope, shelf)).bind(number(at_ms));
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
     listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
 
-fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<Listed, Error> {
+fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<EntryListing, Error> {
     let more = rows.len() > limits::PAGE_ENTRIES_MAX;
-    let mut listed = Listed { more, ..Listed::default() };
+    let mut listed = EntryListing { more, ..EntryListing::default() };
     for row in rows.iter().take(limits::PAGE_ENTRIES_MAX) {
         let mut columns = Columns::of(row);
         let (path, node) = columns.node()?;
@@ -148,7 +151,7 @@ fn listed(rows: &[SqliteRow], scope: &Scope) -> Result<Listed, Error> {
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    at: &Place,
+    at: &EntryAddress,
     revision: Option<u64>,
 ) -> Result<Contents, Error> {
     let key = key(scope, &at.shelf);
@@ -168,21 +171,25 @@ pub(crate) async fn read(
     let version = columns.version()?;
     let bytes: Option<Vec<u8>> = columns.take()?;
     match (&version.state, &version.kept, bytes) {
-        (State::Folder, ..) => Err(Error::Folder),
-        (State::Gone, ..) => Err(Error::Absent),
-        (State::File { .. }, Kept::Whole, Some(bytes)) => Ok(Contents { version, bytes }),
-        (State::File { .. }, Kept::Redacted(redaction), _) => {
+        (EntryState::Folder, ..) => Err(Error::Folder),
+        (EntryState::Gone, ..) => Err(Error::Absent),
+        (EntryState::File { .. }, ContentState::Whole, Some(bytes)) => {
+            Ok(Contents { version, bytes })
+        }
+        (EntryState::File { .. }, ContentState::Redacted(redaction), _) => {
             Err(Error::Redacted(Box::new(redaction.clone())))
         }
-        (State::File { .. }, Kept::Pruned, _) => Err(Error::Pruned),
-        (State::File { .. }, Kept::Whole, None) => Err(damaged("a file's content is missing")),
+        (EntryState::File { .. }, ContentState::Pruned, _) => Err(Error::Pruned),
+        (EntryState::File { .. }, ContentState::Whole, None) => {
+            Err(damaged("a file's content is missing"))
+        }
     }
 }
 
 pub(crate) async fn history(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    at: &Place,
+    at: &EntryAddress,
     before: Option<u64>,
 ) -> Result<Vec<Version>, Error> {
     let before = before.unwrap_or(u64::MAX);

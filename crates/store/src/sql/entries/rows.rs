@@ -7,7 +7,10 @@ use outrigger_policy::{Principal, Scope, Shelf};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use sqlx::{Decode, Row, Type};
 
-use crate::entries::{By, EntryPath, Error, Kept, Node, Place, State, Version, Via, labels_for};
+use crate::entries::{
+    Attribution, ContentState, EntryAddress, EntryPath, EntryStat, EntryState, Error, Version, Via,
+    labels_for,
+};
 use crate::sql::fault;
 
 /// The key of a shelf that nobody sees and nothing is on.
@@ -17,7 +20,7 @@ pub(crate) const FILE: i64 = 0;
 pub(crate) const FOLDER: i64 = 1;
 pub(crate) const GONE: i64 = 2;
 
-/// Columns of `entries e` that make a [`Node`].
+/// Columns of `entries e` that make a [`EntryStat`].
 macro_rules! node_columns {
     () => {
         "e.path, e.state, e.revision, e.bytes, e.digest, e.modified_ms, e.executable, \
@@ -81,9 +84,9 @@ impl<'r> Columns<'r> {
         EntryPath::parse(&self.take::<String>()?).map_err(|_| damaged("a path is none"))
     }
 
-    pub(crate) fn place(&mut self) -> Result<Place, Error> {
+    pub(crate) fn place(&mut self) -> Result<EntryAddress, Error> {
         let shelf = shelf(&self.take::<String>()?)?;
-        Ok(Place { shelf, path: self.path()? })
+        Ok(EntryAddress { shelf, path: self.path()? })
     }
 
     pub(crate) fn digest(&mut self) -> Result<Option<Digest>, Error> {
@@ -113,7 +116,7 @@ impl<'r> Columns<'r> {
     }
 
     /// Via, time, agent, session, place in it, labels, message.
-    pub(crate) fn by(&mut self) -> Result<By, Error> {
+    pub(crate) fn by(&mut self) -> Result<Attribution, Error> {
         let via: String = self.take()?;
         let via = Via::ALL.into_iter().find(|known| known.as_str() == via);
         let at_ms = self.number()?;
@@ -123,25 +126,35 @@ impl<'r> Columns<'r> {
         let seq = self.maybe_number()?.map(Seq);
         let labels = self.labels()?;
         let message = self.take()?;
-        Ok(By { via: via.ok_or_else(broken)?, at_ms, agent, session, seq, labels, message })
+        Ok(Attribution {
+            via: via.ok_or_else(broken)?,
+            at_ms,
+            agent,
+            session,
+            seq,
+            labels,
+            message,
+        })
     }
 
     /// Where something was made from: shelf, path, revision.
-    pub(crate) fn origin(&mut self) -> Result<Option<(Place, u64)>, Error> {
+    pub(crate) fn origin(&mut self) -> Result<Option<(EntryAddress, u64)>, Error> {
         let origin: (Option<String>, Option<String>, Option<u64>) =
             (self.take()?, self.take()?, self.maybe_number()?);
         let (Some(on), Some(path), Some(revision)) = origin else { return Ok(None) };
         let path = EntryPath::parse(&path).map_err(|_| damaged("a path is none"))?;
-        Ok(Some((Place { shelf: shelf(&on)?, path }, revision)))
+        Ok(Some((EntryAddress { shelf: shelf(&on)?, path }, revision)))
     }
 
     /// Whether a content is missing, and that it was destroyed.
-    pub(crate) fn kept(&mut self, has_content: bool) -> Result<Kept, Error> {
+    pub(crate) fn kept(&mut self, has_content: bool) -> Result<ContentState, Error> {
         let (missing, redacted): (bool, Option<String>) = (self.take()?, self.take()?);
         match redacted {
-            Some(text) => serde_json::from_str(&text).map(Kept::Redacted).map_err(|_| broken()),
-            None if missing && has_content => Ok(Kept::Pruned),
-            None => Ok(Kept::Whole),
+            Some(text) => {
+                serde_json::from_str(&text).map(ContentState::Redacted).map_err(|_| broken())
+            }
+            None if missing && has_content => Ok(ContentState::Pruned),
+            None => Ok(ContentState::Whole),
         }
     }
 
@@ -153,9 +166,9 @@ impl<'r> Columns<'r> {
         let state: i64 = self.take()?;
         let (bytes, digest, executable) = (self.number()?, self.digest()?, self.take()?);
         let state = match (state, digest) {
-            (FILE, Some(digest)) => State::File { bytes, digest, executable },
-            (FOLDER, _) => State::Folder,
-            (GONE, _) => State::Gone,
+            (FILE, Some(digest)) => EntryState::File { bytes, digest, executable },
+            (FOLDER, _) => EntryState::Folder,
+            (GONE, _) => EntryState::Gone,
             _ => return Err(broken()),
         };
         let author = self.principal()?;
@@ -164,7 +177,7 @@ impl<'r> Columns<'r> {
         let review_by_ms = self.maybe_number()?;
         let accepted_by: Option<String> = self.take()?;
         let accepted_by = accepted_by.as_deref().map(principal).transpose()?;
-        let kept = self.kept(matches!(state, State::File { .. }))?;
+        let kept = self.kept(matches!(state, EntryState::File { .. }))?;
         Ok(Version {
             number,
             place,
@@ -180,10 +193,10 @@ impl<'r> Columns<'r> {
     }
 
     /// Of [`node_columns`].
-    pub(crate) fn node(&mut self) -> Result<(EntryPath, Node), Error> {
+    pub(crate) fn node(&mut self) -> Result<(EntryPath, EntryStat), Error> {
         let path = self.path()?;
         let folder = self.take::<i64>()? == FOLDER;
-        let node = Node {
+        let node = EntryStat {
             folder,
             revision: self.number()?,
             bytes: self.number()?,

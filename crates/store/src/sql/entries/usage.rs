@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Draft, What};
 use super::rows::unsigned;
-use crate::entries::{Error, Exceeded, Place, Quota, Quotas, Usage};
+use crate::entries::{EntryAddress, Error, MemoryUsage, Quota, QuotaExceeded, Quotas};
 use crate::sql::fault;
 use crate::sql::integer::number;
 
@@ -111,7 +111,7 @@ pub(crate) async fn take(
 pub(crate) async fn propose(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
-    (at, bytes): (&Place, Option<u64>),
+    (at, bytes): (&EntryAddress, Option<u64>),
     session: Option<&SessionId>,
 ) -> Result<(), Error> {
     let versions = i64::from(bytes.is_some());
@@ -132,8 +132,8 @@ async fn account(
         return Ok(());
     }
     let after = add(connection, deltas, 1).await?;
-    let none = Usage::default();
-    let beyond = |holder: &str, now: Usage, before| now.beyond(before, quota(quotas, holder));
+    let none = MemoryUsage::default();
+    let beyond = |holder: &str, now: MemoryUsage, before| now.beyond(before, quota(quotas, holder));
     if after.iter().all(|(holder, now)| beyond(holder, *now, none).is_none()) {
         return Ok(());
     }
@@ -142,7 +142,7 @@ async fn account(
         let known = before.get(holder).copied().unwrap_or_default();
         let (measure, used, max) = beyond(holder, *now, known)?;
         let holder = if holder == ALL { "organisation" } else { holder };
-        Some(Exceeded { holder: holder.to_owned(), measure, used, max })
+        Some(QuotaExceeded { holder: holder.to_owned(), measure, used, max })
     });
     match exceeded {
         Some(exceeded) => Err(Error::Quota(Box::new(exceeded))),
@@ -154,7 +154,7 @@ async fn add(
     connection: &mut SqliteConnection,
     deltas: &Deltas,
     sign: i64,
-) -> Result<BTreeMap<String, Usage>, Error> {
+) -> Result<BTreeMap<String, MemoryUsage>, Error> {
     let mut query = QueryBuilder::new(ADD.0);
     query.push_values(deltas, |mut row, (holder, delta)| {
         row.push_bind(holder.clone()).push_bind(sign * delta.bytes);
@@ -164,7 +164,7 @@ async fn add(
     let rows: Vec<(String, i64, i64, i64)> = query.fetch_all(connection).await.map_err(wrong)?;
     let usage = |(holder, bytes, entries, versions)| {
         let (bytes, entries) = (unsigned(bytes)?, unsigned(entries)?);
-        Ok((holder, Usage { bytes, entries, versions: unsigned(versions)? }))
+        Ok((holder, MemoryUsage { bytes, entries, versions: unsigned(versions)? }))
     };
     rows.into_iter().map(usage).collect()
 }

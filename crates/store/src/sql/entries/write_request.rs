@@ -10,7 +10,8 @@ use super::plan::Editor;
 use super::put::put;
 use super::{labels, look, proposals, usage};
 use crate::entries::{
-    By, Change, Changed, Decision, Error, ProposalId, Proposed, Quotas, Redaction, Settings,
+    Attribution, ChangeOutcome, ChangeRequest, Decision, Error, NewProposal, ProposalId, Quotas,
+    Redaction, Settings,
 };
 
 /// Something to do, and whom to tell.
@@ -23,15 +24,15 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) scope: Scope,
-    pub(crate) by: By,
+    pub(crate) by: Attribution,
     pub(crate) work: WriteRequest,
 }
 
 /// Something to do.
 #[derive(Debug)]
 pub(crate) enum WriteRequest {
-    Change(Change),
-    Propose(Proposed),
+    Change(ChangeRequest),
+    Propose(NewProposal),
     Comment(ProposalId, String),
     Decide(ProposalId, Decision),
     Set(Shelf, Settings),
@@ -40,7 +41,7 @@ pub(crate) enum WriteRequest {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Changed(Changed),
+    Changed(ChangeOutcome),
     Proposed(ProposalId),
     Done,
 }
@@ -49,8 +50,8 @@ impl WriteRequest {
     /// About how much text it brings.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Change(Change::Write { file, .. }) => file.bytes.len(),
-            Self::Change(Change::Edit { new, .. }) => new.len(),
+            Self::Change(ChangeRequest::Write { file, .. }) => file.bytes.len(),
+            Self::Change(ChangeRequest::Edit { new, .. }) => new.len(),
             Self::Propose(proposed) => proposed.file.as_ref().map_or(0, |file| file.bytes.len()),
             Self::Change(_) | Self::Comment(..) | Self::Decide(..) | Self::Set(..) => 0,
         }
@@ -58,7 +59,7 @@ impl WriteRequest {
 
     /// Whether bytes are to be gone afterwards.
     pub(crate) fn destroys(&self) -> bool {
-        matches!(self, Self::Change(Change::Redact { .. } | Change::Prune { .. }))
+        matches!(self, Self::Change(ChangeRequest::Redact { .. } | ChangeRequest::Prune { .. }))
     }
 }
 
@@ -105,29 +106,31 @@ impl Editor<'_> {
         &self,
         connection: &mut SqliteConnection,
         quotas: &Quotas,
-        change: Change,
-    ) -> Result<Changed, Error> {
+        change: ChangeRequest,
+    ) -> Result<ChangeOutcome, Error> {
         look::within(self.by)?;
         let drafts = match change {
-            Change::Write { at, expected, file } => {
+            ChangeRequest::Write { at, expected, file } => {
                 self.write(connection, &at, expected, file).await?
             }
-            Change::Edit { at, old, new } => self.edit(connection, &at, &old, &new).await?,
-            Change::Remove { at, revision } => self.remove(connection, &at, revision).await?,
-            Change::MakeFolder { at } => self.make_folder(connection, &at).await?,
-            Change::RemoveFolder { at } => self.remove_folder(connection, &at).await?,
-            Change::Move { from, revision, to, expected } => {
+            ChangeRequest::Edit { at, old, new } => self.edit(connection, &at, &old, &new).await?,
+            ChangeRequest::Remove { at, revision } => {
+                self.remove(connection, &at, revision).await?
+            }
+            ChangeRequest::MakeFolder { at } => self.make_folder(connection, &at).await?,
+            ChangeRequest::RemoveFolder { at } => self.remove_folder(connection, &at).await?,
+            ChangeRequest::Move { from, revision, to, expected } => {
                 self.rename(connection, (&from, revision), (&to, expected)).await?
             }
-            Change::Revert { at, to, expected } => {
+            ChangeRequest::Revert { at, to, expected } => {
                 self.revert(connection, &at, to, expected).await?
             }
-            Change::Redact { at, which, reach, derived, why } => {
+            ChangeRequest::Redact { at, which, reach, derived, why } => {
                 let redaction = Redaction { by: self.scope.person(), why, at_ms: self.by.at_ms };
                 let asked = (&at, which, reach, derived);
                 return redact(connection, self.scope, asked, &redaction).await;
             }
-            Change::Prune { at, keep } => {
+            ChangeRequest::Prune { at, keep } => {
                 return prune(connection, self.scope, (&at, keep), self.by.at_ms).await;
             }
         };
@@ -139,11 +142,11 @@ async fn write(
     connection: &mut SqliteConnection,
     quotas: &Quotas,
     mut drafts: Vec<Draft>,
-) -> Result<Changed, Error> {
+) -> Result<ChangeOutcome, Error> {
     labels::inherit(connection, &mut drafts).await?;
     // Last: what is refused after it would stay counted.
     usage::take(connection, quotas, &drafts).await?;
-    let mut changed = Changed::default();
+    let mut changed = ChangeOutcome::default();
     for draft in drafts {
         changed.versions.push(put(connection, draft).await?);
     }

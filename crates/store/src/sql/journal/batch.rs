@@ -21,7 +21,7 @@ use crate::book::Book;
 use crate::sql::integer::number;
 use crate::sql::log::anchor::{Added, Anchor, Refused};
 use crate::sql::{accounts, fault};
-use crate::{Charge, Cover, Error, Snapshot, Summary, limits};
+use crate::{Charge, Cover, Error, SessionSnapshot, SessionSummary, limits};
 
 /// Something to write, and whom to tell.
 pub(crate) struct Request {
@@ -33,7 +33,7 @@ pub(crate) struct Request {
 /// Something to write.
 pub(crate) enum JournalWrite {
     Append(Append),
-    Snapshot(Snapshot),
+    Snapshot(SessionSnapshot),
 }
 
 /// Events to write.
@@ -41,7 +41,7 @@ pub(crate) struct Append {
     pub(crate) after: Seq,
     pub(crate) at_ms: u64,
     pub(crate) entries: Vec<Prepared>,
-    pub(crate) summary: Summary,
+    pub(crate) summary: SessionSummary,
 }
 
 /// An event whose text is in its row, or as a blob on disk already.
@@ -76,15 +76,15 @@ impl JournalWrite {
 struct Head {
     seq: Seq,
     link: Digest,
-    changed: Option<Changed>,
+    changed: Option<HeadChange>,
 }
 
 type Heads = BTreeMap<SessionId, Head>;
 
-struct Changed {
+struct HeadChange {
     created_at_ms: u64,
     last_at_ms: u64,
-    summary: Summary,
+    summary: SessionSummary,
 }
 
 /// A row of events.
@@ -142,7 +142,7 @@ impl Batch {
         let changed: Vec<_> = changed.collect();
         let (now, soon): (Vec<_>, Vec<_>) =
             changed.iter().partition(|(.., changed)| changed.summary.cover == Cover::Now);
-        let entry = |(session, seq, link, _): &(SessionId, Seq, Digest, Changed)| LogEntry {
+        let entry = |(session, seq, link, _): &(SessionId, Seq, Digest, HeadChange)| LogEntry {
             session: session.clone(),
             seq: *seq,
             link: link.clone(),
@@ -259,7 +259,7 @@ impl Batch {
         &mut self,
         connection: &mut SqliteConnection,
         rows: Vec<Row<'_>>,
-        mut changed: Vec<(SessionId, Seq, Digest, Changed)>,
+        mut changed: Vec<(SessionId, Seq, Digest, HeadChange)>,
         book: &Book,
     ) -> Result<(), Error> {
         // What a lonely session is charged goes along with its head.
@@ -268,7 +268,7 @@ impl Batch {
         if !lonely {
             accounts::write(connection, &mut self.texts, book).await?;
         }
-        let charged = if lonely { accounts::Changed::of(book) } else { Default::default() };
+        let charged = if lonely { accounts::BookChanges::of(book) } else { Default::default() };
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() || !changed.is_empty() {
             let events: Vec<Row<'_>> = rows.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
@@ -292,7 +292,7 @@ impl Batch {
                 query = query.bind(link.to_string());
             }
             for (session, seq, link, changed) in sessions {
-                let Changed { created_at_ms, last_at_ms, summary } = changed;
+                let HeadChange { created_at_ms, last_at_ms, summary } = changed;
                 query = query.bind(session.to_string()).bind(number(created_at_ms));
                 query = query.bind(number(last_at_ms)).bind(number(seq.0)).bind(link.to_string());
                 query = query.bind(summary.title).bind(summary.status);
@@ -338,11 +338,15 @@ impl Append {
             (head.seq, head.link) = (seq, link.clone());
             rows.push(Row { session, seq, at_ms, link, entry });
         }
-        let new = Changed { created_at_ms: at_ms, last_at_ms: at_ms, summary: Summary::default() };
+        let new = HeadChange {
+            created_at_ms: at_ms,
+            last_at_ms: at_ms,
+            summary: SessionSummary::default(),
+        };
         let changed = head.changed.get_or_insert(new);
         changed.last_at_ms = at_ms;
         let known = std::mem::take(&mut changed.summary);
-        changed.summary = Summary {
+        changed.summary = SessionSummary {
             title: summary.title.clone().or(known.title),
             status: summary.status.clone().or(known.status),
             cover: summary.cover.max(known.cover),

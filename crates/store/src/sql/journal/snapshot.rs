@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::sql::fault;
 use crate::sql::integer::{number, unsigned};
-use crate::{Cached, Error, Snapshot};
+use crate::{CachedSnapshot, Error, SessionSnapshot};
 
 /// Seals a state that follows the event with that link.
 fn seal(session: &SessionId, link: &str, version: u32, state: &[u8]) -> Digest {
@@ -21,7 +21,7 @@ fn seal(session: &SessionId, link: &str, version: u32, state: &[u8]) -> Digest {
 pub(crate) async fn keep(
     connection: &mut SqliteConnection,
     session: &SessionId,
-    snapshot: &Snapshot,
+    snapshot: &SessionSnapshot,
 ) -> Result<Result<Seq, Error>, Error> {
     const LINK: &str = "SELECT link FROM events WHERE session = $1 AND seq = $2";
     const KEEP: &str = "INSERT INTO snapshots (session, seq, version, seal, state) \
@@ -54,7 +54,7 @@ pub(crate) async fn read(
     connection: &mut SqliteConnection,
     session: &SessionId,
     version: u32,
-) -> Result<Cached, Error> {
+) -> Result<CachedSnapshot, Error> {
     const TEXT: &str = "SELECT kept.seq, kept.version, kept.seal, kept.state, events.link \
         FROM snapshots kept LEFT JOIN events \
         ON events.session = kept.session AND events.seq = kept.seq WHERE kept.session = $1";
@@ -64,16 +64,16 @@ pub(crate) async fn read(
         .fetch_optional(connection)
         .await
         .map_err(|e| fault::of("reading the journal", e))?;
-    let Some((seq, found, sealed, state, link)) = row else { return Ok(Cached::Missing) };
+    let Some((seq, found, sealed, state, link)) = row else { return Ok(CachedSnapshot::Missing) };
     let found = u32::try_from(found).unwrap_or(u32::MAX);
     if found != version {
-        return Ok(Cached::OtherVersion { found });
+        return Ok(CachedSnapshot::OtherVersion { found });
     }
     let Some(link) = link else {
-        return Ok(Cached::Damaged { what: "the event that it follows is missing" });
+        return Ok(CachedSnapshot::Damaged { what: "the event that it follows is missing" });
     };
     if seal(session, &link, version, &state).as_str() != sealed {
-        return Ok(Cached::Damaged { what: "its content does not fit its seal" });
+        return Ok(CachedSnapshot::Damaged { what: "its content does not fit its seal" });
     }
-    Ok(Cached::Usable(Snapshot { seq: Seq(unsigned(seq)?), version, state }))
+    Ok(CachedSnapshot::Usable(SessionSnapshot { seq: Seq(unsigned(seq)?), version, state }))
 }

@@ -169,7 +169,7 @@ impl Anchor {
 
 /// Which sessions are looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum SessionSelection<'a> {
     All,
     /// At most [`limits::HEADS_MAX`].
     These(&'a [SessionId]),
@@ -178,14 +178,14 @@ pub(crate) enum Asked<'a> {
 /// Sessions with events behind their last entry, at most [`limits::ANCHOR_ENTRIES_MAX`].
 pub(crate) async fn behind(
     connection: &mut SqliteConnection,
-    asked: Asked<'_>,
+    asked: SessionSelection<'_>,
 ) -> Result<Vec<LogEntry>, Error> {
     const TEXT: &str = "SELECT session, head_seq, head_link FROM sessions WHERE head_seq > \
         COALESCE((SELECT MAX(log.seq) FROM log WHERE log.session = sessions.session), 0)";
     let mut text = TEXT.to_owned();
     let names: &[SessionId] = match asked {
-        Asked::All => &[],
-        Asked::These(names) => {
+        SessionSelection::All => &[],
+        SessionSelection::These(names) => {
             let places: Vec<String> = (1..=limits::HEADS_MAX).map(|at| format!("${at}")).collect();
             text += &format!(" AND session IN ({})", places.join(", "));
             names

@@ -55,7 +55,7 @@ struct Backup {
 
 /// What was restored.
 #[derive(Debug, Clone)]
-pub struct Restored {
+pub struct RestoreOutcome {
     /// When the backup was begun, in milliseconds since 1970.
     pub made_at_ms: u64,
     /// Whether it had the key that signs.
@@ -192,12 +192,12 @@ fn is_patch(name: &str) -> bool {
 /// # Errors
 /// [`Error::Damaged`] where the file is not as it was written, or what is in it is not;
 /// [`Error::Newer`]; what the disk says.
-pub async fn restore(file: File, into: &Path) -> Result<Restored, Error> {
+pub async fn restore(file: File, into: &Path) -> Result<RestoreOutcome, Error> {
     let directory = into.to_owned();
     let Backup { made_at_ms, has_key } = blocking(move || unpack(file, &directory)).await?;
     let report = Audit::open(into).await?.verify(&AuditRequest::default(), &Arc::default()).await?;
     match report.faults.first() {
-        None => Ok(Restored { made_at_ms, has_key, report }),
+        None => Ok(RestoreOutcome { made_at_ms, has_key, report }),
         Some(first) => Err(Error::damaged("the backup", first.to_string())),
     }
 }

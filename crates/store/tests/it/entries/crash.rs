@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use outrigger_store::entries::{By, Change, Derived, Entries, Expected, Reach, State, Which};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Derived, Entries, EntryState, Expected, Reach, Which,
+};
 
 use super::{at, fits_together, member, put};
 use crate::support::open;
@@ -26,13 +28,14 @@ async fn changes_until_it_is_killed() {
         let there_now = store.stat(&who, &there).await.map(|node| node.revision);
         let expected = there_now.map_or(Expected::Absent, Expected::Revision);
         let (from, to) = (here.clone(), there.clone());
-        let change = Change::Move { from, revision: Some(here_now), to, expected };
-        let moved = store.change(&who, change, By::person(1)).await.unwrap();
+        let change = ChangeRequest::Move { from, revision: Some(here_now), to, expected };
+        let moved = store.change(&who, change, Attribution::person(1)).await.unwrap();
         let revision = moved.version().unwrap().revision;
         if number % 7 == 3 {
             let (which, reach, why) = (Which::Revision(here_now), Reach::Named, String::new());
-            let change = Change::Redact { at: here, which, reach, derived: Derived::Leave, why };
-            store.change(&who, change, By::person(1)).await.unwrap();
+            let change =
+                ChangeRequest::Redact { at: here, which, reach, derived: Derived::Leave, why };
+            store.change(&who, change, Attribution::person(1)).await.unwrap();
         }
         // One write, so that a kill does not mix lines.
         let line = format!("acknowledged {} {revision} {number}\n", there.path);
@@ -71,7 +74,7 @@ async fn what_was_acknowledged_survives_kill_9() {
             let read = store.read(&who, &at(words[0]), Some(revision)).await.unwrap();
             let begin = format!("text {} ", words[2]);
             assert!(read.bytes.starts_with(begin.as_bytes()), "{line}");
-            assert!(matches!(read.version.state, State::File { .. }));
+            assert!(matches!(read.version.state, EntryState::File { .. }));
         }
         store.close().await;
         fits_together(directory.path()).await;

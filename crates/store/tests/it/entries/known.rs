@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outrigger_policy::{Directory, Principal};
-use outrigger_store::entries::{By, Change, Entries, EntryPath, Error, Expected, File, Place};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
+};
 
 use super::{at, member, put};
 use crate::support::open;
@@ -29,7 +31,7 @@ async fn who_looks_sees_every_change_that_was_over_before() {
                 let seen = match reader % 2 {
                     0 => store.stat(&who, &at("f")).await.unwrap().revision,
                     _ => {
-                        let root = Place { path: EntryPath::ROOT, ..at("f") };
+                        let root = EntryAddress { path: EntryPath::ROOT, ..at("f") };
                         let listed = store.list(&who, &root, false, None).await.unwrap();
                         listed.entries[0].1.revision
                     }
@@ -65,7 +67,11 @@ async fn what_is_known_is_of_whom_it_was_told() {
         assert!(matches!(store.stat(&stranger, &at("f")).await, Err(Error::Absent)));
         assert!(matches!(store.stat(&ada, &at("g")).await, Err(Error::Absent)));
     }
-    let change = Change::Write { at: at("g"), expected: Expected::Absent, file: File::of("new") };
-    store.change(&ada, change, By::person(1)).await.unwrap();
+    let change = ChangeRequest::Write {
+        at: at("g"),
+        expected: Expected::Absent,
+        file: EntryFile::of("new"),
+    };
+    store.change(&ada, change, Attribution::person(1)).await.unwrap();
     assert_eq!(store.stat(&ada, &at("g")).await.unwrap().bytes, 3);
 }

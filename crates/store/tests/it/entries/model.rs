@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error, Expected, File, Place, State,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryState, Error,
+    Expected,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -243,8 +244,8 @@ impl<'a> Worlds<'a> {
         Self { store, model: Model::default(), people, shelves }
     }
 
-    fn place(&self, at: &At) -> Place {
-        Place { shelf: self.shelves[at.0].clone(), path: EntryPath::parse(&at.1).unwrap() }
+    fn place(&self, at: &At) -> EntryAddress {
+        EntryAddress { shelf: self.shelves[at.0].clone(), path: EntryPath::parse(&at.1).unwrap() }
     }
 
     fn expected(&self, at: &At, guess: Guess) -> Expected {
@@ -273,7 +274,11 @@ impl<'a> Worlds<'a> {
             Op::Write(path, guess, text) => {
                 let (at, text) = (at(path), TEXTS[text]);
                 let expected = self.expected(&at, guess);
-                let change = Change::Write { at: self.place(&at), expected, file: File::of(text) };
+                let change = ChangeRequest::Write {
+                    at: self.place(&at),
+                    expected,
+                    file: EntryFile::of(text),
+                };
                 let checked = self.model.expect(&at, expected);
                 let file = Stands::File(text.to_owned());
                 (change, checked.and_then(|()| self.model.place(&at, file, who)))
@@ -281,13 +286,14 @@ impl<'a> Worlds<'a> {
             Op::Edit(path, old, new) => {
                 let (at, old, new) = (at(path), TEXTS[old], TEXTS[new]);
                 let place = self.place(&at);
-                let change = Change::Edit { at: place, old: old.to_owned(), new: new.to_owned() };
+                let change =
+                    ChangeRequest::Edit { at: place, old: old.to_owned(), new: new.to_owned() };
                 (change, self.model.edit(&at, (old, new), who))
             }
             Op::Remove(path, guess) => {
                 let at = at(path);
                 let revision = self.revision(&at, guess).unwrap_or(1);
-                let change = Change::Remove { at: self.place(&at), revision };
+                let change = ChangeRequest::Remove { at: self.place(&at), revision };
                 let checked = match self.model.stands(&at) {
                     Stands::Nothing => Err("Absent"),
                     _ => self.model.expect(&at, Expected::Revision(revision)),
@@ -300,7 +306,7 @@ impl<'a> Worlds<'a> {
                     Stands::Nothing => self.model.place(&at, Stands::Folder, who),
                     Stands::Folder | Stands::File(_) => Err("Exists"),
                 };
-                (Change::MakeFolder { at: self.place(&at) }, outcome)
+                (ChangeRequest::MakeFolder { at: self.place(&at) }, outcome)
             }
             Op::Drop(path) => {
                 let at = at(path);
@@ -313,25 +319,25 @@ impl<'a> Worlds<'a> {
                         Ok(())
                     }
                 };
-                (Change::RemoveFolder { at: self.place(&at) }, outcome)
+                (ChangeRequest::RemoveFolder { at: self.place(&at) }, outcome)
             }
             Op::Move(from, revision, to, guess) => {
                 let (from, to) = (at(from), at(to));
                 let (revision, expected) =
                     (self.revision(&from, revision), self.expected(&to, guess));
                 let (here, there) = (self.place(&from), self.place(&to));
-                let change = Change::Move { from: here, revision, to: there, expected };
+                let change = ChangeRequest::Move { from: here, revision, to: there, expected };
                 (change, self.model.rename((&from, revision), (&to, expected), who))
             }
             Op::Revert(path, to, guess) => {
                 let at = at(path);
                 let expected = self.expected(&at, guess);
-                let change = Change::Revert { at: self.place(&at), to, expected };
+                let change = ChangeRequest::Revert { at: self.place(&at), to, expected };
                 (change, self.model.revert(&at, to, expected, who))
             }
         };
         let shown = format!("{change:?}");
-        let made = self.store.change(&self.people[who], change, By::person(1)).await;
+        let made = self.store.change(&self.people[who], change, Attribution::person(1)).await;
         let made = made.map(drop).map_err(|error| name(&error));
         assert_eq!(made, expected.map_err(str::to_owned), "{shown}");
     }
@@ -348,9 +354,9 @@ impl<'a> Worlds<'a> {
                 let number = Some(version.revision);
                 let read = self.store.read(&self.people[1], &place, number).await;
                 let found = match (&version.state, read) {
-                    (State::Folder, Err(Error::Folder)) => Stands::Folder,
-                    (State::Gone, Err(Error::Absent)) => Stands::Nothing,
-                    (State::File { .. }, Ok(read)) => {
+                    (EntryState::Folder, Err(Error::Folder)) => Stands::Folder,
+                    (EntryState::Gone, Err(Error::Absent)) => Stands::Nothing,
+                    (EntryState::File { .. }, Ok(read)) => {
                         Stands::File(String::from_utf8(read.bytes).unwrap())
                     }
                     other => panic!("{place}: {other:?}"),
@@ -359,7 +365,7 @@ impl<'a> Worlds<'a> {
             }
         }
         for (index, shelf) in self.shelves.iter().enumerate() {
-            let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+            let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
             let listed = self.store.list(&self.people[0], &root, true, None).await.unwrap();
             let paths: Vec<_> = listed.entries.iter().map(|(path, _)| path.to_string()).collect();
             let known = self.model.versions.keys().filter(|at| at.0 == index);

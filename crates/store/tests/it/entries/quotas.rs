@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use outrigger_policy::Owner;
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error, Expected, File, Measure, Place, Proposed, Quota, Quotas,
-    Reviews, Settings as Held, Via,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
+    NewProposal, Quota, QuotaMeasure, Quotas, Reviews, Settings as Held, Via,
 };
 use outrigger_store::{Settings, Sqlite};
 
@@ -24,17 +24,17 @@ async fn open(directory: &tempfile::TempDir, quotas: Quotas) -> Sqlite {
     Sqlite::open(directory.path(), settings).await.unwrap()
 }
 
-fn own(path: &str) -> Place {
+fn own(path: &str) -> EntryAddress {
     let shelf = shelf(Owner::Person("ada".to_owned()));
-    Place { shelf, path: EntryPath::parse(path).unwrap() }
+    EntryAddress { shelf, path: EntryPath::parse(path).unwrap() }
 }
 
-fn write(at: Place, expected: Expected, bytes: usize) -> Change {
-    Change::Write { at, expected, file: File::of(vec![b'x'; bytes]) }
+fn write(at: EntryAddress, expected: Expected, bytes: usize) -> ChangeRequest {
+    ChangeRequest::Write { at, expected, file: EntryFile::of(vec![b'x'; bytes]) }
 }
 
 /// Whose quota has no room, of what, with how much used.
-fn refused<T: std::fmt::Debug>(done: Result<T, Error>) -> (String, Measure, u64) {
+fn refused<T: std::fmt::Debug>(done: Result<T, Error>) -> (String, QuotaMeasure, u64) {
     match done {
         Err(Error::Quota(exceeded)) => (exceeded.holder, exceeded.measure, exceeded.used),
         other => panic!("it had room: {other:?}"),
@@ -46,16 +46,16 @@ async fn an_owner_has_room_again_when_history_goes() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(&directory, Quotas { owner: quota(1_000, 3, 4), ..Quotas::default() }).await;
     let who = member("ada");
-    let make = |change| store.change(&who, change, By::person(1));
+    let make = |change| store.change(&who, change, Attribution::person(1));
     make(write(own("a"), Expected::Absent, 400)).await.unwrap();
     make(write(own("a"), Expected::Revision(1), 400)).await.unwrap();
     let more = refused(make(write(own("a"), Expected::Revision(2), 400)).await);
-    assert_eq!(more, ("person:ada".to_owned(), Measure::Bytes, 800));
+    assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Bytes, 800));
     // Others have their own.
     put(&store, &who, &at("group"), &"x".repeat(900)).await;
 
     let keep = NonZeroU32::new(1);
-    let pruned = make(Change::Prune { at: own("a"), keep }).await.unwrap();
+    let pruned = make(ChangeRequest::Prune { at: own("a"), keep }).await.unwrap();
     assert_eq!(pruned.versions.len(), 1);
     let gone = store.read(&who, &own("a"), Some(1)).await;
     assert!(matches!(gone, Err(Error::Pruned)), "{gone:?}");
@@ -65,16 +65,16 @@ async fn an_owner_has_room_again_when_history_goes() {
     // Two files and a folder are all that there may be, also of what moves in.
     make(write(own("f/b"), Expected::Absent, 1)).await.unwrap();
     let more = refused(make(write(own("c"), Expected::Absent, 1)).await);
-    assert_eq!(more, ("person:ada".to_owned(), Measure::Entries, 3));
+    assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Entries, 3));
     let (from, to) = (at("group"), own("moved"));
     let revision = Some(1);
-    let change = Change::Move { from, revision, to, expected: Expected::Absent };
+    let change = ChangeRequest::Move { from, revision, to, expected: Expected::Absent };
     assert_eq!(refused(make(change).await).0, "person:ada");
     make(write(own("f/b"), Expected::Revision(1), 1)).await.unwrap();
     let more = refused(make(write(own("f/b"), Expected::Revision(2), 1)).await);
-    assert_eq!(more, ("person:ada".to_owned(), Measure::Versions, 4));
-    make(Change::Remove { at: own("f/b"), revision: 2 }).await.unwrap();
-    let pruned = make(Change::Prune { at: own(""), keep }).await.unwrap();
+    assert_eq!(more, ("person:ada".to_owned(), QuotaMeasure::Versions, 4));
+    make(ChangeRequest::Remove { at: own("f/b"), revision: 2 }).await.unwrap();
+    let pruned = make(ChangeRequest::Prune { at: own(""), keep }).await.unwrap();
     assert_eq!(pruned.versions.len(), 3);
     make(write(own("c"), Expected::Absent, 1)).await.unwrap();
     store.close().await;
@@ -87,17 +87,21 @@ async fn what_a_session_wrote_is_never_given_back() {
     let quotas = Quotas { session: quota(1_000, 10, 3), ..Quotas::default() };
     let store = open(&directory, quotas).await;
     let who = member("ada");
-    let by = |name: &str| By { via: Via::Tool, session: Some(session(name)), ..By::person(1) };
+    let by = |name: &str| Attribution {
+        via: Via::Tool,
+        session: Some(session(name)),
+        ..Attribution::person(1)
+    };
     let make = |change, by| store.change(&who, change, by);
     make(write(own("a"), Expected::Absent, 10), by("one")).await.unwrap();
-    make(Change::Remove { at: own("a"), revision: 1 }, by("one")).await.unwrap();
+    make(ChangeRequest::Remove { at: own("a"), revision: 1 }, by("one")).await.unwrap();
     make(write(own("a"), Expected::Absent, 10), by("one")).await.unwrap();
     let more = refused(make(write(own("b"), Expected::Absent, 10), by("one")).await);
-    assert_eq!(more, ("session:one".to_owned(), Measure::Versions, 3));
+    assert_eq!(more, ("session:one".to_owned(), QuotaMeasure::Versions, 3));
     let large = refused(make(write(own("b"), Expected::Absent, 1_001), by("two")).await);
-    assert_eq!(large, ("session:two".to_owned(), Measure::Bytes, 0));
+    assert_eq!(large, ("session:two".to_owned(), QuotaMeasure::Bytes, 0));
     make(write(own("b"), Expected::Absent, 10), by("two")).await.unwrap();
-    make(write(own("c"), Expected::Absent, 2_000), By::person(1)).await.unwrap();
+    make(write(own("c"), Expected::Absent, 2_000), Attribution::person(1)).await.unwrap();
 }
 
 #[tokio::test]
@@ -107,18 +111,22 @@ async fn the_organisation_counts_everything_and_proposals_too() {
         Quotas { organisation: Quota { bytes_max: Some(1_000), ..NONE }, ..Quotas::default() };
     let store = open(&directory, quotas).await;
     let who = member("ada");
-    let make = |change| store.change(&who, change, By::person(1));
+    let make = |change| store.change(&who, change, Attribution::person(1));
     make(write(own("a"), Expected::Absent, 600)).await.unwrap();
-    let common = Place { shelf: shelf(Owner::Organisation("acme".to_owned())), ..own("p") };
+    let common = EntryAddress { shelf: shelf(Owner::Organisation("acme".to_owned())), ..own("p") };
     let propose = |bytes| {
-        let file = Some(File::of(vec![b'y'; bytes]));
-        store.propose(&who, Proposed { at: common.clone(), base: 0, file }, By::person(1))
+        let file = Some(EntryFile::of(vec![b'y'; bytes]));
+        store.propose(
+            &who,
+            NewProposal { at: common.clone(), base: 0, file },
+            Attribution::person(1),
+        )
     };
     propose(300).await.unwrap();
     let more = refused(propose(300).await);
-    assert_eq!(more, ("organisation".to_owned(), Measure::Bytes, 900));
+    assert_eq!(more, ("organisation".to_owned(), QuotaMeasure::Bytes, 900));
     let more = refused(make(write(at("g"), Expected::Absent, 200)).await);
-    assert_eq!(more, ("organisation".to_owned(), Measure::Bytes, 900));
+    assert_eq!(more, ("organisation".to_owned(), QuotaMeasure::Bytes, 900));
     let said = make(write(at("g"), Expected::Absent, 200)).await.unwrap_err().to_string();
     assert!(said.contains("900 of 1000 bytes used") && said.contains("memory prune"), "{said}");
     store.close().await;
@@ -127,9 +135,9 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     // One that was lowered since refuses only what takes more.
     let quotas = Quotas { organisation: quota(100, 100, 100), ..quotas };
     let store = open(&directory, quotas).await;
-    let make = |change| store.change(&who, change, By::person(1));
-    make(Change::Remove { at: own("a"), revision: 1 }).await.unwrap();
-    make(Change::Prune { at: own(""), keep: NonZeroU32::new(1) }).await.unwrap();
+    let make = |change| store.change(&who, change, Attribution::person(1));
+    make(ChangeRequest::Remove { at: own("a"), revision: 1 }).await.unwrap();
+    make(ChangeRequest::Prune { at: own(""), keep: NonZeroU32::new(1) }).await.unwrap();
     let held = Held::usual(&own("").shelf);
     store.set(&who, &own("").shelf, held, 1).await.unwrap();
     fits_together(directory.path()).await;
@@ -143,13 +151,13 @@ async fn what_is_refused_takes_nothing() {
     let who = member("ada");
     let by = |name: &str| {
         let labels = (0..200).map(|number| format!("{name}{number}")).collect();
-        By { labels, ..By::person(1) }
+        Attribution { labels, ..Attribution::person(1) }
     };
     let first = store.change(&who, write(own("a"), Expected::Absent, 10), by("x"));
     first.await.unwrap();
     // It would have the labels of both.
     let refused = store.change(&who, write(own("a"), Expected::Revision(1), 10), by("y"));
-    let other = store.change(&who, write(own("b"), Expected::Absent, 10), By::person(1));
+    let other = store.change(&who, write(own("b"), Expected::Absent, 10), Attribution::person(1));
     let (refused, other) = tokio::join!(refused, other);
     assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
     other.unwrap();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use outrigger_agent::{Seq, SessionId};
 use outrigger_store::Sqlite;
-use outrigger_store::entries::{By, Change, Entries, Error, Expected, File, Via};
+use outrigger_store::entries::{
+    Attribution, ChangeRequest, Entries, EntryFile, Error, Expected, Via,
+};
 use tokio::task::JoinSet;
 
 use super::{at, fits_together, member, put};
@@ -22,21 +24,25 @@ async fn add(store: &Sqlite, task: usize, number: usize) -> (String, u64, String
     let who = member(&format!("p{}", task % 7));
     let at = at(&format!("raced/{}", (task * 5 + number * 3) % ENTRIES));
     let line = format!("{task}-{number}\n");
-    let by = By {
+    let by = Attribution {
         via: Via::Tool,
         session: SessionId::new(format!("task-{task}")),
         seq: Some(Seq(number as u64)),
-        ..By::person(1)
+        ..Attribution::person(1)
     };
     loop {
         let change = if number.is_multiple_of(2) {
-            Change::Edit { at: at.clone(), old: MARK.to_owned(), new: format!("{line}{MARK}") }
+            ChangeRequest::Edit {
+                at: at.clone(),
+                old: MARK.to_owned(),
+                new: format!("{line}{MARK}"),
+            }
         } else {
             let read = store.read(&who, &at, None).await.unwrap();
             let text = String::from_utf8(read.bytes).unwrap();
             let text = text.replace(MARK, &format!("{line}{MARK}"));
             let expected = Expected::Revision(read.version.revision);
-            Change::Write { at: at.clone(), expected, file: File::of(text) }
+            ChangeRequest::Write { at: at.clone(), expected, file: EntryFile::of(text) }
         };
         match store.change(&who, change, by.clone()).await {
             Ok(changed) => {

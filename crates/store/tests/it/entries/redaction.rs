@@ -5,8 +5,8 @@ use std::path::Path;
 
 use outrigger_policy::Owner;
 use outrigger_store::entries::{
-    By, Change, Derived, Entries, EntryPath, Error, Expected, File, Place, Proposed, Reach,
-    Reviews, Settings, Which,
+    Attribution, ChangeRequest, Derived, Entries, EntryAddress, EntryFile, EntryPath, Error,
+    Expected, NewProposal, Reach, Reviews, Settings, Which,
 };
 
 use super::{at, fits_together, member, put, shelf};
@@ -44,24 +44,26 @@ async fn no_byte_is_left() {
         put(&store, &bob, &at(&format!("n/{}", round % 9)), &filler.repeat(40 + round)).await;
     }
     let reviewed = Settings { review: true, ..Settings::usual(&at("").shelf) };
-    let file =
-        Some(File { derived_from: Some((secrets[0].0.clone(), secrets[0].1)), ..File::of(SECRET) });
+    let file = Some(EntryFile {
+        derived_from: Some((secrets[0].0.clone(), secrets[0].1)),
+        ..EntryFile::of(SECRET)
+    });
     store.set(&ada, &at("").shelf, reviewed, 1).await.unwrap();
-    let proposed = Proposed { at: at("proposed"), base: 0, file };
-    let id = store.propose(&bob, proposed, By::person(1)).await.unwrap();
+    let proposed = NewProposal { at: at("proposed"), base: 0, file };
+    let id = store.propose(&bob, proposed, Attribution::person(1)).await.unwrap();
     let usual = Settings::usual(&at("").shelf);
     store.set(&ada, &at("").shelf, usual, 1).await.unwrap();
-    let moved = Place { path: EntryPath::parse("moved").unwrap(), ..at("r/0") };
+    let moved = EntryAddress { path: EntryPath::parse("moved").unwrap(), ..at("r/0") };
     let (from, to) = (at("r/0"), moved);
-    let change = Change::Move { from, revision: None, to, expected: Expected::Absent };
-    store.change(&bob, change, By::person(1)).await.unwrap();
+    let change = ChangeRequest::Move { from, revision: None, to, expected: Expected::Absent };
+    store.change(&bob, change, Attribution::person(1)).await.unwrap();
     let (which, reach) = (Which::All, Reach::Copies);
     assert!(!holders(directory.path(), SECRET).is_empty(), "it can be found");
 
     for (place, _, secret) in &secrets {
         let (derived, why) = (Derived::Leave, "leak".to_owned());
-        let change = Change::Redact { at: place.clone(), which, reach, derived, why };
-        let changed = store.change(&ada, change, By::person(9)).await.unwrap();
+        let change = ChangeRequest::Redact { at: place.clone(), which, reach, derived, why };
+        let changed = store.change(&ada, change, Attribution::person(9)).await.unwrap();
         assert!(!changed.lingers, "nobody reads meanwhile");
         assert_eq!(holders(directory.path(), secret), [""; 0]);
     }
@@ -85,7 +87,7 @@ async fn old_words_and_pruned_texts_too() {
     let store = open(directory.path()).await;
     let who = member("ada");
     let own = shelf(Owner::Person("ada".to_owned()));
-    let place = Place { shelf: own.clone(), path: EntryPath::parse("p").unwrap() };
+    let place = EntryAddress { shelf: own.clone(), path: EntryPath::parse("p").unwrap() };
     put(&store, &who, &place, &format!("one {SECRET}")).await;
     for round in 0..40 {
         put(&store, &who, &place, &format!("number {round} {OTHER}")).await;
@@ -93,14 +95,16 @@ async fn old_words_and_pruned_texts_too() {
     }
     put(&store, &who, &place, "plain").await;
     let (which, reach, why) = (Which::Revision(1), Reach::Named, "leak".to_owned());
-    let change = Change::Redact { at: place.clone(), which, reach, derived: Derived::Leave, why };
-    store.change(&who, change, By::person(9)).await.unwrap();
+    let change =
+        ChangeRequest::Redact { at: place.clone(), which, reach, derived: Derived::Leave, why };
+    store.change(&who, change, Attribution::person(9)).await.unwrap();
     assert_eq!(holders(directory.path(), SECRET), [""; 0]);
     assert!(!holders(directory.path(), OTHER).is_empty(), "old versions are kept");
     let settings = Settings { keep_versions: Some(1), ..Settings::usual(&own) };
     store.set(&who, &own, settings, 1).await.unwrap();
-    let change = Change::Prune { at: Place { shelf: own, path: EntryPath::ROOT }, keep: None };
-    let pruned = store.change(&who, change, By::person(9)).await.unwrap();
+    let change =
+        ChangeRequest::Prune { at: EntryAddress { shelf: own, path: EntryPath::ROOT }, keep: None };
+    let pruned = store.change(&who, change, Attribution::person(9)).await.unwrap();
     assert_eq!((pruned.versions.len(), pruned.lingers), (40, false));
     assert_eq!(holders(directory.path(), OTHER), [""; 0]);
 }
@@ -124,8 +128,9 @@ async fn what_lingers_is_told() {
     sqlx::raw_sql(text).execute(&mut reader).await.unwrap();
     let redact = |name| {
         let (which, reach, why) = (Which::All, Reach::Named, String::new());
-        let change = Change::Redact { at: at(name), which, reach, derived: Derived::Leave, why };
-        store.change(&who, change, By::person(1))
+        let change =
+            ChangeRequest::Redact { at: at(name), which, reach, derived: Derived::Leave, why };
+        store.change(&who, change, Attribution::person(1))
     };
     assert!(redact("one").await.unwrap().lingers);
     sqlx::raw_sql("COMMIT").execute(&mut reader).await.unwrap();
@@ -146,8 +151,9 @@ async fn what_was_made_of_it_is_asked_about() {
     let edited = format!("another beginning\nkey = {SECRET}{SECRET}\n");
     let revision = put(&store, &who, &at("first"), &edited).await;
     let (from, to) = (at("first"), at("second"));
-    let change = Change::Move { from, revision: Some(revision), to, expected: Expected::Absent };
-    store.change(&who, change, By::person(1)).await.unwrap();
+    let change =
+        ChangeRequest::Move { from, revision: Some(revision), to, expected: Expected::Absent };
+    store.change(&who, change, Attribution::person(1)).await.unwrap();
     put(&store, &who, &at("second"), &format!("{edited}and more of it\n")).await;
     put(&store, &who, &at("elsewhere"), &format!("{edited}and more of it\n")).await;
     put(&store, &who, &at("elsewhere"), &format!("key = {SECRET}{SECRET}\nand less\n")).await;
@@ -156,8 +162,8 @@ async fn what_was_made_of_it_is_asked_about() {
 
     let redact = |derived| {
         let (which, reach, why) = (Which::Revision(3), Reach::Copies, "leak".to_owned());
-        let change = Change::Redact { at: at("first"), which, reach, derived, why };
-        store.change(&who, change, By::person(9))
+        let change = ChangeRequest::Redact { at: at("first"), which, reach, derived, why };
+        store.change(&who, change, Attribution::person(9))
     };
     let asked = redact(Derived::Ask).await.unwrap_err();
     let Error::Related(related) = asked else { panic!("{asked:?}") };

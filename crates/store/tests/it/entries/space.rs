@@ -1,6 +1,6 @@
 //! A database that may not grow.
 
-use outrigger_store::entries::{By, Change, Entries, Error, Expected, File};
+use outrigger_store::entries::{Attribution, ChangeRequest, Entries, EntryFile, Error, Expected};
 use outrigger_store::{Error as StoreError, Settings, Sqlite};
 
 use super::{at, fits_together, member, put};
@@ -16,8 +16,9 @@ async fn a_full_database() {
     let mut count = 0;
     let error = loop {
         let expected = if count == 0 { Expected::Absent } else { Expected::Revision(count as u64) };
-        let change = Change::Write { at: at("full"), expected, file: File::of(text(count)) };
-        match store.change(&who, change, By::person(1)).await {
+        let change =
+            ChangeRequest::Write { at: at("full"), expected, file: EntryFile::of(text(count)) };
+        match store.change(&who, change, Attribution::person(1)).await {
             Ok(_) => count += 1,
             Err(error) => break error,
         }
@@ -38,7 +39,7 @@ async fn a_full_database() {
 #[tokio::test]
 async fn a_search_on_thousands_of_shelves() {
     use outrigger_policy::{Directory, Owner, Principal};
-    use outrigger_store::entries::{Place, Search};
+    use outrigger_store::entries::{EntryAddress, Search};
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let ada = Principal::Person("ada".to_owned());
@@ -47,7 +48,7 @@ async fn a_search_on_thousands_of_shelves() {
     let who = people.authenticate(&ada).unwrap();
     for number in [0, 7, 1_999] {
         let shelf = super::shelf(Owner::Group(format!("g{number}")));
-        let place = Place { shelf, path: at("x").path };
+        let place = EntryAddress { shelf, path: at("x").path };
         put(&store, &who, &place, "needle").await;
     }
     let search = |words: &str| Search { words: words.to_owned(), shelves: Vec::new(), limit: 9 };

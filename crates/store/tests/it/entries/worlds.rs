@@ -8,7 +8,8 @@ use futures_util::future::join_all;
 use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
-    By, Change, Entries, EntryPath, Error, Expected, File, Place, Reviews, Search, Settings,
+    Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
+    Reviews, Search, Settings,
 };
 use tokio::task::JoinSet;
 
@@ -115,16 +116,16 @@ impl World {
     async fn fill(&self, store: &Sqlite) {
         let word = format!("w{}", self.number);
         let write = |(shelf, path): &(Shelf, String)| {
-            let at = Place { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
-            let (scope, file) = (Self::owner(shelf), File::of(word.clone()));
-            let change = Change::Write { at, expected: Expected::Absent, file };
+            let at = EntryAddress { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
+            let (scope, file) = (Self::owner(shelf), EntryFile::of(word.clone()));
+            let change = ChangeRequest::Write { at, expected: Expected::Absent, file };
             let shelf = shelf.clone();
             async move {
                 if matches!(shelf.owner, Owner::Organisation(_)) {
                     let settings = Settings { review: false, ..Settings::usual(&shelf) };
                     store.set(&scope, &shelf, settings, 1).await.unwrap();
                 }
-                store.change(&scope, change, By::person(1)).await.unwrap();
+                store.change(&scope, change, Attribution::person(1)).await.unwrap();
             }
         };
         join_all(self.entries.iter().map(write)).await;
@@ -138,7 +139,7 @@ impl World {
         let shown = format!("world {} for {person}: {:?}", self.number, self.directory);
         let (mut permitted, mut listed) = (BTreeSet::new(), BTreeSet::new());
         for (shelf, path) in &self.entries {
-            let at = Place { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
+            let at = EntryAddress { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
             let expected = self.permits(&person, shelf);
             if expected {
                 permitted.insert(at.clone());
@@ -151,13 +152,13 @@ impl World {
                     Err(other) => panic!("{shown} {at}: {other:?}"),
                 }
             }
-            let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+            let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
             match store.list(&scope, &root, true, None).await {
                 Ok(found) => {
                     assert!(scope.sees(shelf), "{shown} {shelf}");
                     let files = found.entries.into_iter().filter(|(_, node)| !node.folder);
                     let shelf = || shelf.clone();
-                    listed.extend(files.map(|(path, _)| Place { shelf: shelf(), path }));
+                    listed.extend(files.map(|(path, _)| EntryAddress { shelf: shelf(), path }));
                 }
                 Err(Error::Absent) => assert!(!scope.sees(shelf), "{shown} {shelf}"),
                 Err(other) => panic!("{shown} {shelf}: {other:?}"),
@@ -169,7 +170,7 @@ impl World {
         for shelves in [Vec::new(), all] {
             let search = Search { words: word.clone(), shelves, limit: 100 };
             let hits = store.search(&scope, &search).await.unwrap();
-            let found: BTreeSet<Place> = hits.into_iter().map(|hit| hit.place).collect();
+            let found: BTreeSet<EntryAddress> = hits.into_iter().map(|hit| hit.place).collect();
             assert_eq!(found, permitted, "{shown}");
         }
     }

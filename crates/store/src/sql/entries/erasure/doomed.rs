@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::entries::{Error, Place, State, Version};
+use crate::entries::{EntryAddress, EntryState, Error, Version};
 use crate::sql::entries::rows::{Columns, version_columns};
 use crate::sql::entries::usage::Freed;
 use crate::sql::fault;
@@ -46,7 +46,9 @@ impl Doomed {
             if !filter(&version) || self.versions.contains_key(&version.number) {
                 continue;
             }
-            if let (Some(content), State::File { bytes, .. }) = (columns.take()?, &version.state) {
+            if let (Some(content), EntryState::File { bytes, .. }) =
+                (columns.take()?, &version.state)
+            {
                 self.contents.insert(content);
                 self.freed.add(&version.place.shelf, *bytes);
             }
@@ -60,8 +62,8 @@ impl Doomed {
     pub(crate) fn add_proposals(
         &mut self,
         rows: &[SqliteRow],
-        filter: impl Fn(&Place) -> bool,
-    ) -> Result<Vec<(Place, u64)>, Error> {
+        filter: impl Fn(&EntryAddress) -> bool,
+    ) -> Result<Vec<(EntryAddress, u64)>, Error> {
         let mut accepted = Vec::new();
         for row in rows {
             let mut columns = Columns::of(row);

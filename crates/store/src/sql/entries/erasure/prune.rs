@@ -6,7 +6,7 @@ use outrigger_policy::Scope;
 use sqlx::sqlite::SqliteConnection;
 
 use super::doomed::Doomed;
-use crate::entries::{Changed, Error, Kept, Place, Version};
+use crate::entries::{ChangeOutcome, ContentState, EntryAddress, Error, Version};
 use crate::limits;
 use crate::sql::entries::look::settings;
 use crate::sql::entries::rows::{key, version_columns, wrong};
@@ -33,16 +33,16 @@ const FORGET_PROPOSED: &str = "UPDATE proposals SET content = NULL WHERE proposa
 pub(crate) async fn prune(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    (at, keep): (&Place, Option<NonZeroU32>),
+    (at, keep): (&EntryAddress, Option<NonZeroU32>),
     at_ms: u64,
-) -> Result<Changed, Error> {
+) -> Result<ChangeOutcome, Error> {
     let settings = settings(connection, scope, &at.shelf).await?;
     let (keep_versions, keep_ms) = match keep {
         Some(keep) => (Some(keep.get()), None),
         None => (settings.keep_versions, settings.keep_ms),
     };
     if keep_versions.is_none() && keep_ms.is_none() {
-        return Ok(Changed::default());
+        return Ok(ChangeOutcome::default());
     }
     let keep = keep_versions.map_or(i64::MAX / 2, i64::from);
     let before = keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
@@ -78,6 +78,7 @@ pub(crate) async fn prune(
     }
     doomed.sweep(connection).await?;
     let versions = doomed.versions.into_values();
-    let versions = versions.map(|version| Version { kept: Kept::Pruned, ..version }).collect();
-    Ok(Changed { versions, unseen: 0, lingers: false })
+    let versions =
+        versions.map(|version| Version { kept: ContentState::Pruned, ..version }).collect();
+    Ok(ChangeOutcome { versions, unseen: 0, lingers: false })
 }

@@ -9,7 +9,8 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use super::doomed::{Doomed, EQUAL};
 use super::related;
 use crate::entries::{
-    Changed, Derived, Error, Kept, Place, Reach, Redaction, State, Version, Which,
+    ChangeOutcome, ContentState, Derived, EntryAddress, EntryState, Error, Reach, Redaction,
+    Version, Which,
 };
 use crate::limits;
 use crate::sql::entries::look::look;
@@ -55,7 +56,7 @@ const LOSE_PROPOSED: &str =
 async fn at(
     connection: &mut SqliteConnection,
     text: &'static str,
-    place: &Place,
+    place: &EntryAddress,
     revision: u64,
 ) -> Result<Vec<SqliteRow>, Error> {
     let query = sqlx::query(text).bind(place.shelf.to_string());
@@ -67,9 +68,9 @@ async fn at(
 pub(crate) async fn redact(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    (place, which, reach, derived): (&Place, Which, Reach, Derived),
+    (place, which, reach, derived): (&EntryAddress, Which, Reach, Derived),
     redaction: &Redaction,
-) -> Result<Changed, Error> {
+) -> Result<ChangeOutcome, Error> {
     Error::within("a reason (bytes)", redaction.why.len(), limits::MESSAGE_BYTES_MAX)?;
     look(connection, scope, place).await?;
     let mut doomed = Doomed::default();
@@ -98,7 +99,7 @@ pub(crate) async fn redact(
         follow_all(connection, scope, reach, &mut doomed).await?;
     }
     lose(connection, &mut doomed, redaction).await?;
-    Ok(told(scope, place, doomed, &Kept::Redacted(redaction.clone())))
+    Ok(told(scope, place, doomed, &ContentState::Redacted(redaction.clone())))
 }
 
 impl Reach {
@@ -144,7 +145,7 @@ async fn follow(
     doomed.add(&rows, |_| true)?;
     let rows = at(connection, PROPOSED_FROM, place, revision).await?;
     let mut accepted = doomed.add_proposals(&rows, |_| true)?;
-    if let State::File { bytes: 1.., digest, .. } = &version.state {
+    if let EntryState::File { bytes: 1.., digest, .. } = &version.state {
         let query = sqlx::query(EQUAL).bind(digest.to_string());
         let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
         doomed.add(&rows, |version| reaches(&version.place.shelf))?;
@@ -178,16 +179,16 @@ async fn lose(
     doomed.sweep(connection).await
 }
 
-fn told(scope: &Scope, place: &Place, doomed: Doomed, kept: &Kept) -> Changed {
+fn told(scope: &Scope, place: &EntryAddress, doomed: Doomed, kept: &ContentState) -> ChangeOutcome {
     let all = doomed.versions.len();
     let seen = doomed.versions.into_values().filter(|version| scope.sees(&version.place.shelf));
     // Who destroyed something first is who destroyed it.
     let kept = |version: Version| match version.kept {
-        Kept::Redacted(_) => version,
-        Kept::Whole | Kept::Pruned => Version { kept: kept.clone(), ..version },
+        ContentState::Redacted(_) => version,
+        ContentState::Whole | ContentState::Pruned => Version { kept: kept.clone(), ..version },
     };
     let mut versions: Vec<Version> = seen.map(kept).collect();
     versions.sort_by_key(|version| (version.place == *place, version.number));
     let unseen = (all - versions.len()) as u64;
-    Changed { versions, unseen, lingers: false }
+    ChangeOutcome { versions, unseen, lingers: false }
 }

@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::doomed::{Doomed, EQUAL};
 use super::runs::Runs;
-use crate::entries::{Error, Place, Related, State, Version};
+use crate::entries::{EntryAddress, EntryState, Error, Related, Version};
 use crate::limits;
 use crate::sql::entries::rows::{Columns, unsigned, version_columns, wrong};
 
@@ -40,8 +40,8 @@ pub(crate) struct Found {
 /// Where is looked, and what was compared.
 struct Search {
     runs: Runs,
-    open: Vec<Place>,
-    seen: BTreeSet<Place>,
+    open: Vec<EntryAddress>,
+    seen: BTreeSet<EntryAddress>,
     known: BTreeSet<u64>,
     compared_bytes: usize,
     found: Found,
@@ -65,7 +65,7 @@ pub(crate) async fn find(
     for content in &doomed.contents {
         search.runs.add(&text(connection, *content).await?);
     }
-    let doomed_at: BTreeSet<Place> = search.open.iter().cloned().collect();
+    let doomed_at: BTreeSet<EntryAddress> = search.open.iter().cloned().collect();
     while let Some(place) = search.open.pop() {
         if !search.seen.insert(place.clone()) || !reaches(&place.shelf) {
             continue;
@@ -84,7 +84,7 @@ pub(crate) async fn find(
 async fn here(
     connection: &mut SqliteConnection,
     query: &'static str,
-    place: &Place,
+    place: &EntryAddress,
 ) -> Result<Vec<SqliteRow>, Error> {
     let query = sqlx::query(query).bind(place.shelf.to_string());
     query.bind(place.path.as_str().to_owned()).fetch_all(connection).await.map_err(wrong)
@@ -102,7 +102,7 @@ impl Search {
         &mut self,
         connection: &mut SqliteConnection,
         scope: &Scope,
-        place: &Place,
+        place: &EntryAddress,
         doomed: &Doomed,
     ) -> Result<bool, Error> {
         let mut any = false;
@@ -113,7 +113,7 @@ impl Search {
                 continue;
             }
             any = true;
-            if let State::File { digest, .. } = &version.state {
+            if let EntryState::File { digest, .. } = &version.state {
                 let query = sqlx::query(EQUAL).bind(digest.to_string());
                 for row in query.fetch_all(&mut *connection).await.map_err(wrong)? {
                     self.open.push(Columns::of(&row).version()?.place);
