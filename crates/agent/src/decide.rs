@@ -3,7 +3,7 @@
 use crate::state::{Effect, Phase};
 use crate::{
     Amounts, Concurrency, Event, Failure, Item, Outcome, Place, Seq, SessionId, Spec, State, Stop,
-    ToolCall, TurnEnd, Work, compaction, limits, spending,
+    ToolCall, TurnEnd, Work, compaction, limits,
 };
 
 /// What should happen next.
@@ -184,7 +184,7 @@ impl State {
                 return self.in_flight().is_empty().then_some(Next::Record(Event::TurnEnded(end)));
             }
             if let Some(shortfall) = self.shortfall(work, reserved) {
-                return Some(spending::withhold(id, shortfall));
+                return Some(Next::Record(Event::Withheld { effect: id, shortfall }));
             }
             let started = Event::Started { effect: id, attempt: 1, reserved, place };
             return Some(Next::Start(id, started));

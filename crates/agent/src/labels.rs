@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use outrigger_policy::UNTRUSTED;
 
-use crate::{Author, Item, State, limits};
+use crate::{Author, Item, State, Touched, limits};
 
 /// The label of a session in which somebody spoke on whose behalf it does not run.
 pub const OTHERS: &str = "others";
@@ -32,6 +32,13 @@ impl State {
     #[must_use]
     pub fn labels(&self) -> &BTreeSet<String> {
         &self.labels
+    }
+
+    /// Takes in what files of memory and of skills brought along.
+    pub(crate) fn note(&mut self, touched: &Touched) {
+        let last = touched.changes.iter().map(|change| change.number).max();
+        self.noted = self.noted.max(last.unwrap_or_default());
+        self.labels.extend(touched.labels.iter().cloned());
     }
 
     /// Makes items part of the conversation: from now on the model may act on them.

@@ -13,19 +13,20 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod account;
+mod answers;
 mod apply;
 mod approval;
+mod assignment;
 mod budget;
 mod compaction;
 mod conversation;
-mod cut;
 mod decide;
 mod event;
+mod fork;
 mod ids;
 pub mod json;
 mod labels;
 pub mod limits;
-mod outside;
 mod price;
 mod recover;
 mod round;
@@ -34,34 +35,31 @@ mod spec;
 mod spending;
 mod state;
 mod subagent;
-mod touched;
 mod visible;
 
 pub use account::{AccountId, Cause, Shortfall};
-pub use approval::{Approvals, Asked, Seen, Unanswerable};
+pub use approval::{Answer, Approvals, Asked, Seen, Unanswerable};
+pub use assignment::{Assignment, Files};
 pub use budget::{Amounts, Limit, Measure};
 pub use conversation::{
     Author, Call, Item, Message, Origin, Part, Raw, Reply, Status, Stop, Summary, ToolResult,
     Usage, answer,
 };
-pub use cut::{Cut, CutSandbox};
 pub use decide::{Next, Park};
 pub use event::{
-    Answer, CallFault, Event, FORMAT, Failure, ModelFault, Outcome, Place, Product, Record,
-    ToolCall, ToolOutput, TurnEnd, Work,
+    CallFault, Cut, CutSandbox, EntryChange, EntryRefused, Event, FORMAT, Failure, ModelFault,
+    Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd, Work,
 };
 pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
-pub use outside::OutsideTool;
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
 pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{
-    Concurrency, Deadline, ModelSpec, Recovery, ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits,
-    Workspace,
+    Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
+    ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
 pub use spending::egress_bytes;
 pub use state::{Effect, FOLD, Phase, State, Turn};
-pub use subagent::{Assignment, Child, DEFAULT_AGENT, Delegate, Files, Parent, Role};
-pub use touched::{EntryChange, EntryRefused, Touched};
+pub use subagent::Child;
 pub use visible::{Hidden, visible};

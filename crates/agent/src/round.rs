@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::assignment::assignment;
 use crate::{
     Call, CallFault, Digest, Item, Part, Reply, Seq, Spec, Status, Stop, ToolCall, ToolKind,
-    ToolResult, json, limits, subagent,
+    ToolResult, json, limits,
 };
 
 /// The tool calls of the last reply.
@@ -188,7 +189,7 @@ fn fault_of(call: &Call, index: u32, spec: &Spec, ids: &mut BTreeSet<String>) ->
     }
     malformed(&call.arguments).or_else(|| {
         let agents = (tool.kind == ToolKind::Subagent).then_some(&spec.role.agents)?;
-        let detail = subagent::assignment(call, agents).err()?;
+        let detail = assignment(call, agents).err()?;
         Some(CallFault::Malformed { detail })
     })
 }

@@ -1,12 +1,18 @@
 //! What a session is opened with.
 
+mod outside;
+mod role;
+
 use outrigger_policy::is_within;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use std::collections::BTreeSet;
 
-use crate::{Approvals, Digest, Limit, OutsideTool, Price, Raw, Role, SandboxSpec};
+use crate::{Approvals, Digest, Limit, Price, Raw, SandboxSpec};
+
+pub use outside::OutsideTool;
+pub use role::{DEFAULT_AGENT, Delegate, Parent, Role};
 
 /// Everything that the turn machine needs to know of its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

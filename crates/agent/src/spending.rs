@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::state::Phase;
 use crate::{
-    AccountId, Amounts, Asked, Call, Cause, Limit, Measure, Next, Seq, Shortfall, Spec, State,
-    ToolCall, ToolSpec, TurnEnd, Work, limits,
+    AccountId, Amounts, Asked, Call, Cause, Limit, Measure, Seq, Shortfall, Spec, State, ToolCall,
+    ToolSpec, TurnEnd, Work, limits,
 };
 
 impl State {
@@ -179,9 +179,4 @@ fn asked_ms(arguments: &str, name: &str) -> Option<String> {
     let mut all: BTreeMap<String, &RawValue> = serde_json::from_str(arguments).ok()?;
     let asked = all.remove(name)?.get();
     (asked != "null").then(|| asked.to_owned())
-}
-
-/// That an effect is not to be started, as an event.
-pub(crate) fn withhold(effect: Seq, shortfall: Shortfall) -> Next {
-    Next::Record(crate::Event::Withheld { effect, shortfall })
 }

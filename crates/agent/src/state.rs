@@ -9,8 +9,8 @@ use outrigger_policy::{Approved, RuleSetHash};
 use crate::round::Round;
 use crate::sandboxes::Known;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Limit, Loss, Place, SandboxReady, Seen, Seq, Spec, ToolCall,
-    ToolSpec, TurnEnd, TurnLimits, Work, limits,
+    Amounts, Asked, Call, Item, Kept, Limit, Loss, OutsideTool, Place, SandboxReady, Seen, Seq,
+    Spec, ToolCall, ToolKind, ToolSpec, TurnEnd, TurnLimits, Work, limits,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -191,6 +191,12 @@ impl State {
         living.map(|(name, known)| (name.as_str(), &known.ready))
     }
 
+    /// The last version of the store that the journal names as made by this session.
+    #[must_use]
+    pub fn noted(&self) -> u64 {
+        self.noted
+    }
+
     /// What is kept of a sandbox, the oldest first.
     #[must_use]
     pub fn kept(&self, name: &str) -> &[Kept] {
@@ -300,6 +306,22 @@ impl State {
     pub fn call(&self, work: &ToolCall) -> Option<&Call> {
         let round = self.round.as_ref().filter(|round| round.reply == work.reply)?;
         round.genuine(work)
+    }
+
+    /// The outside tool that an effect calls.
+    #[must_use]
+    pub fn outside(&self, work: &Work) -> Option<&OutsideTool> {
+        let Work::CallTool(call) = work else { return None };
+        let tool = self.tool(&call.tool).filter(|tool| tool.kind == ToolKind::Outside)?;
+        tool.outside.as_ref()
+    }
+
+    /// Whether an effect that was started may have changed something that nobody here
+    /// can look at again.
+    #[must_use]
+    pub fn may_have_acted(&self, id: Seq) -> bool {
+        let outside = self.effect(id).and_then(|effect| self.outside(&effect.work));
+        outside.is_some_and(|tool| !tool.read_only)
     }
 
     /// The sandbox that a call acts in. Nothing if it needs none.

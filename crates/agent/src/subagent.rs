@@ -1,103 +1,19 @@
-//! Sessions that a session starts by a tool call: which agent each is, what it may spend,
-//! and how it begins.
+//! Sessions that a session starts by a tool call: what each may spend, and how it begins.
 //!
 //! Owns that all of it follows from the journal of the session above, so that a crash
 //! finds the same one again; that what it may spend is reserved there, whole; and that it
 //! has no tool and no label fewer than that one would have it. Must never let a model choose
 //! rights.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::assignment::assignment;
 use crate::spending::fixed_bytes;
 use crate::{
-    Amounts, Author, Call, Cut, Digest, Effect, Limit, Measure, Message, Phase, Seq, SessionId,
-    Spec, State, ToolCall, ToolKind, ToolSpec, TurnLimits, Work, limits,
+    Amounts, Assignment, Author, Cut, Delegate, Digest, Effect, Files, Limit, Measure, Message,
+    Parent, Phase, Role, Seq, SessionId, Spec, State, ToolCall, ToolKind, ToolSpec, TurnLimits,
+    Work, limits,
 };
-
-/// Who acts where nobody said so.
-pub const DEFAULT_AGENT: &str = "default";
-
-/// Which agent a session is, who started it, and whom it may start.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Role {
-    /// The agent's name; nothing for the default one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The names of the agents above, the nearest first: those that started it, or what it
-    /// is a fork of.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub above: Vec<String>,
-    /// The tool call that started it, if it is a subagent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
-    /// The agents that it may start.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<Delegate>,
-    /// How many agents deep those that it starts may start others: 1 is no deeper.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub deep: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-/// The tool call that started a subagent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parent {
-    /// The session above.
-    pub session: SessionId,
-    /// The effect in it.
-    pub effect: Seq,
-}
-
-impl Role {
-    /// Whether nothing was said of it.
-    pub(crate) fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The agent, as rules name it: `agent:reviewer`.
-    #[must_use]
-    pub fn acting(&self) -> String {
-        rule_name(self.name())
-    }
-
-    /// The agents above it, as rules name them, the nearest first.
-    #[must_use]
-    pub fn above(&self) -> Vec<String> {
-        self.above.iter().map(|name| rule_name(name)).collect()
-    }
-
-    fn name(&self) -> &str {
-        self.agent.as_deref().unwrap_or(DEFAULT_AGENT)
-    }
-}
-
-fn rule_name(name: &str) -> String {
-    format!("agent:{name}")
-}
-
-/// An agent that can be started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delegate {
-    /// Its name, of `[a-z0-9-]`.
-    pub name: String,
-    /// What the model that may start it is told of it.
-    pub description: String,
-    /// Its system prompt; nothing for that of the session that starts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system: Option<String>,
-    /// Names of the tools that it has, if not all. One that the session that starts it
-    /// has not, it has not either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
-    /// The most that one of them may spend.
-    #[serde(default, skip_serializing_if = "Limit::is_none")]
-    pub limit: Limit,
-}
 
 impl Delegate {
     /// Its system prompt.
@@ -112,77 +28,6 @@ impl Delegate {
             let listed = self.tools.as_ref().is_none_or(|tools| tools.contains(&tool.name));
             listed && (ours.role.deep > 1 || tool.kind != ToolKind::Subagent)
         })
-    }
-}
-
-/// What a model asks for when it starts a subagent.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Assignment {
-    /// Which agent.
-    #[serde(default = "default_agent")]
-    pub agent: String,
-    /// What it is to do.
-    pub task: String,
-    /// What files it has.
-    #[serde(default)]
-    pub files: Files,
-    /// Tokens that it may spend, if not a part of what is left.
-    #[serde(default)]
-    pub max_tokens: Option<u64>,
-    /// Steps that it may take.
-    #[serde(default)]
-    pub max_steps: Option<u64>,
-    /// US dollars that it may spend.
-    #[serde(default)]
-    pub max_dollars: Option<f64>,
-}
-
-fn default_agent() -> String {
-    DEFAULT_AGENT.to_owned()
-}
-
-/// What files a subagent has in its sandboxes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Files {
-    /// A copy of those that the session above has now.
-    #[default]
-    Copy,
-    /// Those that the session above began with.
-    Start,
-}
-
-impl Assignment {
-    fn asked(&self, measure: Measure) -> Option<u64> {
-        match measure {
-            Measure::Steps => self.max_steps,
-            Measure::Tokens => self.max_tokens,
-            Measure::Money => self.max_dollars.map(nanos),
-            Measure::Wall | Measure::Cpu | Measure::Egress => None,
-        }
-    }
-}
-
-/// What a call asks for, and the agent that it means.
-pub(crate) fn assignment<'a>(
-    call: &Call,
-    agents: &'a [Delegate],
-) -> Result<(Assignment, &'a Delegate), String> {
-    let read: Assignment = serde_json::from_str(call.given()).map_err(|error| error.to_string())?;
-    if read.task.trim().is_empty() {
-        return Err("`task` is empty: say what is to be done".to_owned());
-    }
-    if read.task.len() > limits::MESSAGE_BYTES_MAX {
-        let max = limits::MESSAGE_BYTES_MAX;
-        return Err(format!("`task` has more than {max} bytes: put it into a file"));
-    }
-    match agents.iter().find(|agent| agent.name == read.agent) {
-        Some(agent) => Ok((read, agent)),
-        None => {
-            let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
-            Err(format!("there is no agent `{}`, only {}", read.agent, names.join(", ")))
-        }
     }
 }
 
@@ -211,16 +56,6 @@ fn shown(measure: Measure, amount: u64) -> String {
             amount.to_string()
         }
     }
-}
-
-/// Rounded down; nothing that is no amount of money is one.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float becomes the nearest number that there is: below zero 0, above all the largest"
-)]
-fn nanos(dollars: f64) -> u64 {
-    (dollars * 1e9) as u64
 }
 
 /// How a subagent begins.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use crate::{Digest, State};
+use crate::Digest;
 
 /// Changes, and what was refused, since the last such event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -70,18 +70,4 @@ pub struct EntryRefused {
     pub kind: String,
     /// Why.
     pub reason: String,
-}
-
-impl State {
-    /// The last version of the store that the journal names as made by this session.
-    #[must_use]
-    pub fn noted(&self) -> u64 {
-        self.noted
-    }
-
-    pub(crate) fn note(&mut self, touched: &Touched) {
-        let last = touched.changes.iter().map(|change| change.number).max();
-        self.noted = self.noted.max(last.unwrap_or_default());
-        self.labels.extend(touched.labels.iter().cloned());
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Seq, State, ToolKind, Work};
+use crate::Digest;
 
 /// A tool that a server outside offers, as it was when the session was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,23 +27,5 @@ impl OutsideTool {
     #[must_use]
     pub fn held_to(&self) -> &Digest {
         self.changed.as_ref().unwrap_or(&self.digest)
-    }
-}
-
-impl State {
-    /// The outside tool that an effect calls.
-    #[must_use]
-    pub fn outside(&self, work: &Work) -> Option<&OutsideTool> {
-        let Work::CallTool(call) = work else { return None };
-        let tool = self.tool(&call.tool).filter(|tool| tool.kind == ToolKind::Outside)?;
-        tool.outside.as_ref()
-    }
-
-    /// Whether an effect that was started may have changed something that nobody here
-    /// can look at again.
-    #[must_use]
-    pub fn may_have_acted(&self, id: Seq) -> bool {
-        let outside = self.effect(id).and_then(|effect| self.outside(&effect.work));
-        outside.is_some_and(|tool| !tool.read_only)
     }
 }
