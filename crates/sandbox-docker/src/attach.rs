@@ -1,31 +1,16 @@
 //! From a container to a handle of its sandbox.
 //!
-//! Owns what this process has open of sandboxes: one link each, which all its handles
-//! share, and whether what rests goes on.
+//! Owns that all handles of a sandbox share one link, and whether what rests goes on.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use outrigger_sandbox::{CreateOutcome, Error, Generation, SandboxId};
-use outrigger_sandbox_client::{Link, RemoteSandbox};
+use outrigger_sandbox::client::{Link, RemoteSandbox};
+use outrigger_sandbox::{CreateOutcome, Error, SandboxId};
 
-use crate::backend::{Inner, locked};
 use crate::held;
+use crate::inner::{Inner, Used, locked};
 use crate::live::{self, Doing, Reach, Seen};
 use crate::sandbox::{Docked, Gate};
-
-/// What this process knows of a sandbox that it used.
-#[derive(Debug)]
-pub(crate) struct Used {
-    generation: Generation,
-    link: Weak<Link>,
-    gate: Arc<Gate>,
-}
-
-impl Used {
-    pub(crate) fn gate(&self) -> Arc<Gate> {
-        Arc::clone(&self.gate)
-    }
-}
 
 /// A container as it is once it goes on.
 fn running(seen: &Seen) -> Seen {
@@ -33,11 +18,6 @@ fn running(seen: &Seen) -> Seen {
 }
 
 impl Inner {
-    /// The gate of a sandbox that this process used.
-    pub(crate) fn gate(&self, id: &SandboxId) -> Option<Arc<Gate>> {
-        locked(&self.used).get(id).map(Used::gate)
-    }
-
     /// The link that is in use, if there is one.
     fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
         locked(&self.used)

@@ -5,28 +5,25 @@
 //! and of two callers that take it at once one wins and the other goes on with what
 //! the winner made.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
-use async_trait::async_trait;
-use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, CreateSpec, Error, Generation, ListedSandbox, Sandbox,
-    SandboxId, Snapshots, Suspend,
-};
-use tokio::sync::{Mutex as Turn, Notify};
-
-use crate::attach::Used;
 use crate::config::Config;
 use crate::container::Plan;
 use crate::engine::{Engine, Made};
-use crate::keeper::{self, Dues};
+use crate::inner::{Inner, locked};
+use crate::keeper;
 use crate::live::{self, Doing, Reach, Seen};
 use crate::names::{self, Store};
 use crate::sandbox::Docked;
 use crate::store::{self, Disk};
 use crate::{guest, held, limits, maker, probe};
+use async_trait::async_trait;
+use outrigger_sandbox::{
+    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Sandbox, SandboxId,
+    Snapshots, Spec, Suspend,
+};
 
 /// The daemon's socket where none is named.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -38,30 +35,6 @@ const SOCKET: &str = "/var/run/docker.sock";
 /// to the lifetimes of sandboxes.
 #[derive(Debug)]
 pub struct Docker(Arc<Inner>);
-
-/// What a backend and its keeper share.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) engine: Engine,
-    pub(crate) config: Config,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) used: Mutex<HashMap<SandboxId, Used>>,
-    dues: Mutex<Dues>,
-    /// That something new is due, or that the backend is gone.
-    pub(crate) news: Arc<Notify>,
-    /// One call at a time makes or ends a sandbox, which spares work; between
-    /// processes the daemon settles it.
-    turns: Mutex<HashMap<SandboxId, Weak<Turn<()>>>>,
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 fn fresh_generation() -> Generation {
     Generation::new(maker::fresh()).expect("hexadecimal digits are a valid name")
@@ -98,22 +71,6 @@ impl Drop for Docker {
 }
 
 impl Inner {
-    pub(crate) fn dues(&self) -> MutexGuard<'_, Dues> {
-        locked(&self.dues)
-    }
-
-    /// The turn of this call at a sandbox, among those of this value.
-    pub(crate) fn turn(&self, id: &SandboxId) -> Arc<Turn<()>> {
-        let mut turns = locked(&self.turns);
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        if let Some(turn) = turns.get(id).and_then(Weak::upgrade) {
-            return turn;
-        }
-        let turn = Arc::new(Turn::new(()));
-        turns.insert(id.clone(), Arc::downgrade(&turn));
-        turn
-    }
-
     /// Makes or attaches. `None`: somebody else got in between; it is to be tried again.
     async fn try_create(
         &self,

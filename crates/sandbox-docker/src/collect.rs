@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use bollard::models::Volume;
 use outrigger_sandbox::{Error, SandboxId};
 
-use crate::backend::{Inner, now_ms};
+use crate::clock::now_ms;
+use crate::inner::Inner;
 use crate::names::{self, Part, Store};
 use crate::store::{self, Disk};
 use crate::{guest, maker};

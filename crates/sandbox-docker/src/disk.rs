@@ -5,8 +5,9 @@
 
 use outrigger_sandbox::{CreateSpec, DiskOrigin, Error};
 
-use crate::backend::{Inner, now_ms};
+use crate::clock::now_ms;
 use crate::copy;
+use crate::inner::Inner;
 use crate::names::Store;
 use crate::store::{self, Disk, Found, Kept};
 

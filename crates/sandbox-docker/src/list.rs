@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use outrigger_sandbox::{Error, LifecycleState, ListedSandbox, SandboxId};
 
-use crate::backend::Inner;
+use crate::inner::Inner;
 use crate::names::{self, Part};
 use crate::store::Disk;
 use crate::{live, store};

@@ -12,7 +12,7 @@ use bollard::models::{
 };
 use outrigger_sandbox::Error;
 
-use crate::backend::now_ms;
+use crate::clock::now_ms;
 use crate::engine::{Engine, Labels, Made};
 use crate::limits;
 use crate::names::{self, Part, Store};

@@ -18,7 +18,7 @@ use outrigger_sandbox::{
 use outrigger_sandbox_client::RemoteSandbox;
 use tokio::sync::Mutex as Turn;
 
-use crate::backend::now_ms;
+use crate::clock::now_ms;
 use crate::engine::Engine;
 use crate::{held, limits};
 

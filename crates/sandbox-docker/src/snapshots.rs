@@ -8,8 +8,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
-use crate::backend::{Inner, now_ms};
+use crate::clock::now_ms;
 use crate::copy;
+use crate::inner::Inner;
 use crate::live::{self, Doing};
 use crate::names::{self, Part, Store};
 use crate::sandbox::Docked;

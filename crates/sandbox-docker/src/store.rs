@@ -10,7 +10,7 @@
 use outrigger_sandbox::{DiskOrigin, Error, SandboxId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::backend::now_ms;
+use crate::clock::now_ms;
 use crate::engine::{Engine, Labels};
 use crate::maker::{self, Maker, Mounted};
 use crate::names::{self, Part, Store};
