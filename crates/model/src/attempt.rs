@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use crate::fault::{Fault, JSON};
 use crate::halves::Halves;
 use crate::retry_policy::retry_after;
-use crate::wire::{Answer, Api, CallIds, Decoder, Delta, Flow};
-use crate::{Frame, Frames, RetryPolicy, limits, sse};
+use crate::wire::{Answer, CallIds, Decoder, Delta, Flow};
+use crate::{Api, Frame, Frames, RetryPolicy, codec, limits, sse};
 
 /// What stays the same over the attempts of a call.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ async fn read(call: Call<'_>, number: u32, response: Response) -> Result<Answer,
         Ok(next(call.policy, &mut response).await?.map(|piece| (piece, response)))
     }));
     let mut events = pin!(sse::events(pieces, call.policy));
-    let mut decoder = call.api.decoder(call.ids);
+    let mut decoder = codec::decoder(call.api, call.ids);
     let show = &mut |delta: Delta<'_>| call.frames.frame(frame(number, delta));
     if decode(events.as_mut(), &mut *decoder, show).await? == Flow::Done {
         drain(events).await;

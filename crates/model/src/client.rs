@@ -15,7 +15,8 @@ use crate::attempt::{Call, attempt};
 use crate::fault::Kind;
 use crate::wire::{Answer, CallIds};
 use crate::{
-    Description, Endpoint, Error, Frame, Frames, Model, Request, RetryPolicy, endpoint, limits,
+    Description, Endpoint, Error, Frame, Frames, Model, Request, RetryPolicy, codec, endpoint,
+    limits,
 };
 
 /// Why no HTTP client could be made: the machine's fault, for example because it
@@ -65,7 +66,7 @@ impl Client {
         endpoint: Endpoint,
         policy: RetryPolicy,
     ) -> Result<Self, endpoint::Error> {
-        endpoint.check()?;
+        endpoint.check(codec::own_fields(endpoint.api))?;
         let (url, provider) = endpoint.url()?;
         let headers = endpoint.header_map()?;
         let description = Description {
@@ -81,7 +82,7 @@ impl Client {
     }
 
     fn request(&self, request: &Request<'_>) -> reqwest::Request {
-        let body = self.endpoint.api.body(&self.endpoint, &self.description.provider, request);
+        let body = codec::body(&self.endpoint, &self.description.provider, request);
         let mut http = reqwest::Request::new(Method::POST, self.url.clone());
         *http.headers_mut() = self.headers.clone();
         *http.body_mut() = Some(body.into());

@@ -152,8 +152,8 @@ impl Endpoint {
             .fold(text, |text, value| text.replace(value.as_str(), "[header]"))
     }
 
-    /// Whether the rest makes sense.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Whether the rest makes sense. `own_fields` of the body are written from requests.
+    pub(crate) fn check(&self, own_fields: &[&str]) -> Result<(), Error> {
         if self.model.is_empty() {
             return Err(Error::Model("the model has no name"));
         }
@@ -169,7 +169,7 @@ impl Endpoint {
         }
         for (at, (name, _)) in self.body.iter().enumerate() {
             let twice = self.body[..at].iter().any(|(other, _)| other == name);
-            if twice || self.api.own_fields().contains(&name.as_str()) {
+            if twice || own_fields.contains(&name.as_str()) {
                 return Err(Error::Field { name: name.clone() });
             }
         }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_key_goes_over_plain_http_only_to_this_machine_or_where_it_may() {
         let refused = |base: &str| {
-            let checked = endpoint(Api::OpenAiChat, base).check();
+            let checked = endpoint(Api::OpenAiChat, base).check(&[]);
             matches!(checked, Err(Error::PlainHttp { .. }))
         };
         for base in
@@ -243,10 +243,10 @@ mod tests {
         }
         let mut endpoint = endpoint(Api::OpenAiChat, "http://x.test:80/v1");
         endpoint.http_hosts = vec!["x.test".into()];
-        assert_eq!(endpoint.check(), Ok(()));
+        assert_eq!(endpoint.check(&[]), Ok(()));
         endpoint.http_hosts.clear();
         (endpoint.key, endpoint.headers) = (None, Vec::new());
-        assert_eq!(endpoint.check(), Ok(()), "there is nothing to read");
+        assert_eq!(endpoint.check(&[]), Ok(()), "there is nothing to read");
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
         let mut endpoint = endpoint(Api::OpenAiResponses, "http://localhost");
         let raw = |text: &str| Raw::new(text.to_owned()).unwrap();
         endpoint.body = vec![("reasoning".into(), raw("{}"))];
-        assert_eq!(endpoint.check(), Ok(()));
+        assert_eq!(endpoint.check(&["store"]), Ok(()));
         endpoint.body.push(("store".into(), raw("true")));
-        assert_eq!(endpoint.check(), Err(Error::Field { name: "store".into() }));
+        assert_eq!(endpoint.check(&["store"]), Err(Error::Field { name: "store".into() }));
     }
 }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 
 use crate::limits::ERROR_MESSAGE_BYTES_MAX;
+use crate::retry_policy::Retry;
 use crate::{Cause, Endpoint, Error, json, sse};
 
 /// The type of an answer that is JSON.
@@ -35,16 +36,6 @@ pub(crate) enum Kind {
     Garbled,
     /// The provider refused the content, before any reply: an answer of sorts.
     Refused,
-}
-
-/// Whether another attempt helps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Retry {
-    Never,
-    /// After our own wait.
-    Backoff,
-    /// After the wait that the provider asked for.
-    After(Duration),
 }
 
 impl Fault {

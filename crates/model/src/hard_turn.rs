@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::fault::Fault;
 use crate::wire::{Answer, Delta};
-use crate::{Api, RetryPolicy, attempt, sse};
+use crate::{Api, RetryPolicy, attempt, codec, sse};
 
 const STREAMS: [(Api, &str, &str); 3] = [
     (
@@ -37,7 +37,7 @@ struct Shown {
 
 fn decode<'a>(api: Api, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Answer, Shown), Fault> {
     let pieces = stream::iter(pieces.map(Ok::<_, Fault>));
-    let mut decoder = api.decoder(crate::wire::CallIds(0));
+    let mut decoder = codec::decoder(api, crate::wire::CallIds(0));
     let mut shown = Shown::default();
     let events = Box::pin(sse::events(pieces, &RetryPolicy::new(0)));
     attempt::decode(events, &mut *decoder, &mut |delta| match delta {

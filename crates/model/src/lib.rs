@@ -10,9 +10,11 @@
 #![forbid(unsafe_code)]
 
 mod anthropic;
+mod api;
 mod attempt;
 mod chat;
 mod client;
+mod codec;
 pub mod endpoint;
 mod error;
 mod fault;
@@ -33,6 +35,7 @@ pub mod scripted;
 mod sse;
 mod wire;
 
+pub use api::Api;
 pub use client::{Client, HttpError, http};
 pub use endpoint::Endpoint;
 pub use error::{Cause, Error};
@@ -41,4 +44,3 @@ pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;
 pub use retry_policy::RetryPolicy;
 pub use scripted::Scripted;
-pub use wire::Api;

@@ -4,11 +4,11 @@ use expect_test::{Expect, expect};
 use futures_util::{FutureExt as _, stream};
 
 use crate::wire::CallIds;
-use crate::{Api, RetryPolicy, attempt, sse};
+use crate::{Api, RetryPolicy, attempt, codec, sse};
 
 /// Decodes events, one per line, and shows the reply or the fault.
 fn check(api: Api, events: &[&str], expected: Expect) {
-    let mut decoder = api.decoder(CallIds(0xab));
+    let mut decoder = codec::decoder(api, CallIds(0xab));
     let mut deltas = Vec::new();
     let text: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
     let events = Box::pin(sse::events(stream::iter([Ok(text)]), &RetryPolicy::new(0)));

@@ -6,8 +6,17 @@
 use reqwest::header::HeaderMap;
 use std::time::{Duration, SystemTime};
 
-use crate::fault::Retry;
 use crate::limits;
+
+/// Whether another attempt helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    Never,
+    /// After our own wait.
+    Backoff,
+    /// After the wait that the provider asked for.
+    After(Duration),
+}
 
 /// The limits of a client's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

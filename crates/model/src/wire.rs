@@ -1,95 +1,14 @@
 //! What the three wires have in common: a body is built, a stream is decoded.
 //!
-//! Owns the list of wires. Everything here is without I/O, so that it can be
-//! tested on bytes alone; must never wait, retry or connect.
+//! Everything here is without I/O, so that it can be tested on bytes alone; must never
+//! wait, retry or connect.
 
 use outrigger_agent::{Call, Part, Raw, Stop, Usage};
 use std::fmt;
 
 use crate::fault::Fault;
 use crate::halves::mended;
-use crate::{Endpoint, Request, anthropic, chat, responses, sse};
-
-/// A way to speak to models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
-    /// Anthropic Messages, <https://docs.anthropic.com/en/api/messages>.
-    AnthropicMessages,
-    /// OpenAI Responses, <https://platform.openai.com/docs/api-reference/responses>.
-    OpenAiResponses,
-    /// OpenAI Chat Completions, <https://platform.openai.com/docs/api-reference/chat>,
-    /// as many other servers speak it too.
-    OpenAiChat,
-}
-
-impl Api {
-    /// Every wire.
-    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenAiResponses, Self::OpenAiChat];
-
-    /// Its name, in the configuration and in every reply's origin.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AnthropicMessages => "anthropic-messages",
-            Self::OpenAiResponses => "openai-responses",
-            Self::OpenAiChat => "openai-chat",
-        }
-    }
-
-    /// The wire of that name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|api| api.as_str() == name)
-    }
-
-    /// Path of its endpoint behind the version of the API.
-    pub(crate) fn path(self) -> &'static str {
-        match self {
-            Self::AnthropicMessages => "messages",
-            Self::OpenAiResponses => "responses",
-            Self::OpenAiChat => "chat/completions",
-        }
-    }
-
-    /// Fields of the body that are written from the request, and which an
-    /// endpoint's own fields can't replace.
-    pub(crate) fn own_fields(self) -> &'static [&'static str] {
-        match self {
-            Self::AnthropicMessages => anthropic::OWN_FIELDS,
-            Self::OpenAiResponses => responses::OWN_FIELDS,
-            Self::OpenAiChat => chat::OWN_FIELDS,
-        }
-    }
-
-    /// The body of a request.
-    pub(crate) fn body(
-        self,
-        endpoint: &Endpoint,
-        provider: &str,
-        request: &Request<'_>,
-    ) -> Vec<u8> {
-        match self {
-            Self::AnthropicMessages => anthropic::body(endpoint, provider, request),
-            Self::OpenAiResponses => responses::body(endpoint, provider, request),
-            Self::OpenAiChat => chat::body(endpoint, provider, request),
-        }
-    }
-
-    /// A decoder at the beginning of a stream.
-    pub(crate) fn decoder(self, ids: CallIds) -> Box<dyn Decoder> {
-        match self {
-            Self::AnthropicMessages => Box::new(anthropic::Decoder::new(ids)),
-            Self::OpenAiResponses => Box::new(responses::Decoder::new(ids)),
-            Self::OpenAiChat => Box::new(chat::Decoder::new(ids)),
-        }
-    }
-}
-
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::{Request, sse};
 
 /// Puts a reply together from the events of a stream.
 pub(crate) trait Decoder: Send + fmt::Debug {

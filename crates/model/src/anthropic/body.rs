@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::json::{Body, arguments_object};
 use crate::render::{Group, User, groups};
-use crate::wire::{Api, size_hint};
-use crate::{Endpoint, Request};
+use crate::wire::size_hint;
+use crate::{Api, Endpoint, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] =

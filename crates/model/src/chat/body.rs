@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::json::{Body, arguments_object};
 use crate::render::{Group, User, groups};
-use crate::wire::{Api, size_hint};
-use crate::{Endpoint, Purpose, Request};
+use crate::wire::size_hint;
+use crate::{Api, Endpoint, Purpose, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] = &[

@@ -4,10 +4,10 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Author, Call, Item, Origin, Part, Price, Reply, Stop, ToolResult, Usage};
-use std::fmt;
 use std::time::Duration;
 
 use super::file::{Error, Turn, When, WrittenPrice, read};
+use super::unmatched::Unmatched;
 use crate::limits::SCRIPT_EXCERPT_BYTES_MAX;
 use crate::{Description, Frame, Frames, Model, Purpose, Request};
 
@@ -23,31 +23,6 @@ pub struct Scripted {
     summary: String,
     price: Option<Price>,
     turns: Vec<Turn>,
-}
-
-/// A script without a turn for a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmatched {
-    /// The script's name.
-    pub script: String,
-    /// Which reply of the conversation was asked for, from 1.
-    pub turn: usize,
-    /// What a person, or the agent above, said last, as far as it is shown.
-    pub message: String,
-    /// The results since the last reply, each as far as it is shown.
-    pub results: Vec<String>,
-}
-
-impl std::error::Error for Unmatched {}
-
-impl fmt::Display for Unmatched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the script {:?} has no turn for reply {}", self.script, self.turn)?;
-        match &self.results[..] {
-            [] => write!(f, " to the message {:?}", self.message),
-            results => write!(f, " to the results {results:?}"),
-        }
-    }
 }
 
 impl Scripted {

@@ -40,6 +40,8 @@
 
 mod file;
 mod play;
+mod unmatched;
 
 pub use file::Error;
-pub use play::{API, MARK, Scripted, Unmatched};
+pub use play::{API, MARK, Scripted};
+pub use unmatched::Unmatched;
