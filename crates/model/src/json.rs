@@ -1,9 +1,8 @@
-//! Writes a request's body once, straight into its bytes, and reads objects
-//! without losing the text of their values.
+//! Reads and writes objects without losing the text of their values.
 //!
-//! Owns how raw JSON is spliced: never parsed, never encoded again. Must never
-//! know a provider.
+//! Must never know a provider.
 
+use outrigger_agent::Raw;
 use outrigger_agent::json::arguments_fault;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -11,54 +10,13 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The bytes of a body as they grow.
-#[derive(Debug)]
-pub(crate) struct Body(Vec<u8>);
+/// The fields of an endpoint, as they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a>(pub(crate) &'a [(String, Raw)]);
 
-impl Body {
-    /// An empty body with room for `bytes`.
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
-    }
-
-    /// Appends a text that is JSON, or a part of it.
-    pub(crate) fn raw(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
-        self
-    }
-
-    /// Appends a string.
-    pub(crate) fn string(&mut self, text: impl fmt::Display) -> &mut Self {
-        serde_json::to_writer(&mut self.0, &Shown(text))
-            .expect("a string always serialises, and a vector takes it");
-        self
-    }
-
-    /// Appends a number.
-    pub(crate) fn number(&mut self, number: u64) -> &mut Self {
-        self.raw(&number.to_string())
-    }
-
-    /// Appends a comma, but not behind an opening bracket.
-    pub(crate) fn comma(&mut self) -> &mut Self {
-        if !matches!(self.0.last(), Some(b'[' | b'{')) {
-            self.0.push(b',');
-        }
-        self
-    }
-
-    /// The bytes.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-}
-
-/// Serialises what a value displays, piece by piece.
-struct Shown<T>(T);
-
-impl<T: fmt::Display> Serialize for Shown<T> {
+impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
@@ -97,13 +55,13 @@ impl Object {
 
     /// The object's text.
     pub(crate) fn text(&self) -> String {
-        let mut body = Body::with_capacity(64);
-        body.raw("{");
-        for (name, value) in &self.0 {
-            body.comma().string(name).raw(":").raw(value.get());
-        }
-        body.raw("}");
-        String::from_utf8(body.into_bytes()).expect("made of text alone")
+        serde_json::to_string(self).expect("made of text alone")
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.fields())
     }
 }
 
@@ -158,14 +116,14 @@ pub(crate) fn is_object(text: &str) -> bool {
 
 /// The arguments of a call as an object: as they are, or, where the model wrote
 /// something else, that text under `_raw`, so that it can be shown to the model again.
-pub(crate) fn arguments_object(arguments: &str) -> String {
-    if is_object(arguments) {
+pub(crate) fn arguments_object(arguments: &str) -> Box<RawValue> {
+    assembled(if is_object(arguments) {
         arguments.trim().to_owned()
     } else if arguments.trim().is_empty() {
         "{}".to_owned()
     } else {
         format!("{{\"_raw\":{}}}", quote(arguments).get())
-    }
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +153,7 @@ mod tests {
             ("{} {}", r#"{"_raw":"{} {}"}"#),
             (r#"{"a":"\ud83d"}"#, r#"{"_raw":"{\"a\":\"\\ud83d\"}"}"#),
         ] {
-            assert_eq!(arguments_object(arguments), object);
+            assert_eq!(arguments_object(arguments).get(), object);
         }
     }
 }

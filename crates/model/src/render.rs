@@ -7,6 +7,7 @@
 use outrigger_agent::{
     Author, Digest, Hidden, Item, Message, Reply, Summary, ToolResult, visible as visible_text,
 };
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 use crate::Purpose;
@@ -100,6 +101,12 @@ impl fmt::Display for Said<'_> {
             }
             Self::Compact => f.write_str(COMPACT_REQUEST),
         }
+    }
+}
+
+impl Serialize for Said<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -81,8 +81,15 @@ pub(crate) fn read<'a, T: serde::Deserialize<'a>>(data: &'a str, what: &str) -> 
         .map_err(|error| Fault::garbled(format!("{what} of the stream does not parse: {error}")))
 }
 
+/// The bytes of a body.
+pub(crate) fn written(request: &Request<'_>, body: &impl serde::Serialize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_hint(request));
+    serde_json::to_writer(&mut bytes, body).expect("texts and raw JSON always serialise");
+    bytes
+}
+
 /// How large a body will roughly be, so that it is written without growing.
-pub(crate) fn size_hint(request: &Request<'_>) -> usize {
+fn size_hint(request: &Request<'_>) -> usize {
     use outrigger_agent::Item;
     let items = request.items.iter().map(|item| match item {
         Item::Message(message) => message.text.len() + 400,

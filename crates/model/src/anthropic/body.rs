@@ -1,156 +1,195 @@
 //! Writes the body of a request.
 //!
-//! Owns the cache breakpoints: at most three of the four that the API allows.
-//! Must never parse what it splices in.
+//! Owns the cache breakpoints: at most three of the four that the API allows. What came
+//! from the provider goes back as it came.
 
 use outrigger_agent::{Call, Part, Raw, Reply, Status, Stop, ToolResult};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use crate::json::{Body, arguments_object};
-use crate::render::{Group, User, groups};
-use crate::wire::size_hint;
+use crate::json::{Fields, arguments_object};
+use crate::render::{Group, Said, User, groups};
+use crate::wire::written;
 use crate::{Api, Endpoint, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] =
     &["model", "max_tokens", "stream", "system", "tools", "tool_choice", "messages"];
 
-const CACHE: &str = r#","cache_control":{"type":"ephemeral"}"#;
+/// The body of a request.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    stream: bool,
+    #[serde(flatten)]
+    fields: Fields<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[Block<'a, &'a str>; 1]>,
+    messages: Vec<Message<'a>>,
+}
 
-/// Whether the cache may end behind a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cached {
-    Yes,
-    No,
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Raw,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ToolChoice {
+    Auto,
+}
+
+/// The cache may end behind what has it.
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Message<'a> {
+    User { content: Vec<Block<'a, Said<'a>>> },
+    Assistant { content: Vec<ReplyBlock<'a>> },
+}
+
+/// A block of a reply, as it came from there or as ours.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ReplyBlock<'a> {
+    Native(&'a Raw),
+    Own(Block<'a, &'a str>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a, T> {
+    Text {
+        text: T,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    ToolUse {
+        id: String,
+        name: &'a str,
+        input: Box<RawValue>,
+    },
 }
 
 /// The body of a request.
 pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -> Vec<u8> {
-    let mut out = Body::with_capacity(size_hint(request));
-    out.raw(r#"{"model":"#).string(&endpoint.model);
-    out.raw(r#","max_tokens":"#).number(request.output_tokens_max);
-    out.raw(r#","stream":true"#);
-    for (name, value) in &endpoint.body {
-        out.comma().string(name).raw(":").raw(value.as_str());
-    }
-    tools(&mut out, request);
-    if !request.system.is_empty() {
-        out.raw(r#","system":[{"type":"text","text":"#).string(request.system);
-        out.raw(CACHE).raw("}]");
-    }
-    messages(&mut out, endpoint, provider, request);
-    out.raw("}");
-    out.into_bytes()
+    let cache_control = Some(CacheControl::Ephemeral);
+    let system = Block::Text { text: request.system, cache_control };
+    let body = Body {
+        model: &endpoint.model,
+        max_tokens: request.output_tokens_max,
+        stream: true,
+        fields: Fields(&endpoint.body),
+        tools: tools(request),
+        // Also where no call is wanted: another choice would make the provider read the whole
+        // conversation anew, which it has in its cache.
+        tool_choice: (!request.tools.is_empty()).then_some(ToolChoice::Auto),
+        system: (!request.system.is_empty()).then_some([system]),
+        messages: messages(endpoint, provider, request),
+    };
+    written(request, &body)
 }
 
-fn tools(out: &mut Body, request: &Request<'_>) {
-    let Some(last) = request.tools.len().checked_sub(1) else { return };
-    out.raw(r#","tools":["#);
-    for (at, tool) in request.tools.iter().enumerate() {
-        out.comma().raw(r#"{"name":"#).string(&tool.name);
-        out.raw(r#","description":"#).string(&tool.description);
-        out.raw(r#","input_schema":"#).raw(tool.schema.as_str());
-        // The system prompt stands behind the tools and caches both.
-        if at == last && request.system.is_empty() {
-            out.raw(CACHE);
-        }
-        out.raw("}");
+fn tools<'a>(request: &Request<'a>) -> Vec<Tool<'a>> {
+    let mut tools: Vec<Tool<'_>> = request
+        .tools
+        .iter()
+        .map(|tool| Tool {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: &tool.schema,
+            cache_control: None,
+        })
+        .collect();
+    // The system prompt stands behind the tools and caches both.
+    if let (Some(last), true) = (tools.last_mut(), request.system.is_empty()) {
+        last.cache_control = Some(CacheControl::Ephemeral);
     }
-    // Also where no call is wanted: another choice would make the provider read the whole
-    // conversation anew, which it has in its cache.
-    out.raw(r#"],"tool_choice":{"type":"auto"}"#);
+    tools
 }
 
 /// The last user's block ends the cache for the next request, and the one before
 /// it finds what the request before had cached, however much lies between.
-fn messages(out: &mut Body, endpoint: &Endpoint, provider: &str, request: &Request<'_>) {
+fn messages<'a>(endpoint: &Endpoint, provider: &str, request: &Request<'a>) -> Vec<Message<'a>> {
     let groups = groups(request.items, request.purpose);
     let users = groups.iter().filter(|group| matches!(group, Group::User(_))).count();
     let mut users_left = users;
-    out.raw(r#","messages":["#);
-    for group in groups {
-        match group {
-            Group::User(side) => {
-                let cached = if users_left <= 2 { Cached::Yes } else { Cached::No };
-                users_left -= 1;
-                user(out, side, cached);
-            }
-            Group::Reply(reply) => assistant(out, endpoint, provider, reply),
+    let message = |group| match group {
+        Group::User(side) => {
+            let cache_control = (users_left <= 2).then_some(CacheControl::Ephemeral);
+            users_left -= 1;
+            Some(Message::User { content: user(side, cache_control) })
         }
-    }
-    out.raw("]");
-}
-
-fn user(out: &mut Body, side: User<'_>, cached: Cached) {
-    let blocks = side.results().count() + side.texts().count();
-    let mut left = blocks;
-    let mut end = |out: &mut Body| {
-        left -= 1;
-        if left == 0 && cached == Cached::Yes {
-            out.raw(CACHE);
+        Group::Reply(reply) => {
+            let content = assistant(endpoint, provider, reply);
+            // A message without blocks is refused, so a reply that left none is left out.
+            (!content.is_empty()).then_some(Message::Assistant { content })
         }
-        out.raw("}");
     };
-    out.comma().raw(r#"{"role":"user","content":["#);
-    for result in side.results() {
-        tool_result(out, result);
-        end(out);
-    }
-    for said in side.texts() {
-        out.comma().raw(r#"{"type":"text","text":"#).string(said);
-        end(out);
-    }
-    out.raw("]}");
+    groups.into_iter().filter_map(message).collect()
 }
 
-fn tool_result(out: &mut Body, result: &ToolResult) {
-    out.comma().raw(r#"{"type":"tool_result","tool_use_id":"#).string(call_id(&result.call));
-    out.raw(r#","content":"#).string(&result.text);
-    match result.status {
-        Status::Ok => {}
-        Status::Error | Status::Denied | Status::Unknown => {
-            out.raw(r#","is_error":true"#);
-        }
+fn user<'a>(side: User<'a>, cached: Option<CacheControl>) -> Vec<Block<'a, Said<'a>>> {
+    let results = side.results().map(tool_result);
+    let texts = side.texts().map(|text| Block::Text { text, cache_control: None });
+    let mut blocks: Vec<_> = results.chain(texts).collect();
+    if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) =
+        blocks.last_mut()
+    {
+        *cache_control = cached;
+    }
+    blocks
+}
+
+fn tool_result<T>(result: &ToolResult) -> Block<'_, T> {
+    Block::ToolResult {
+        tool_use_id: call_id(&result.call),
+        content: &result.text,
+        is_error: match result.status {
+            Status::Ok => false,
+            Status::Error | Status::Denied | Status::Unknown => true,
+        },
+        cache_control: None,
     }
 }
 
-/// A message without blocks is refused, so a reply that left none is left out.
-fn assistant(out: &mut Body, endpoint: &Endpoint, provider: &str, reply: &Reply) {
+fn assistant<'a>(endpoint: &Endpoint, provider: &str, reply: &'a Reply) -> Vec<ReplyBlock<'a>> {
     let api = Api::AnthropicMessages.as_str();
     if let Some(native) = reply.native_for(api, provider, &endpoint.model) {
-        let blocks = replayable(native, &reply.stop);
-        if !blocks.is_empty() {
-            out.comma().raw(r#"{"role":"assistant","content":["#);
-            for block in blocks {
-                out.comma().raw(block.as_str());
-            }
-            out.raw("]}");
-        }
-        return;
+        return replayable(native, &reply.stop).iter().map(ReplyBlock::Native).collect();
     }
-    let kept = |part: &&Part| match part {
-        Part::Text(text) => !text.trim().is_empty(),
-        Part::Call(_) => true,
-        Part::Thinking(_) | Part::Opaque(_) => false,
+    let block = |part: &'a Part| match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(Block::Text { text: text.as_str(), cache_control: None }),
+        Part::Call(Call { id, name, arguments }) => {
+            let (id, input) = (call_id(id), arguments_object(arguments));
+            Some(Block::ToolUse { id, name, input })
+        }
+        Part::Thinking(_) | Part::Opaque(_) => None,
     };
-    if !reply.parts.iter().any(|part| kept(&part)) {
-        return;
-    }
-    out.comma().raw(r#"{"role":"assistant","content":["#);
-    for part in reply.parts.iter().filter(kept) {
-        match part {
-            Part::Text(text) => {
-                out.comma().raw(r#"{"type":"text","text":"#).string(text).raw("}");
-            }
-            Part::Call(Call { id, name, arguments }) => {
-                out.comma().raw(r#"{"type":"tool_use","id":"#).string(call_id(id));
-                out.raw(r#","name":"#).string(name);
-                out.raw(r#","input":"#).raw(&arguments_object(arguments)).raw("}");
-            }
-            Part::Thinking(_) | Part::Opaque(_) => {}
-        }
-    }
-    out.raw("]}");
+    reply.parts.iter().filter_map(block).map(ReplyBlock::Own).collect()
 }
 
 /// All blocks, but for thinking at the end of a reply that was cut while it

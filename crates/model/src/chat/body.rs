@@ -1,11 +1,12 @@
-//! Writes the body of a request. Must never parse what it splices in.
+//! Writes the body of a request. What came from the provider goes back as it came.
 
-use outrigger_agent::{Call, Part, Reply};
+use outrigger_agent::{Call, Raw, Reply, ToolResult, ToolSpec};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
-use crate::json::{Body, arguments_object};
+use crate::json::{Fields, arguments_object};
 use crate::render::{Group, User, groups};
-use crate::wire::size_hint;
+use crate::wire::written;
 use crate::{Api, Endpoint, Purpose, Request};
 
 /// Fields that are written here.
@@ -22,67 +23,151 @@ pub(crate) const OWN_FIELDS: &[&str] = &[
 ];
 
 /// The body of a request.
-pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -> Vec<u8> {
-    let mut out = Body::with_capacity(size_hint(request));
-    out.raw(r#"{"model":"#).string(&endpoint.model);
-    out.comma().string(output_field(provider)).raw(":").number(request.output_tokens_max);
-    out.raw(r#","stream":true,"stream_options":{"include_usage":true}"#);
-    if endpoint.prompt_cache_key {
-        out.raw(r#","prompt_cache_key":"#).string(request.session);
-    }
-    for (name, value) in &endpoint.body {
-        out.comma().string(name).raw(":").raw(value.as_str());
-    }
-    tools(&mut out, request);
-    out.raw(r#","messages":["#);
-    if !request.system.is_empty() {
-        out.raw(r#"{"role":"system","content":"#).string(request.system).raw("}");
-    }
-    for group in groups(request.items, request.purpose) {
-        match group {
-            Group::User(side) => user(&mut out, side),
-            Group::Reply(reply) => assistant(&mut out, endpoint, provider, reply),
-        }
-    }
-    out.raw("]}");
-    out.into_bytes()
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(flatten)]
+    output: OutputLimit,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(flatten)]
+    fields: Fields<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    messages: Vec<Message<'a>>,
 }
 
 /// OpenAI's later models refuse `max_tokens`; most other servers know nothing else.
-fn output_field(provider: &str) -> &'static str {
-    let openai = ["openai.com", "openai.azure.com"];
-    if openai.iter().any(|host| provider == *host || provider.ends_with(&format!(".{host}"))) {
-        "max_completion_tokens"
-    } else {
-        "max_tokens"
-    }
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputLimit {
+    MaxCompletionTokens(u64),
+    MaxTokens(u64),
 }
 
-fn tools(out: &mut Body, request: &Request<'_>) {
-    if request.tools.is_empty() {
-        return;
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Raw,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ToolChoice {
+    Auto,
+    None,
+}
+
+/// A message, as it came from there or as ours.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Message<'a> {
+    Native(&'a Raw),
+    Own(OwnMessage<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum OwnMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+    User {
+        content: Joined<'a>,
+    },
+    Assistant {
+        /// Also an empty text: some servers refuse null beside calls, some that it is left out.
+        content: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall<'a>>,
+    },
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: CalledFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct CalledFunction<'a> {
+    name: &'a str,
+    /// The text of an object.
+    arguments: String,
+}
+
+/// The body of a request.
+pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -> Vec<u8> {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(Message::Own(OwnMessage::System { content: request.system }));
     }
-    out.raw(r#","tools":["#);
-    for tool in request.tools {
-        out.comma().raw(r#"{"type":"function","function":{"name":"#).string(&tool.name);
-        out.raw(r#","description":"#).string(&tool.description);
-        out.raw(r#","parameters":"#).raw(tool.schema.as_str()).raw("}}");
+    for group in groups(request.items, request.purpose) {
+        match group {
+            Group::User(side) => messages.extend(user(side).map(Message::Own)),
+            Group::Reply(reply) => messages.extend(assistant(endpoint, provider, reply)),
+        }
     }
     let choice = match request.purpose {
-        Purpose::Turn => "auto",
-        Purpose::Compact => "none",
+        Purpose::Turn => ToolChoice::Auto,
+        Purpose::Compact => ToolChoice::None,
     };
-    out.raw(r#"],"tool_choice":"#).string(choice);
+    let body = Body {
+        model: &endpoint.model,
+        output: output_limit(provider, request.output_tokens_max),
+        stream: true,
+        stream_options: StreamOptions { include_usage: true },
+        prompt_cache_key: endpoint.prompt_cache_key.then_some(request.session),
+        fields: Fields(&endpoint.body),
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: (!request.tools.is_empty()).then_some(choice),
+        messages,
+    };
+    written(request, &body)
 }
 
-fn user(out: &mut Body, side: User<'_>) {
-    for result in side.results() {
-        out.comma().raw(r#"{"role":"tool","tool_call_id":"#).string(&result.call);
-        out.raw(r#","content":"#).string(&result.text).raw("}");
+fn output_limit(provider: &str, tokens_max: u64) -> OutputLimit {
+    let openai = ["openai.com", "openai.azure.com"];
+    if openai.iter().any(|host| provider == *host || provider.ends_with(&format!(".{host}"))) {
+        OutputLimit::MaxCompletionTokens(tokens_max)
+    } else {
+        OutputLimit::MaxTokens(tokens_max)
     }
-    if side.texts().next().is_some() {
-        out.comma().raw(r#"{"role":"user","content":"#).string(Joined(side)).raw("}");
-    }
+}
+
+fn tool(tool: &ToolSpec) -> Tool<'_> {
+    let ToolSpec { name, description, schema, .. } = tool;
+    Tool { function: Function { name, description, parameters: schema } }
+}
+
+fn user<'a>(side: User<'a>) -> impl Iterator<Item = OwnMessage<'a>> {
+    let result = |result: &'a ToolResult| OwnMessage::Tool {
+        tool_call_id: &result.call,
+        content: &result.text,
+    };
+    let said = side.texts().next().map(|_| OwnMessage::User { content: Joined(side) });
+    side.results().map(result).chain(said)
 }
 
 /// Several servers want sides to take turns, so one side's texts are one message.
@@ -100,31 +185,26 @@ impl fmt::Display for Joined<'_> {
     }
 }
 
+impl Serialize for Joined<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// A message with neither text nor calls is refused, so such a reply is left out.
-fn assistant(out: &mut Body, endpoint: &Endpoint, provider: &str, reply: &Reply) {
-    let text = reply.text();
-    let calls = reply.calls().count();
-    if text.is_empty() && calls == 0 {
-        return;
+fn assistant<'a>(endpoint: &Endpoint, provider: &str, reply: &'a Reply) -> Vec<Message<'a>> {
+    let content = reply.text();
+    if content.is_empty() && reply.calls().next().is_none() {
+        return Vec::new();
     }
     let api = Api::OpenAiChat.as_str();
     if let Some(native) = reply.native_for(api, provider, &endpoint.model) {
-        for message in native {
-            out.comma().raw(message.as_str());
-        }
-        return;
+        return native.iter().map(Message::Native).collect();
     }
-    // Also an empty text: some servers refuse null beside calls, some that it is left out.
-    out.comma().raw(r#"{"role":"assistant","content":"#).string(&text);
-    if calls > 0 {
-        out.raw(r#","tool_calls":["#);
-        for part in &reply.parts {
-            let Part::Call(Call { id, name, arguments }) = part else { continue };
-            out.comma().raw(r#"{"id":"#).string(id);
-            out.raw(r#","type":"function","function":{"name":"#).string(name);
-            out.raw(r#","arguments":"#).string(arguments_object(arguments)).raw("}}");
-        }
-        out.raw("]");
-    }
-    out.raw("}");
+    let called = |Call { id, name, arguments }: &'a Call| {
+        let arguments = arguments_object(arguments).get().to_owned();
+        ToolCall { id, r#type: "function", function: CalledFunction { name, arguments } }
+    };
+    let tool_calls = reply.calls().map(called).collect();
+    vec![Message::Own(OwnMessage::Assistant { content, tool_calls })]
 }

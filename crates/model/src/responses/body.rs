@@ -1,11 +1,11 @@
-//! Writes the body of a request. Must never parse what it splices in.
+//! Writes the body of a request. What came from the provider goes back as it came.
 
-use outrigger_agent::{Call, Part, Raw, Reply, Stop};
-use serde::Deserialize;
+use outrigger_agent::{Call, Part, Raw, Reply, Stop, ToolResult, ToolSpec};
+use serde::{Deserialize, Serialize};
 
-use crate::json::Body;
-use crate::render::{Group, User, groups};
-use crate::wire::size_hint;
+use crate::json::Fields;
+use crate::render::{Group, Said, User, groups};
+use crate::wire::written;
 use crate::{Api, Endpoint, Purpose, Request};
 
 /// Fields that are written here.
@@ -23,88 +23,127 @@ pub(crate) const OWN_FIELDS: &[&str] = &[
 ];
 
 /// The body of a request.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_output_tokens: u64,
+    stream: bool,
+    store: bool,
+    include: [&'static str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(flatten)]
+    fields: Fields<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Input<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Raw,
+    /// Strict schemas forbid optional fields, which our tools have.
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ToolChoice {
+    Auto,
+    None,
+}
+
+/// An item, as it came from there or as ours.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    Native(&'a Raw),
+    Own(OwnItem<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OwnItem<'a> {
+    FunctionCallOutput { call_id: &'a str, output: &'a str },
+    FunctionCall { call_id: &'a str, name: &'a str, arguments: &'a str },
+    Message { role: &'static str, content: Vec<Content<'a>> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    InputText { text: Said<'a> },
+    OutputText { text: &'a str },
+}
+
+/// The body of a request.
 pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -> Vec<u8> {
-    let mut out = Body::with_capacity(size_hint(request));
-    out.raw(r#"{"model":"#).string(&endpoint.model);
-    out.raw(r#","max_output_tokens":"#).number(request.output_tokens_max);
-    out.raw(r#","stream":true,"store":false,"include":["reasoning.encrypted_content"]"#);
-    if endpoint.prompt_cache_key {
-        out.raw(r#","prompt_cache_key":"#).string(request.session);
-    }
-    for (name, value) in &endpoint.body {
-        out.comma().string(name).raw(":").raw(value.as_str());
-    }
-    tools(&mut out, request);
-    if !request.system.is_empty() {
-        out.raw(r#","instructions":"#).string(request.system);
-    }
-    out.raw(r#","input":["#);
+    let mut input = Vec::new();
     for group in groups(request.items, request.purpose) {
         match group {
-            Group::User(side) => user(&mut out, side),
-            Group::Reply(reply) => assistant(&mut out, endpoint, provider, reply),
+            Group::User(side) => input.extend(user(side).map(Input::Own)),
+            Group::Reply(reply) => input.extend(assistant(endpoint, provider, reply)),
         }
-    }
-    out.raw("]}");
-    out.into_bytes()
-}
-
-fn tools(out: &mut Body, request: &Request<'_>) {
-    if request.tools.is_empty() {
-        return;
-    }
-    out.raw(r#","tools":["#);
-    for tool in request.tools {
-        out.comma().raw(r#"{"type":"function","name":"#).string(&tool.name);
-        out.raw(r#","description":"#).string(&tool.description);
-        // Strict schemas forbid optional fields, which our tools have.
-        out.raw(r#","parameters":"#).raw(tool.schema.as_str()).raw(r#","strict":false}"#);
     }
     let choice = match request.purpose {
-        Purpose::Turn => "auto",
-        Purpose::Compact => "none",
+        Purpose::Turn => ToolChoice::Auto,
+        Purpose::Compact => ToolChoice::None,
     };
-    out.raw(r#"],"tool_choice":"#).string(choice);
+    let body = Body {
+        model: &endpoint.model,
+        max_output_tokens: request.output_tokens_max,
+        stream: true,
+        store: false,
+        include: ["reasoning.encrypted_content"],
+        prompt_cache_key: endpoint.prompt_cache_key.then_some(request.session),
+        fields: Fields(&endpoint.body),
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: (!request.tools.is_empty()).then_some(choice),
+        instructions: request.system,
+        input,
+    };
+    written(request, &body)
 }
 
-fn user(out: &mut Body, side: User<'_>) {
-    for result in side.results() {
-        out.comma().raw(r#"{"type":"function_call_output","call_id":"#).string(&result.call);
-        out.raw(r#","output":"#).string(&result.text).raw("}");
-    }
-    if side.texts().next().is_none() {
-        return;
-    }
-    out.comma().raw(r#"{"type":"message","role":"user","content":["#);
-    for said in side.texts() {
-        out.comma().raw(r#"{"type":"input_text","text":"#).string(said).raw("}");
-    }
-    out.raw("]}");
+fn tool(tool: &ToolSpec) -> Tool<'_> {
+    let ToolSpec { name, description, schema, .. } = tool;
+    Tool { name, description, parameters: schema, strict: false }
 }
 
-fn assistant(out: &mut Body, endpoint: &Endpoint, provider: &str, reply: &Reply) {
+fn user<'a>(side: User<'a>) -> impl Iterator<Item = OwnItem<'a>> {
+    let result = |result: &'a ToolResult| OwnItem::FunctionCallOutput {
+        call_id: &result.call,
+        output: &result.text,
+    };
+    let content: Vec<_> = side.texts().map(|text| Content::InputText { text }).collect();
+    let said = (!content.is_empty()).then_some(OwnItem::Message { role: "user", content });
+    side.results().map(result).chain(said)
+}
+
+fn assistant<'a>(endpoint: &Endpoint, provider: &str, reply: &'a Reply) -> Vec<Input<'a>> {
     let api = Api::OpenAiResponses.as_str();
     if let Some(native) = reply.native_for(api, provider, &endpoint.model) {
-        for item in replayable(native, &reply.stop) {
-            out.comma().raw(item.as_str());
-        }
-        return;
+        return replayable(native, &reply.stop).iter().map(Input::Native).collect();
     }
-    for part in &reply.parts {
-        match part {
-            Part::Text(text) if text.trim().is_empty() => {}
-            Part::Text(text) => {
-                out.comma().raw(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"#);
-                out.string(text).raw("}]}");
-            }
-            Part::Call(Call { id, name, arguments }) => {
-                out.comma().raw(r#"{"type":"function_call","call_id":"#).string(id);
-                out.raw(r#","name":"#).string(name);
-                out.raw(r#","arguments":"#).string(arguments).raw("}");
-            }
-            Part::Thinking(_) | Part::Opaque(_) => {}
+    let item = |part: &'a Part| match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => {
+            let content = vec![Content::OutputText { text }];
+            Some(OwnItem::Message { role: "assistant", content })
         }
-    }
+        Part::Call(Call { id, name, arguments }) => {
+            Some(OwnItem::FunctionCall { call_id: id, name, arguments })
+        }
+        Part::Thinking(_) | Part::Opaque(_) => None,
+    };
+    reply.parts.iter().filter_map(item).map(Input::Own).collect()
 }
 
 /// All items, but for reasoning at the end of a reply that was cut while it
