@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Disorder;
+use crate::spec::SANDBOX;
 use crate::store::{Batch, Store};
 use crate::tally::Happening;
-use crate::world::SANDBOX;
 
 /// What befalls a process, and where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,16 +6,12 @@
 
 use outrigger_agent::{Author, Delegate, Item, Limit, Role, ToolSpec};
 
-use crate::{limits, tool_server};
+use crate::seed::is_one_of;
+use crate::{limits, outside_tools};
 
 /// Whether a seed's sessions may start others.
 pub(crate) fn has(seed: u64) -> bool {
     is_one_of(seed, 57, limits::FAMILIES_OF_256)
-}
-
-/// Whether a seed has something that so many of 256 have. What turns it is the thing's own.
-pub(crate) fn is_one_of(seed: u64, turn: u32, share: u8) -> bool {
-    fastrand::Rng::with_seed(seed.rotate_left(turn)).u8(..) < share
 }
 
 /// Whether what is lost in a crash can be missing in the end: such a family's subagents
@@ -45,7 +41,7 @@ pub(crate) fn role(seed: u64) -> Role {
 /// The tools of a seed's session.
 pub(crate) fn tools(seed: u64, sandbox: &str) -> Vec<ToolSpec> {
     let mut tools = outrigger_tools::specs(sandbox);
-    tools.extend(tool_server::tools(seed));
+    tools.extend(outside_tools::tools(seed));
     let agents = role(seed).agents;
     if !agents.is_empty() {
         tools.push(outrigger_tools::subagent::spec(&agents));

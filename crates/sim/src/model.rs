@@ -12,7 +12,7 @@ use crate::family::{self, Who};
 use crate::store::Life;
 use crate::tally::Happening;
 use crate::witness::Witness;
-use crate::{limits, tool_server};
+use crate::{limits, outside_tools};
 
 #[derive(Debug)]
 pub(crate) struct Simulated {
@@ -53,7 +53,7 @@ impl Simulated {
                     return called(&word, name, arguments);
                 }
                 if calls_out && rng.bool() {
-                    let (name, arguments) = tool_server::call(&mut rng, &word);
+                    let (name, arguments) = outside_tools::call(&mut rng, &word);
                     return called(&word, name, arguments);
                 }
                 call(&mut rng, &word)

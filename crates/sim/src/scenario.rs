@@ -14,10 +14,11 @@ use crate::family;
 use crate::invariants::{check, check_nothing_left, check_undisturbed};
 use crate::rules::Books;
 use crate::shape::shape;
+use crate::spec::is_poor;
 use crate::store::Without;
 use crate::tally::{Happening, Tally};
 use crate::witness::Detail;
-use crate::world::{Ended, Fate, How, World, is_poor};
+use crate::world::{Ended, Fate, How, World};
 use crate::{Violation, concurrency, limits, stopped};
 
 /// What a seed came to.

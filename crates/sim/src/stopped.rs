@@ -141,7 +141,7 @@ fn told(records: &[Record], last: &State) -> Result<(), Violation> {
                 lived.then_some(()).ok_or_else(|| Violation::Untold(generation.clone()))?;
             }
             Event::Settled { outcome: Outcome::Done(Product::Sandbox(ready)), .. } => {
-                let before = lives.insert(crate::world::SANDBOX, &ready.generation);
+                let before = lives.insert(crate::spec::SANDBOX, &ready.generation);
                 if before.is_some_and(|before| before != ready.generation) {
                     return Err(Violation::Untold(ready.generation.clone()));
                 }

@@ -7,72 +7,11 @@ use outrigger_agent::{
     Author, Event, Limit, Measure, Outcome, Parent, Product, Seq, SessionId, Spec, ToolKind,
     ToolOutput,
 };
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use crate::Violation;
+use crate::session_facts::{All, SessionFacts};
 use crate::tally::Happening;
-use crate::witness::Watched;
-
-/// What a session is among the others.
-#[derive(Debug, Default)]
-pub(crate) struct SubagentInvariants {
-    pub(crate) spec: Option<Arc<Spec>>,
-    /// It was ended for good.
-    pub(crate) is_closed: bool,
-    /// It has heard its task.
-    is_begun: bool,
-    /// Labels of what its model surely was told.
-    heard: BTreeSet<String>,
-    /// Labels of what it will be told with the next question.
-    coming: BTreeSet<String>,
-}
-
-/// All sessions.
-pub(crate) type All = BTreeMap<SessionId, Watched>;
-
-impl SubagentInvariants {
-    /// The call that started it.
-    pub(crate) fn parent(&self) -> Option<&Parent> {
-        self.spec.as_ref()?.parent()
-    }
-
-    /// Whether it was begun, and can go on.
-    pub(crate) fn is_open(&self) -> bool {
-        self.is_begun && !self.is_closed
-    }
-
-    /// Takes in what a session's own events say of it.
-    pub(crate) fn take(&mut self, event: &Event) {
-        match event {
-            Event::Opened(spec) => drop(self.spec.get_or_insert_with(|| Arc::clone(spec))),
-            Event::Forked { cut, .. } => self.heard.extend(cut.labels.iter().cloned()),
-            Event::Said(message) => match &message.author {
-                Author::Agent(_) => self.is_begun = true,
-                Author::Person(person) => {
-                    let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
-                    if !own {
-                        self.coming.insert(format!("from:{person}"));
-                    }
-                }
-                Author::Untrusted(source) => drop(self.coming.insert(format!("from:{source}"))),
-            },
-            Event::Settled { outcome: Outcome::Done(Product::Output(output)), .. } => {
-                self.coming.extend(output.labels.iter().cloned());
-            }
-            // It answers what it was told.
-            Event::Settled { outcome: Outcome::Done(Product::Reply(_)), .. } => {}
-            Event::Cancelled { .. } => self.is_closed = true,
-            _ => {}
-        }
-    }
-
-    /// The model is asked: whatever came before is in front of it.
-    pub(crate) fn asks(&mut self) {
-        let coming = std::mem::take(&mut self.coming);
-        self.heard.extend(coming);
-    }
-}
 
 /// What does not hold between a session and others after one more event of it.
 pub(crate) fn check(all: &All, session: &SessionId, event: &Event) -> Result<(), Violation> {
@@ -115,7 +54,11 @@ pub(crate) fn check(all: &All, session: &SessionId, event: &Event) -> Result<(),
     }
 }
 
-fn above<'a>(all: &'a All, session: &SessionId, parent: &Parent) -> Result<&'a Watched, Violation> {
+fn above<'a>(
+    all: &'a All,
+    session: &SessionId,
+    parent: &Parent,
+) -> Result<&'a SessionFacts, Violation> {
     let above = all.get(&parent.session);
     above.ok_or_else(|| Violation::NoIntent(session.to_string()))
 }
@@ -133,7 +76,7 @@ fn under_way(all: &All, session: &SessionId, parent: &Parent) -> Result<(), Viol
 fn born(
     all: &All,
     session: &SessionId,
-    own: &Watched,
+    own: &SessionFacts,
     parent: &Parent,
     labels: &BTreeSet<String>,
 ) -> Result<(), Violation> {
@@ -157,7 +100,7 @@ fn born(
 }
 
 /// Whether all that it may spend is reserved, beside the step of starting it.
-fn covered(budget: Limit, above: &Watched, effect: Seq) -> bool {
+fn covered(budget: Limit, above: &SessionFacts, effect: Seq) -> bool {
     let reserved = above.ledger.reserved(effect);
     Measure::ALL.into_iter().all(|measure| match (measure, budget.of(measure)) {
         (Measure::Steps, Some(most)) => most < reserved.steps,
@@ -185,7 +128,7 @@ fn is_wider(ours: &Spec, theirs: &Spec) -> bool {
 }
 
 /// What it was told of comes up with its answer.
-fn labelled(below: &SessionId, child: &Watched, output: &ToolOutput) -> Result<(), Violation> {
+fn labelled(below: &SessionId, child: &SessionFacts, output: &ToolOutput) -> Result<(), Violation> {
     match child.subagents.heard.is_subset(&output.labels) {
         true => Ok(()),
         false => Err(Violation::Unlabelled(below.clone())),

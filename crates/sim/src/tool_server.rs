@@ -1,72 +1,20 @@
-//! A server outside with tools: one that acts, one that acts once for a key however often
-//! it is asked, and one that only reads. In a concurrent run it hangs, fails, or does what is asked
-//! and dies before it answers.
+//! A server outside with tools. In a concurrent run it hangs, fails, or does what is asked and
+//! dies before it answers.
 
 use async_trait::async_trait;
-use outrigger_agent::{Concurrency, Raw, ToolSpec};
 use outrigger_engine::OutsideServer;
-use outrigger_tools::outside::{
-    Answered, Block, Calling, Declared, Fault, Listed, Offer, Outside, ToolDescription,
-};
+use outrigger_tools::outside::{Answered, Block, Calling, Fault, Listed, Outside};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::family;
 use crate::ledger::Under;
 use crate::limits;
+use crate::outside_tools::{SERVER, TOOLS, described};
 use crate::store::Life;
 use crate::tally::Happening;
 use crate::witness::Witness;
-
-/// Its name.
-const SERVER: &str = "outside";
-/// Its tools, and what our configuration says of each.
-const TOOLS: [(&str, Declared); 3] =
-    [("send", Declared::Acts), ("put", Declared::Idempotent), ("look", Declared::ReadOnly)];
-
-/// Whether a seed's sessions have its tools.
-pub(crate) fn has(seed: u64) -> bool {
-    family::is_one_of(seed, 53, limits::DESKS_OF_256)
-}
-
-fn described(tool: &str) -> ToolDescription {
-    let schema = Raw::new(r#"{"type":"object"}"#.to_owned()).expect("it is JSON");
-    ToolDescription { tool: tool.to_owned(), description: format!("Does {tool}."), schema }
-}
-
-/// Its tools, as a session is opened with them.
-pub(crate) fn tools(seed: u64) -> Vec<ToolSpec> {
-    if !has(seed) {
-        return Vec::new();
-    }
-    let spec = |(tool, declared): (&str, Declared)| {
-        let described = described(tool);
-        let offer = Offer {
-            server: SERVER,
-            described: &described,
-            changed: None,
-            declared,
-            concurrency: Concurrency::Exclusive,
-            sandbox: None,
-            timeout_ms: limits::DESK_MS_MAX,
-        };
-        offer.spec().expect("its name and schema are plain")
-    };
-    TOOLS.into_iter().map(spec).collect()
-}
-
-/// A call that a model makes of one of them.
-pub(crate) fn call(rng: &mut fastrand::Rng, word: &str) -> (&'static str, String) {
-    let name = ["mcp__outside__send", "mcp__outside__put", "mcp__outside__look"][rng.usize(..3)];
-    (name, format!(r#"{{"what":"{word}"}}"#))
-}
-
-/// Whether a call may be made again after a crash.
-pub(crate) fn may_repeat(tool: &str) -> bool {
-    tool != "send"
-}
 
 /// The way of one process to it.
 #[derive(Debug)]

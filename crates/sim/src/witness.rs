@@ -9,16 +9,15 @@ use outrigger_policy::Verdict;
 use outrigger_sandbox::SandboxId;
 use outrigger_sandbox_testing::fake::Fake;
 use outrigger_tools::outside::Calling;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::Violation;
 use crate::accounts::AccountTotals;
-use crate::ledger::{Ledger, Under};
-use crate::subagents::{self, All, SubagentInvariants};
+use crate::ledger::Under;
+use crate::session_facts::{All, SessionFacts};
 use crate::tally::{Happening, Tally};
-use crate::tool_server;
+use crate::{outside_tools, subagents};
 
 /// See the module.
 #[derive(Debug)]
@@ -36,26 +35,6 @@ pub(crate) enum Detail {
     Whole,
 }
 
-/// What is known of one session.
-#[derive(Debug, Default)]
-pub(crate) struct Watched {
-    head: Seq,
-    pub(crate) ledger: Ledger,
-    pub(crate) subagents: SubagentInvariants,
-    /// Effects that were permitted once.
-    permitted: BTreeSet<Seq>,
-    /// Model calls that were begun.
-    calls: u64,
-    /// Tokens that the provider charges for them, and for those of its subagents.
-    burnt: u64,
-    /// Calls of tools outside that were made, and under which keys.
-    called: BTreeMap<Seq, String>,
-    /// Which process appended last.
-    writer: u64,
-    /// What became of effects, as a process said in vain to the store.
-    refused: BTreeMap<Seq, (u64, Outcome)>,
-}
-
 #[derive(Debug, Default)]
 struct Seen {
     sessions: All,
@@ -70,38 +49,6 @@ struct Seen {
     story: Option<Vec<String>>,
 }
 
-impl Watched {
-    /// A process that knew what became of an effect neither begins it again nor says
-    /// something else of it.
-    fn keeps_its_word(&mut self, event: &Event, writer: u64) -> Result<(), Violation> {
-        let (effect, said) = match event {
-            Event::Started { effect, .. } => (effect, None),
-            Event::Settled { effect, outcome, .. } => (effect, Some(outcome)),
-            // It is ended for good: what its last driver was about to say changes nothing.
-            Event::Cancelled { .. } => {
-                self.refused.clear();
-                return Ok(());
-            }
-            // It is charged as lost, and begins anew when there is room.
-            Event::Withheld { effect, .. } => {
-                self.refused.remove(effect);
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        match self.refused.remove(effect) {
-            Some((knew, outcome)) if knew == writer && said != Some(&outcome) => {
-                Err(Violation::OutcomeDropped(*effect))
-            }
-            Some(refused) if said.is_none() => {
-                self.refused.insert(*effect, refused);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 impl Seen {
     fn blame(&mut self, held: Result<(), Violation>) {
         if let Err(violation) = held {
@@ -109,7 +56,7 @@ impl Seen {
         }
     }
 
-    fn of(&mut self, session: &SessionId) -> &mut Watched {
+    fn of(&mut self, session: &SessionId) -> &mut SessionFacts {
         self.sessions.entry(session.clone()).or_default()
     }
 
@@ -186,7 +133,8 @@ impl Witness {
             Happening::KilledBetween,
             Happening::Torn,
         ];
-        let below = |own: &Watched| own.subagents.parent().is_some() && own.subagents.is_open();
+        let below =
+            |own: &SessionFacts| own.subagents.parent().is_some() && own.subagents.is_open();
         if kills.contains(&what) && seen.sessions.values().any(below) {
             seen.tally.count(Happening::KilledAboveChild);
         }
@@ -215,7 +163,7 @@ impl Witness {
     /// One that was started by another and can still go on.
     pub(crate) fn open_below(&self) -> Option<SessionId> {
         let seen = self.seen();
-        let open = |own: &Watched| {
+        let open = |own: &SessionFacts| {
             own.subagents.parent().is_some() && (own.subagents.is_open() || !own.ledger.is_idle())
         };
         seen.sessions.iter().find(|(_, own)| open(own)).map(|(session, _)| session.clone())
@@ -386,7 +334,7 @@ impl Witness {
         seen.blame(held);
         let Some(before) = before else { return };
         seen.tally.count(Happening::DeskRepeated);
-        if !tool_server::may_repeat(call.tool) || before != call.key {
+        if !outside_tools::may_repeat(call.tool) || before != call.key {
             seen.blame(Err(Violation::CalledAgain(call.exec.to_owned())));
         }
     }

@@ -1,13 +1,11 @@
 //! What outlives a harness: the journal, the blobs, the sandboxes.
 
 use outrigger_agent::{
-    Approvals, Author, Event, Limit, Message, ModelSpec, Park, Record, Seq, SessionId, Spec, State,
-    TurnLimits, Workspace,
+    AccountId, Author, Event, Limit, Message, Park, Record, Seq, SessionId, State, Workspace,
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, SandboxConfig};
 use outrigger_sandbox::{Backend, SandboxId, Suspend};
-use outrigger_sandbox_testing::fake::{Disk, Fake};
-use outrigger_store::{Blobs, Journal, Memory, load_all};
+use outrigger_store::{Accounts, Blobs, Change, Journal, Memory, Stopped, Terms, load_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,18 +16,15 @@ use crate::accounts;
 use crate::backend::Watched;
 use crate::crash::{Death, Mortal};
 use crate::disk::Disorder;
-use crate::family;
 use crate::ledger::Under;
 use crate::limits;
 use crate::model::{Reached, Simulated};
 use crate::rules::{Books, Kind};
+use crate::spec::{SANDBOX, archive, spec};
 use crate::store::{Life, Store, Without};
 use crate::tally::Happening;
-use crate::tool_server::{self, ToolServer};
+use crate::tool_server::ToolServer;
 use crate::witness::{Detail, Witness};
-
-/// Name of the sandbox in the simulated sessions.
-pub(crate) const SANDBOX: &str = "work";
 
 /// Milliseconds since the world began, by tokio's paused clock.
 #[derive(Debug)]
@@ -268,6 +263,35 @@ impl World {
         });
     }
 
+    /// Limits what all its sessions may spend together: by the organisation or by the user.
+    pub(crate) async fn limit_all(&self, rng: &mut fastrand::Rng) {
+        let tokens = rng.u64(limits::PURSE_TOKENS_MIN..limits::PURSE_TOKENS_MAX);
+        let limit = Limit { tokens: Some(tokens), ..Limit::NONE };
+        let change = Change::Set(Terms { limit, ..Terms::default() });
+        let account = match rng.bool() {
+            true => AccountId::organisation(),
+            false => AccountId::user("person:sim"),
+        };
+        let set = self.journal.set_terms(&account, change).await;
+        set.expect("accounts in memory can be set");
+        self.witness.accounts(|accounts| accounts.limit(tokens));
+    }
+
+    /// Throws the switch that stops everything, or takes it back.
+    pub(crate) async fn switch(&self, is_stopped: bool) {
+        let (by, reason, at_ms) = ("person:other".to_owned(), String::new(), self.now_ms());
+        let change = match is_stopped {
+            true => Change::Stop(Stopped { by, reason, at_ms }),
+            false => Change::Allow,
+        };
+        let set = self.journal.set_terms(&AccountId::organisation(), change).await;
+        set.expect("accounts in memory can be set");
+        self.witness.accounts(|accounts| accounts.stop(is_stopped));
+        if is_stopped {
+            self.witness.count(Happening::Switched);
+        }
+    }
+
     /// Everything that was journalled of a session.
     pub(crate) async fn records(&self, session: &SessionId) -> Vec<Record> {
         let mut records = Vec::new();
@@ -327,73 +351,6 @@ pub(crate) fn fold(records: &[Record], mut each: impl FnMut(&Record, &State)) ->
         each(record, &state);
     }
     state
-}
-
-/// The tokens that a seed's session may spend, if they are few: a lost attempt
-/// stays charged, so such a session may end earlier when it was killed.
-fn few_tokens(seed: u64) -> Option<u64> {
-    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(41));
-    (rng.u8(..) < 40).then(|| rng.u64(5_000..40_000))
-}
-
-/// The steps that a turn may take, if they are few.
-fn few_steps(rng: &mut fastrand::Rng) -> Option<u64> {
-    (rng.u8(..) < 40).then(|| rng.u64(1..12))
-}
-
-fn spec_draws(seed: u64) -> fastrand::Rng {
-    fastrand::Rng::with_seed(seed.rotate_left(33))
-}
-
-/// Whether what a lost attempt costs can be missing in the end, or a lost call of a tool
-/// outside is not made again.
-pub(crate) fn is_poor(seed: u64) -> bool {
-    let few_steps_below = family::has(seed) && few_steps(&mut spec_draws(seed)).is_some();
-    few_tokens(seed).is_some()
-        || family::is_tight(seed)
-        || few_steps_below
-        || tool_server::has(seed)
-}
-
-/// After how long a seed's questions are denied, if ever.
-fn expiry(seed: u64) -> Option<u64> {
-    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(49));
-    (rng.u8(..) < 64).then_some(limits::EXPIRE_MS)
-}
-
-fn spec(seed: u64, workspace: Workspace) -> Spec {
-    let mut rng = spec_draws(seed);
-    // Now and then the limits bite.
-    let steps_max = few_steps(&mut rng).unwrap_or(1_000);
-    let tokens = few_tokens(seed).unwrap_or(10_000_000);
-    Spec {
-        principal: "person:sim".to_owned(),
-        model: ModelSpec {
-            name: "simulated".to_owned(),
-            provider: "simulated".to_owned(),
-            address: None,
-            context_tokens: 200_000,
-            output_tokens_max: 4_000,
-            scripted: true,
-            price: None,
-        },
-        system: "You are simulated.".to_owned(),
-        tools: family::tools(seed, SANDBOX),
-        budget: Limit { steps: Some(10_000), tokens: Some(tokens), ..Limit::NONE },
-        soft: Limit::NONE,
-        turn: TurnLimits { steps_max, wall_ms_max: 3_600_000 },
-        approvals: Approvals { expire_ms: expiry(seed), escalate_ms: None },
-        workspace: Some(workspace),
-        sandboxes: Vec::new(),
-        role: family::role(seed),
-    }
-}
-
-/// A workspace with one file.
-fn archive() -> Vec<u8> {
-    let mut builder = outrigger_engine::workspace::Builder::default();
-    builder.file("seed", b"a", false);
-    builder.finish()
 }
 
 /// What an event is, for people.
