@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::attempt::{Call, attempt};
-use crate::fault::Kind;
 use crate::wire::{Answer, CallIds};
 use crate::{
     Description, Endpoint, Error, Frame, Frames, Model, Request, RetryPolicy, codec, endpoint,
@@ -138,7 +137,7 @@ impl Model for Client {
                 Ok(answer) => return Ok(self.reply_of(answer)),
                 Err(fault) => fault.shown(&self.endpoint),
             };
-            if fault.kind == Kind::Refused {
+            if fault.is_refusal {
                 return Ok(self.refusal(fault.message));
             }
             let Some(wait_ms) = self.policy.wait_ms(number, fault.retry, &mut rng) else {

@@ -11,24 +11,14 @@ use crate::scripted::Unmatched;
 /// Why there is no reply. Retrying is already done where it helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The key is missing or refused: the configuration's fault.
-    #[error("{0}")]
-    Auth(Cause),
-    /// The request is wrong, and would be again: ours, or the configuration's fault.
-    #[error("{0}")]
-    Invalid(Cause),
-    /// The conversation does not fit into the model's context.
-    #[error("{0}")]
-    ContextTooLong(Cause),
-    /// Too many requests, also after every attempt.
-    #[error("{0}")]
-    RateLimited(Cause),
-    /// Not reachable, or failing, also after every attempt.
-    #[error("{0}")]
-    Unavailable(Cause),
-    /// The answers were broken, also after every attempt.
-    #[error("{0}")]
-    Garbled(Cause),
+    /// The provider gave none.
+    #[error("{cause}")]
+    Provider {
+        /// What kind of fault.
+        fault: ModelFault,
+        /// What went wrong in the last attempt.
+        cause: Cause,
+    },
     /// The script has no turn for this.
     #[error(transparent)]
     Script(#[from] Unmatched),
@@ -67,12 +57,7 @@ impl Error {
     #[must_use]
     pub fn fault(&self) -> ModelFault {
         match self {
-            Self::Auth(_) => ModelFault::Auth,
-            Self::Invalid(_) => ModelFault::Invalid,
-            Self::ContextTooLong(_) => ModelFault::ContextTooLong,
-            Self::RateLimited(_) => ModelFault::RateLimited,
-            Self::Unavailable(_) => ModelFault::Unavailable,
-            Self::Garbled(_) => ModelFault::Garbled,
+            Self::Provider { fault, .. } => *fault,
             Self::Script(_) => ModelFault::Script,
         }
     }
@@ -80,20 +65,20 @@ impl Error {
     /// What a person can do about it.
     #[must_use]
     pub fn advice(&self) -> &'static str {
-        match self {
-            Self::Auth(_) => {
+        match self.fault() {
+            ModelFault::Auth => {
                 "check that the key is set, belongs to this base URL and may use this model"
             }
-            Self::Invalid(_) => "check the model's name, its base URL and its settings",
-            Self::ContextTooLong(_) => {
+            ModelFault::Invalid => "check the model's name, its base URL and its settings",
+            ModelFault::ContextTooLong => {
                 "start a new session, or set the model's `context_tokens` to what it really holds, so that the conversation is summarised in time"
             }
-            Self::RateLimited(_) => "wait and resume, or raise the account's limits",
-            Self::Unavailable(_) => "check the network and the base URL, or wait and resume",
-            Self::Garbled(_) => {
+            ModelFault::RateLimited => "wait and resume, or raise the account's limits",
+            ModelFault::Unavailable => "check the network and the base URL, or wait and resume",
+            ModelFault::Garbled => {
                 "check that the base URL speaks the chosen wire, or wait and resume"
             }
-            Self::Script(_) => "add a turn to the script whose `when` fits",
+            ModelFault::Script => "add a turn to the script whose `when` fits",
         }
     }
 
@@ -119,6 +104,6 @@ mod tests {
         expect_test::expect![
             "api.example answered 429: slow down (the last of 6 attempts); wait and resume, or raise the account's limits"
         ]
-        .assert_eq(&Error::RateLimited(cause).detail());
+        .assert_eq(&Error::Provider { fault: ModelFault::RateLimited, cause }.detail());
     }
 }

@@ -3,6 +3,7 @@
 //! Owns how statuses, codes and messages of all providers are read. Must never
 //! wait or retry itself.
 
+use outrigger_agent::ModelFault;
 use outrigger_agent::limits::JSON_DEPTH_MAX;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -19,35 +20,24 @@ pub(crate) const JSON: &str = "application/json";
 /// Why an attempt gave no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ModelFault,
+    /// The provider refused the content, before any reply: an answer of sorts.
+    pub(crate) is_refusal: bool,
     pub(crate) status: Option<u16>,
     pub(crate) message: String,
     pub(crate) retry: Retry,
 }
 
-/// What kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Auth,
-    Invalid,
-    ContextTooLong,
-    RateLimited,
-    Unavailable,
-    Garbled,
-    /// The provider refused the content, before any reply: an answer of sorts.
-    Refused,
-}
-
 impl Fault {
     /// A stream that is not what it should be: retried.
     pub(crate) fn garbled(message: impl Into<String>) -> Self {
-        Self::new(Kind::Garbled, Retry::Backoff, message.into())
+        Self::new(ModelFault::Garbled, Retry::Backoff, message.into())
     }
 
     /// An answer that nests deeper than readers of JSON go. It would be the same again.
     pub(crate) fn too_deep() -> Self {
         let message = format!("the answer nests more than {JSON_DEPTH_MAX} deep");
-        Self::new(Kind::Garbled, Retry::Never, message)
+        Self::new(ModelFault::Garbled, Retry::Never, message)
     }
 
     /// What an answer with status 200 says that says itself that it is no stream: an error,
@@ -59,21 +49,21 @@ impl Fault {
         let message = format!("the answer is {kind} and no stream: {body}");
         let broken = kind == JSON && serde_json::from_str::<IgnoredAny>(body).is_err();
         let retry = if broken { Retry::Backoff } else { Retry::Never };
-        Self::new(Kind::Garbled, retry, message)
+        Self::new(ModelFault::Garbled, retry, message)
     }
 
     /// A provider that cannot be reached or does not answer: retried.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self::new(Kind::Unavailable, Retry::Backoff, message.into())
+        Self::new(ModelFault::Unavailable, Retry::Backoff, message.into())
     }
 
     /// A conversation that does not fit: never retried as it is.
     pub(crate) fn context_too_long(message: impl Into<String>) -> Self {
-        Self::new(Kind::ContextTooLong, Retry::Never, message.into())
+        Self::new(ModelFault::ContextTooLong, Retry::Never, message.into())
     }
 
-    fn new(kind: Kind, retry: Retry, message: String) -> Self {
-        Self { kind, status: None, message, retry }
+    fn new(kind: ModelFault, retry: Retry, message: String) -> Self {
+        Self { kind, is_refusal: false, status: None, message, retry }
     }
 
     /// What an answer with an error status says.
@@ -81,20 +71,20 @@ impl Fault {
         let said = Said::read(body);
         let retried = matches!(status, 408 | 409 | 425 | 429) || status >= 500;
         let kind = match status {
-            401 | 403 => Kind::Auth,
-            429 => Kind::RateLimited,
-            _ if retried => Kind::Unavailable,
-            413 => Kind::ContextTooLong,
-            _ if said.context_too_long() => Kind::ContextTooLong,
-            _ if said.is(&["content_filter", "content_policy_violation"]) => Kind::Refused,
-            _ => Kind::Invalid,
+            401 | 403 => ModelFault::Auth,
+            429 => ModelFault::RateLimited,
+            _ if retried => ModelFault::Unavailable,
+            413 => ModelFault::ContextTooLong,
+            _ if said.context_too_long() => ModelFault::ContextTooLong,
+            _ => ModelFault::Invalid,
         };
         let retry = match retry_after {
             _ if !retried || said.is(&["insufficient_quota"]) => Retry::Never,
             Some(wait) => Retry::After(wait),
             None => Retry::Backoff,
         };
-        Self { kind, status: Some(status), message: said.message_or(body), retry }
+        let is_refusal = kind == ModelFault::Invalid && said.refuses();
+        Self { kind, is_refusal, status: Some(status), message: said.message_or(body), retry }
     }
 
     /// What an error inside a stream says.
@@ -104,21 +94,22 @@ impl Fault {
             return Self { status: None, ..Self::of_answer(status, None, error) };
         }
         let (kind, retry) = if said.context_too_long() {
-            (Kind::ContextTooLong, Retry::Never)
+            (ModelFault::ContextTooLong, Retry::Never)
         } else if said.is(&["insufficient_quota"]) {
-            (Kind::RateLimited, Retry::Never)
+            (ModelFault::RateLimited, Retry::Never)
         } else if said.is(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
-            (Kind::RateLimited, Retry::Backoff)
+            (ModelFault::RateLimited, Retry::Backoff)
         } else if said.is(&["authentication_error", "permission_error", "invalid_api_key"]) {
-            (Kind::Auth, Retry::Never)
-        } else if said.is(&["content_filter", "content_policy_violation"]) {
-            (Kind::Refused, Retry::Never)
-        } else if said.is(&["invalid_request_error", "invalid_prompt", "not_found_error"]) {
-            (Kind::Invalid, Retry::Never)
+            (ModelFault::Auth, Retry::Never)
+        } else if said.refuses()
+            || said.is(&["invalid_request_error", "invalid_prompt", "not_found_error"])
+        {
+            (ModelFault::Invalid, Retry::Never)
         } else {
-            (Kind::Unavailable, Retry::Backoff)
+            (ModelFault::Unavailable, Retry::Backoff)
         };
-        Self::new(kind, retry, said.message_or(error))
+        let is_refusal = kind == ModelFault::Invalid && said.refuses();
+        Self { is_refusal, ..Self::new(kind, retry, said.message_or(error)) }
     }
 
     /// As it may be shown: without secrets, which providers quote in their messages,
@@ -129,16 +120,9 @@ impl Fault {
 
     /// The error that callers see.
     pub(crate) fn into_error(self, provider: &str, attempts: u32) -> Error {
-        let Self { kind, status, message, retry: _ } = self;
-        let cause = Cause { provider: provider.to_owned(), attempts, status, message };
-        match kind {
-            Kind::Auth => Error::Auth(cause),
-            Kind::Invalid | Kind::Refused => Error::Invalid(cause),
-            Kind::ContextTooLong => Error::ContextTooLong(cause),
-            Kind::RateLimited => Error::RateLimited(cause),
-            Kind::Unavailable => Error::Unavailable(cause),
-            Kind::Garbled => Error::Garbled(cause),
-        }
+        let Self { kind: fault, status, message, .. } = self;
+        let provider = provider.to_owned();
+        Error::Provider { fault, cause: Cause { provider, attempts, status, message } }
     }
 }
 
@@ -201,6 +185,10 @@ impl Said {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
+    fn refuses(&self) -> bool {
+        self.is(&["content_filter", "content_policy_violation"])
+    }
+
     fn status(&self) -> Option<u16> {
         self.number.filter(|number| (400..600).contains(number))
     }
@@ -245,14 +233,9 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    fn answer(status: u16, body: &str) -> String {
-        let fault = Fault::of_answer(status, None, body);
-        format!("{:?} {:?} {}", fault.kind, fault.retry, fault.message)
-    }
-
-    fn event(error: &str) -> String {
-        let fault = Fault::of_event(error);
-        format!("{:?} {:?} {}", fault.kind, fault.retry, fault.message)
+    fn shown(fault: &Fault) -> String {
+        let refusal = if fault.is_refusal { ", a refusal" } else { "" };
+        format!("{:?}{refusal} {:?} {}", fault.kind, fault.retry, fault.message)
     }
 
     #[test]
@@ -288,13 +271,16 @@ mod tests {
             (422, r#"{"detail":"no"}"#),
             (502, "<html>bad\ngateway</html>"),
         ];
-        let read: Vec<String> = table.iter().map(|(status, body)| answer(*status, body)).collect();
+        let read: Vec<String> = table
+            .iter()
+            .map(|(status, body)| shown(&Fault::of_answer(*status, None, body)))
+            .collect();
         expect![[r#"
             ContextTooLong Never prompt is too long: 9 tokens > 8 maximum
             ContextTooLong Never too long
             ContextTooLong Never This model's maximum context length is 8 tokens.
             ContextTooLong Never too many bytes
-            Refused Never filtered
+            Invalid, a refusal Never filtered
             Invalid Never model not found
             Auth Never invalid x-api-key
             RateLimited Never no credit
@@ -318,7 +304,7 @@ mod tests {
             r#"{"code":"invalid_prompt","message":"no"}"#,
             "what?",
         ];
-        let read: Vec<String> = table.iter().map(|error| event(error)).collect();
+        let read: Vec<String> = table.iter().map(|error| shown(&Fault::of_event(error))).collect();
         expect![[r#"
             Unavailable Backoff Overloaded
             RateLimited Backoff slow

@@ -88,7 +88,7 @@ fn no_truncated_stream_is_a_reply() {
         let enough = stream.find(marker).unwrap() + marker.len();
         for end in (0..enough).rev().step_by(3) {
             let fault = decode(api, std::iter::once(&stream.as_bytes()[..end])).unwrap_err();
-            assert_eq!(fault.kind, crate::fault::Kind::Garbled, "{api} {end}");
+            assert_eq!(fault.kind, outrigger_agent::ModelFault::Garbled, "{api} {end}");
         }
         decode(api, std::iter::once(&stream.as_bytes()[..enough])).unwrap();
     }

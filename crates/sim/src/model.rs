@@ -3,7 +3,9 @@
 //! one without.
 
 use async_trait::async_trait;
-use outrigger_agent::{Call, Item, Origin, Part, Reply, Stop, ToolKind, ToolSpec, Usage};
+use outrigger_agent::{
+    Call, Item, ModelFault, Origin, Part, Reply, Stop, ToolKind, ToolSpec, Usage,
+};
 use outrigger_model::{Cause, Description, Error, Frames, Model, Request};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -170,7 +172,7 @@ impl Simulated {
             self.witness.count(Happening::ModelFailed);
             let (provider, message) = ("simulated".to_owned(), "simulated".to_owned());
             let cause = Cause { provider, attempts: 1, status: None, message };
-            return Err(Error::Unavailable(cause));
+            return Err(Error::Provider { fault: ModelFault::Unavailable, cause });
         }
         let parts = self.parts(&who, request.tools, spoken);
         let origin = Origin {

@@ -25,12 +25,7 @@ async fn call(api: Api, answers: Vec<Answer>, policy: RetryPolicy) -> Ended {
 
 fn cause(error: &Error) -> &outrigger_model::Cause {
     match error {
-        Error::Auth(cause)
-        | Error::Invalid(cause)
-        | Error::ContextTooLong(cause)
-        | Error::RateLimited(cause)
-        | Error::Unavailable(cause)
-        | Error::Garbled(cause) => cause,
+        Error::Provider { cause, .. } => cause,
         Error::Script(_) => panic!("no script here"),
     }
 }
