@@ -12,7 +12,7 @@ use outrigger_sandbox::wire::{self, FrameBuffer, FromGuest, GuestReply, ToGuest}
 use outrigger_sandbox::{Error, Generation, TreeOp};
 use rustix::io::Errno;
 
-use crate::exec::table::Caller;
+use crate::exec::caller::Caller;
 use crate::scratch::Scratch;
 use crate::{limits, sys};
 

@@ -1,5 +1,6 @@
 //! Commands: starting them, keeping what they say, ending them.
 
+pub(crate) mod caller;
 pub(crate) mod commands;
 mod freezer;
 pub(crate) mod handover;

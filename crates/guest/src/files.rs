@@ -3,6 +3,7 @@
 //! Owns the threads that perform them and the promise that a changing one is
 //! performed once per id.
 
+mod perform;
 mod pool;
 mod quick;
 mod read;
@@ -15,21 +16,13 @@ mod write;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::wire::GuestReply;
-use outrigger_sandbox::{Error, ExecId, FileOp, FileReply};
+use outrigger_sandbox::wire::Reply;
+use outrigger_sandbox::{Error, FileOp, FileReply};
 
 use crate::connection::Connections;
-use crate::exec::table::{Caller, ExecLookup, FileEntry, Slot, Table, brief};
-use pool::Pool;
-
-/// Whom a finished operation concerns.
-#[derive(Debug)]
-pub(crate) enum Ticket {
-    /// One that only read: its caller.
-    Caller(Caller),
-    /// One that changed something: its id, under which its callers stand.
-    Id(ExecId),
-}
+use crate::exec::caller::Caller;
+use crate::exec::table::{ExecLookup, FileEntry, Slot, Table, brief};
+use pool::{Pool, Ticket};
 
 /// All file operations that are not answered yet.
 #[derive(Debug)]
@@ -110,33 +103,4 @@ impl Files {
             }
         }
     }
-}
-
-/// Performs one operation with the rights of the calling thread.
-fn perform(op: FileOp) -> Result<FileReply, Error> {
-    let reply = match op {
-        FileOp::List { path, entries_max } => read::list(&path, entries_max),
-        FileOp::Stat { path } => read::stat(&path),
-        FileOp::Read { path, offset, bytes_max } => read::read(&path, offset, bytes_max),
-        FileOp::ReadLines { path, first, lines_max, bytes_max } => {
-            read::read_lines(&path, first, lines_max, bytes_max)
-        }
-        FileOp::Write { id: _, path, contents, mode, executable, precondition } => {
-            write::FileWrite { contents, mode, executable, precondition }.perform(&path)
-        }
-        FileOp::Edit { id: _, path, old, new, occurrences, precondition } => {
-            write::edit(&path, (&old, &new), occurrences, precondition)
-        }
-        FileOp::Link { id: _, path, target } => write::link(&path, &target),
-        FileOp::MakeDir { id: _, path } => write::make_dir(&path),
-        FileOp::Remove { id: _, path } => remove::remove(&path),
-        FileOp::Glob { root, pattern, paths_max } => search::glob(&root, &pattern, paths_max),
-        FileOp::Grep { root, pattern, glob, matches_max } => {
-            search::grep(&root, &pattern, glob.as_deref(), matches_max)
-        }
-        FileOp::Manifest { root, after, entries_max } => {
-            search::manifest(&root, after.as_deref(), entries_max)
-        }
-    };
-    reply.map_err(Error::File)
 }

@@ -13,10 +13,12 @@
 mod answer;
 mod attr;
 mod change;
+mod context;
 mod directory;
 mod file;
 #[cfg(test)]
 mod fuzz;
+mod handle;
 mod header;
 mod mount;
 mod nodes;
@@ -34,22 +36,7 @@ use outrigger_sandbox::{FileError, TreeReply, limits as door};
 
 use crate::connection::Connections;
 use crate::{limits, sys};
-
-/// What all mounts have in common.
-#[derive(Debug)]
-struct FuseContext {
-    tasks: tasks::Tasks,
-    requests: requests::HostRequests,
-    owner: answer::Owner,
-    /// What working copies take.
-    copied: file::Total,
-    /// A clock of its own, for what came before what.
-    ticks: Cell<u64>,
-    /// The number of the last handle.
-    handles: Cell<u64>,
-    /// Files that are being written although nobody has them open any more.
-    releasing: Cell<usize>,
-}
+use context::FuseContext;
 
 /// The server of all mounts.
 #[derive(Debug, Default)]

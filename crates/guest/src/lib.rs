@@ -39,6 +39,8 @@ mod options;
 #[cfg(fuzzing)]
 mod paths;
 #[cfg(fuzzing)]
+mod role;
+#[cfg(fuzzing)]
 mod scratch;
 #[cfg(fuzzing)]
 mod serve;

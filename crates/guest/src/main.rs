@@ -27,6 +27,7 @@ mod limits;
 mod listen;
 mod options;
 mod paths;
+mod role;
 mod scratch;
 mod serve;
 mod sys;
@@ -47,8 +48,9 @@ use exec::table::Table;
 use exec::vfork::Stack;
 use exec::{CgroupHierarchy, Cgroups, Commands, SpillDir};
 use fuse::FuseServer;
-use options::{Options, Role, Transport};
+use options::{Options, Transport};
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
+use role::Role;
 use rustix::fs::{Mode, OFlags};
 use serve::{ConnectionSource, Control, Guest};
 

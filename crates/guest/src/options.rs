@@ -1,4 +1,4 @@
-//! The command line: descriptors by number, and a few facts.
+//! What a guest is started with: descriptors by number, and a few facts.
 //!
 //! Owns its form, which only the spawner of the same build writes. A guest that is
 //! reached by the spawner's socket may begin before it is known whose it is; the
@@ -9,10 +9,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use outrigger_sandbox::Generation;
-use rustix::thread::CapabilitySet;
 
-use crate::zygote::Zygote;
-use crate::{limits, sys};
+use crate::limits;
 
 /// How the guest is reached.
 #[derive(Debug)]
@@ -23,16 +21,6 @@ pub(crate) enum Transport {
     Stdio,
     /// By a socket that it listens on at a path.
     Listen(PathBuf),
-}
-
-/// What this program is to be.
-#[derive(Debug)]
-pub(crate) enum Role {
-    Guest(Box<Options>),
-    /// One of which guests are cloned.
-    Zygote(Zygote),
-    /// A way to the guest that listens at a path, on the standard streams.
-    Bridge(PathBuf),
 }
 
 /// What the guest was started with.
@@ -87,7 +75,7 @@ impl Default for Options {
 
 impl Options {
     /// Takes one `--name value` pair. `None`: it is unknown, or no descriptor is there.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         name: &str,
         value: String,
@@ -117,7 +105,7 @@ impl Options {
     }
 
     /// Whether nothing is missing.
-    fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let named = self.generation.is_some() && self.pids_max.is_some();
         named || matches!(self.transport, Transport::Listen(_))
     }
@@ -149,73 +137,9 @@ impl Options {
     }
 }
 
-impl Role {
-    /// Reads `--name value` pairs. `None`: something is missing or unknown.
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Option<Self> {
-        let mut options = Options::default();
-        while let Some(name) = args.next() {
-            if name == "--stdio" {
-                continue;
-            }
-            let value = args.next()?;
-            match &*name {
-                "--bridge" => return args.next().is_none().then_some(Self::Bridge(value.into())),
-                "--zygote" => return Self::zygote(&value, args),
-                _ => options.take(&name, value, inherited)?,
-            }
-        }
-        let whole = options.is_whole() || options.awaits_the_rest().is_some();
-        whole.then(|| Self::Guest(Box::new(options)))
-    }
-
-    /// The number of its socket comes first.
-    fn zygote(socket: &str, mut args: impl Iterator<Item = String>) -> Option<Self> {
-        let (mut prepared, mut capabilities) = (None, None);
-        while let Some(name) = args.next() {
-            let value = args.next()?;
-            match &*name {
-                "--prepared" => prepared = Some(inherited(&value)?),
-                "--capabilities" => capabilities = Some(value.parse().ok()?),
-                _ => return None,
-            }
-        }
-        let capabilities = CapabilitySet::from_bits_retain(capabilities?);
-        Some(Self::Zygote(Zygote { socket: inherited(socket)?, prepared: prepared?, capabilities }))
-    }
-}
-
-/// The descriptor of a number on the command line.
-fn inherited(number: &str) -> Option<OwnedFd> {
-    sys::inherited(number.parse().ok()?).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parse(args: &[&str]) -> Option<Role> {
-        Role::parse(args.iter().map(|&arg| arg.to_owned()))
-    }
-
-    #[test]
-    fn unknown_and_unfinished_options_are_refused() {
-        for args in [
-            &["--generation"][..],
-            &["--generation", "g", "--wat", "1"],
-            &[],
-            &["--pids", "1"],
-            &["--bridge", "a", "--pids", "1"],
-            &["--listen"],
-        ] {
-            assert!(parse(args).is_none(), "{args:?}");
-        }
-        let Some(Role::Guest(options)) = parse(&["--generation", "g", "--pids", "5"]) else {
-            panic!("these are whole");
-        };
-        assert_eq!(options.pids_max, Some(5));
-        assert!(matches!(parse(&["--listen", "/a"]), Some(Role::Guest(_))));
-        assert!(matches!(parse(&["--bridge", "/a"]), Some(Role::Bridge(_))));
-    }
 
     #[test]
     fn the_rest_comes_later_and_whole() {

@@ -12,14 +12,19 @@
 
 mod cores;
 mod lists;
+mod program;
+mod rules;
 mod space;
 mod uses;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompFilter,
+    TargetArch,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use program::{ASK_FURTHER, IF_EQUAL, LOAD, RETURN, instruction, leave_at_end, search};
+use rules::{Rules, rule, when};
 
 /// Why the filters could not be made or installed.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +34,6 @@ pub(crate) struct Error {
     #[source]
     source: seccompiler::Error,
 }
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Namespace flags of clone(2): commands make no namespaces.
 const CLONE_NEW: u64 = (libc::CLONE_NEWNS
@@ -66,14 +69,6 @@ const ARCH: TargetArch = TargetArch::aarch64;
 #[cfg(target_arch = "aarch64")]
 const AUDIT_ARCH: u32 = 0xc000_00b7;
 
-fn when(index: u8, len: Len, op: Op, value: u64) -> SeccompCondition {
-    SeccompCondition::new(index, len, op, value).expect("argument numbers are below 6")
-}
-
-fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {
-    SeccompRule::new(conditions).expect("every rule has a condition")
-}
-
 fn compile(
     rules: Rules,
     otherwise: SeccompAction,
@@ -93,24 +88,8 @@ fn allowed() -> BTreeSet<u32> {
     numbers.map(|&call| u32::try_from(call).expect("numbers of system calls are small")).collect()
 }
 
-/// One instruction of classic BPF; see linux/bpf_common.h for the codes.
-fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
-    sock_filter { code, jt, jf, k }
-}
-
-/// Codes of `BPF_LD | BPF_W | BPF_ABS`, `BPF_JMP | BPF_JA`, `BPF_JMP | BPF_JEQ`,
-/// `BPF_JMP | BPF_JGE`, `BPF_RET`.
-const LOAD: u16 = 0x20;
-const JUMP: u16 = 0x05;
-const IF_EQUAL: u16 = 0x15;
-const IF_AT_LEAST: u16 = 0x35;
-const RETURN: u16 = 0x06;
-
 /// What is answered to calls that a kernel could lack.
 const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-
-/// Stands for no answer: what comes behind the program decides.
-const ASK_FURTHER: u32 = u32::MAX;
 
 /// A program that allows a set of calls, refuses another and knows no others. Of those of
 /// the third set, which are allowed, what comes behind it decides.
@@ -154,30 +133,6 @@ fn decide(
     search(&runs, &mut program);
     leave_at_end(&mut program);
     program
-}
-
-/// Lets what a program leaves to others go on behind it.
-fn leave_at_end(program: &mut BpfProgram) {
-    let end = program.len();
-    for (at, step) in program.iter_mut().enumerate().filter(|(_, step)| step.code == JUMP) {
-        step.k = u32::try_from(end - at - 1).expect("the program is short");
-    }
-}
-
-/// Adds the search among runs for the answer of the last one that has begun.
-fn search(runs: &[(u32, u32)], program: &mut BpfProgram) {
-    match runs {
-        [(_, ASK_FURTHER)] => return program.push(instruction(JUMP, 0, 0, 0)),
-        [(_, answer)] => return program.push(instruction(RETURN, 0, 0, *answer)),
-        _ => {}
-    }
-    let (lower, upper) = runs.split_at(runs.len() / 2);
-    let at = program.len();
-    program.push(instruction(IF_AT_LEAST, 0, 0, upper[0].0));
-    search(lower, program);
-    // A run takes at most two steps, and there are fewer than 256 of them.
-    program[at].jt = u8::try_from(program.len() - at - 1).expect("half of the runs is near");
-    search(upper, program);
 }
 
 /// The calls that are known and denied.
@@ -306,7 +261,9 @@ impl Filters {
 
 #[cfg(test)]
 mod tests {
+    use super::program::outcome;
     use super::*;
+    use seccompiler::sock_filter;
 
     #[test]
     fn no_call_is_both_allowed_and_denied_outright() {
@@ -318,32 +275,6 @@ mod tests {
             let allowed = allowed.contains(&u32::try_from(call).unwrap());
             assert!(allowed, "a filter on {call}, which is not allowed");
         }
-    }
-
-    /// What a program of loads, jumps and returns answers, by the words of `struct
-    /// seccomp_data`. `None`: it leaves that to what comes behind it.
-    pub(crate) fn outcome(program: &[sock_filter], word: &dyn Fn(u32) -> u32) -> Option<u32> {
-        let (mut at, mut value) = (0, 0);
-        while at < program.len() {
-            let step = &program[at];
-            at += 1;
-            let holds = match step.code {
-                LOAD => {
-                    value = word(step.k);
-                    continue;
-                }
-                IF_EQUAL => value == step.k,
-                IF_AT_LEAST => value >= step.k,
-                JUMP => {
-                    at += usize::try_from(step.k).unwrap();
-                    continue;
-                }
-                _ => return Some(step.k),
-            };
-            at += usize::from(if holds { step.jt } else { step.jf });
-        }
-        assert_eq!(at, program.len());
-        None
     }
 
     /// What the filter says before it looks at arguments.

@@ -12,15 +12,14 @@ use outrigger_sandbox::wire::{GuestReply, Stream};
 use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 
 use crate::connection::Connections;
+use crate::exec::caller::Caller;
 use crate::exec::freezer::Freezer;
 use crate::exec::handover;
 use crate::exec::output::{Output, SpillDir};
 use crate::exec::process_group::{Cgroups, Group};
 use crate::exec::running::{MemoryEvents, Pipe, RunningCommand};
 use crate::exec::spawn::Launcher;
-use crate::exec::table::{
-    Caller, CommandEntry, ExecLookup, Slot, State, Table, Watcher, brief, never_ran,
-};
+use crate::exec::table::{CommandEntry, ExecLookup, Slot, State, Table, Watcher, brief, never_ran};
 use crate::exec::vfork::Memory;
 use crate::scratch::Scratch;
 use crate::{limits, sys};

@@ -10,8 +10,8 @@ use outrigger_sandbox::Error;
 use outrigger_sandbox::wire::GuestReply;
 
 use crate::connection::Connections;
+use crate::exec::caller::Caller;
 use crate::exec::process_group::Cgroups;
-use crate::exec::table::Caller;
 use crate::limits;
 
 /// Who has everything stopped, and since when.

@@ -223,7 +223,8 @@ impl HandoverReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::table::{Caller, Watcher, brief, never_ran};
+    use crate::exec::caller::Caller;
+    use crate::exec::table::{Watcher, brief, never_ran};
     use outrigger_sandbox::{Command, FileError, FileErrorKind};
     use proptest::prelude::*;
     use std::os::fd::OwnedFd;

@@ -11,11 +11,11 @@ use outrigger_sandbox::wire::Stream;
 use outrigger_sandbox::{End, Error, ExecId, Execute, Executed, Input, limits as door};
 use rustix::io::Errno;
 
+use crate::exec::caller::Caller;
 use crate::exec::output::{Output, SpillDir};
 use crate::exec::process_group::Group;
 use crate::exec::report::Report;
 use crate::exec::spawn::{self, ChildProcess, ParentStreams};
-use crate::exec::table::Caller;
 use crate::exec::terminal::Terminal;
 use crate::scratch::Scratch;
 use crate::sys::ChildExit;

@@ -9,16 +9,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use outrigger_sandbox::{End, Error, ExecId, Executed, FileError, FileReply, limits as door};
 use sha2::{Digest as _, Sha256};
 
+use crate::exec::caller::Caller;
 use crate::exec::output::Output;
 use crate::exec::running::RunningCommand;
 use crate::limits;
-
-/// Whom to answer: a connection and a number on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Caller {
-    pub(crate) connection: u64,
-    pub(crate) request: u64,
-}
 
 /// A caller that wants output from the first byte, and how far it is.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-use crate::exec::table::Caller;
+use crate::exec::caller::Caller;
 use crate::{limits, sys};
 
 /// Both ends of a new terminal.

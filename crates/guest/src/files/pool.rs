@@ -10,11 +10,21 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use outrigger_sandbox::{Error, FileOp, FileReply};
+use outrigger_sandbox::{Error, ExecId, FileOp, FileReply};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::Ticket;
+use super::perform::perform;
+use crate::exec::caller::Caller;
 use crate::{limits, sys};
+
+/// Whom a finished operation concerns.
+#[derive(Debug)]
+pub(super) enum Ticket {
+    /// One that only read: its caller.
+    Caller(Caller),
+    /// One that changed something: its id, under which its callers stand.
+    Id(ExecId),
+}
 
 type Answer = (Ticket, Result<FileReply, Error>);
 
@@ -113,7 +123,7 @@ fn work(shared: &PoolState, answer: &Sender<Answer>) {
         };
         drop(queue);
         let result = match &rights {
-            Ok(()) => super::perform(op),
+            Ok(()) => perform(op),
             Err(error) => Err(Error::Backend(format!("cannot become the sandbox's user: {error}"))),
         };
         if answer.send((ticket, result)).is_err() {

@@ -10,20 +10,11 @@ use outrigger_sandbox::{ExpectedRevision, Node};
 
 use super::answer::{self, Body};
 use super::file::WorkingCopy;
-use super::header::{SET_GID, SET_SIZE, SET_UID};
+use super::header::{AttrChange, SET_GID, SET_SIZE, SET_UID};
 use super::mount::Mount;
 use super::nodes::ROOT;
-use super::requests::{Errno, NodeReply};
+use super::requests::{Errno, NodeReply, moved};
 use crate::limits;
-
-/// What is to become of attributes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AttrChange {
-    pub(super) valid: u32,
-    pub(super) size: u64,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-}
 
 impl Mount {
     pub(super) async fn lookup(&self, parent: u64, name: &str) -> Result<Body, Errno> {
@@ -146,7 +137,7 @@ impl Mount {
             None
         } else {
             let path = self.nodes.borrow().path(id)?;
-            let (found, bytes) = self.fetch(path.clone()).await.map_err(super::open::moved)?;
+            let (found, bytes) = self.fetch(path.clone()).await.map_err(moved)?;
             if !found.node.writable {
                 self.may_change(path).await?;
             }

@@ -8,30 +8,10 @@ use std::rc::Rc;
 use outrigger_sandbox::{TreeEntry, TreeOp, TreeReply, limits as door};
 
 use super::answer::{self, Body, NodeAttr};
-use super::mount::{Handle, Mount};
-use super::open::moved;
-use super::requests::{AskTime, Errno, NodeReply};
+use super::handle::{Handle, OpenDirectory, Page};
+use super::mount::Mount;
+use super::requests::{Errno, NodeReply, moved};
 use crate::limits;
-
-/// An open folder.
-#[derive(Debug)]
-pub(super) struct OpenDirectory {
-    node: u64,
-    /// After which name each page begins, as far as they are known.
-    begins: Vec<Option<String>>,
-    /// The page that was read last.
-    page: Option<Page>,
-    /// Whether it was read yet since it was asked for.
-    used: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Page {
-    number: u64,
-    entries: Rc<Vec<TreeEntry>>,
-    more: bool,
-    asked: AskTime,
-}
 
 /// Places in a folder: itself, the one above, and then each entry of each page.
 const DOTS: u64 = 2;

@@ -275,3 +275,12 @@ fn batch(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let all = (0..count).map(|_| Ok((b.u64()?, b.u64()?)));
     Ok(Request::BatchForget { all: all.collect::<Result<_, MalformedRequest>>()? })
 }
+
+/// What is to become of attributes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AttrChange {
+    pub(super) valid: u32,
+    pub(super) size: u64,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}

@@ -12,34 +12,13 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{Node, TreeOp, TreeReply, limits as door};
 
-use super::FuseContext;
 use super::answer::{self, Body, NodeAttr};
-use super::directory::OpenDirectory;
-use super::header::{self, Header, Request};
+use super::context::FuseContext;
+use super::handle::{Handle, OpenFile};
+use super::header::{self, AttrChange, Header, Request};
 use super::nodes::Nodes;
 use super::requests::{Errno, NodeReply};
 use crate::limits;
-
-/// What is open.
-#[derive(Debug)]
-pub(super) enum Handle {
-    File(OpenFile),
-    Folder(OpenDirectory),
-}
-
-/// An open file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OpenFile {
-    pub(super) node: u64,
-    pub(super) writes: bool,
-    pub(super) appends: bool,
-    /// What was written by it, or by others of its file, was refused and is lost.
-    pub(super) stale: bool,
-    /// That of its file when it was opened.
-    pub(super) epoch: u64,
-    /// The kernel drops pages of before when it has the answer, and was not seen to have it.
-    pub(super) drops: bool,
-}
 
 /// Which revision of a file a process read last, the oldest note forgotten first.
 #[derive(Debug, Default)]
@@ -149,7 +128,7 @@ impl Mount {
             }
             Request::GetAttr => self.begin(unique, async move { mount.attributes(node).await }),
             Request::SetAttr { valid, size, uid, gid } => {
-                let change = super::attr::AttrChange { valid, size, uid, gid };
+                let change = AttrChange { valid, size, uid, gid };
                 self.begin(unique, async move { mount.set_attributes(node, change, pid).await });
             }
             Request::MakeNode { mode, name } => {

@@ -10,9 +10,10 @@ use outrigger_sandbox::{ExpectedRevision, Node, TreeOp};
 
 use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
 use super::file::{Pages, WorkingCopy};
+use super::handle::{Handle, OpenFile};
 use super::header::WRITE_CACHE;
-use super::mount::{Handle, Mount, OpenFile};
-use super::requests::{Errno, NodeReply};
+use super::mount::Mount;
+use super::requests::{Errno, NodeReply, moved};
 use crate::limits;
 
 /// How a file is opened, by the flags of open(2).
@@ -40,14 +41,6 @@ impl OpenFlags {
     fn opened(self, node: u64, epoch: u64) -> OpenFile {
         let Self { writes, appends, .. } = self;
         OpenFile { node, writes, appends, stale: false, epoch, drops: false }
-    }
-}
-
-/// An error about a path that a number stands for: the name is looked up again.
-pub(super) fn moved(errno: Errno) -> Errno {
-    match errno {
-        libc::ENOENT | libc::ENOTDIR | libc::EISDIR => libc::ESTALE,
-        other => other,
     }
 }
 

@@ -224,3 +224,11 @@ impl HostRequests {
         self.waiting.borrow().values().map(|entry| entry.since).min()
     }
 }
+
+/// An error about a path that a number stands for: the name is looked up again.
+pub(super) fn moved(errno: Errno) -> Errno {
+    match errno {
+        libc::ENOENT | libc::ENOTDIR | libc::EISDIR => libc::ESTALE,
+        other => other,
+    }
+}

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{ExpectedRevision, TreeOp, limits as door};
 
 use super::file::Pages;
-use super::mount::{Handle, Mount};
+use super::handle::Handle;
+use super::mount::Mount;
 use super::nodes::Entry;
 use super::requests::{Errno, NodeReply};
 use crate::limits;

@@ -8,7 +8,7 @@
 
 use seccompiler::BpfProgram;
 
-use super::{IF_EQUAL, LOAD, RETURN, instruction};
+use super::program::{IF_EQUAL, LOAD, RETURN, instruction};
 
 /// What is answered: that it is done.
 const DONE: u32 = libc::SECCOMP_RET_ERRNO;
@@ -50,7 +50,7 @@ pub(super) fn pretend() -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confine::seccomp::tests::outcome;
+    use crate::confine::seccomp::program::outcome;
 
     #[test]
     fn only_the_limit_of_cores_is_said_to_be_set() {

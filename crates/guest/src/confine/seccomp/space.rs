@@ -8,7 +8,7 @@
 
 use seccompiler::BpfProgram;
 
-use super::{IF_EQUAL, LOAD, RETURN, instruction};
+use super::program::{IF_EQUAL, LOAD, RETURN, instruction};
 
 /// Offsets of the number and of the second argument in `struct seccomp_data`, of which
 /// calls look at the lower half.

@@ -6,7 +6,8 @@
 
 use seccompiler::{BpfProgram, SeccompCmpArgLen as Len, SeccompCmpOp as Op};
 
-use super::{ASK_FURTHER, IF_EQUAL, LOAD, Rules, instruction, rule, search, when};
+use super::program::{ASK_FURTHER, IF_EQUAL, JUMP, LOAD, instruction, leave_at_end, search};
+use super::rules::{Rules, rule, when};
 
 /// Calls of sockets, with the number of the argument that holds their flags.
 const FLAGS: &[(libc::c_long, u8)] = &[
@@ -123,18 +124,18 @@ pub(super) fn requests() -> BpfProgram {
     let mut program = vec![
         instruction(LOAD, 0, 0, call),
         instruction(IF_EQUAL, 1, 0, number),
-        instruction(super::JUMP, 0, 0, 0),
+        instruction(JUMP, 0, 0, 0),
         instruction(LOAD, 0, 0, request),
     ];
     search(&runs, &mut program);
-    super::leave_at_end(&mut program);
+    leave_at_end(&mut program);
     program
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::confine::seccomp::tests::outcome;
+    use crate::confine::seccomp::program::outcome;
 
     #[test]
     fn exactly_the_requests_of_the_lists_go_on() {
