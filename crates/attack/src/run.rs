@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::limits;
 use crate::report::{Judged, Report, Verdict};
+use crate::seen::Seen;
 use crate::stage::{Scale, Stage};
-use crate::table::{By, How, Probe, Row, Seen, rows};
+use crate::table::{By, How, Probe, Row, rows};
 use crate::target::Target;
 
 /// Runs all attacks, or one of them, on a backend. Says each row when it is done.

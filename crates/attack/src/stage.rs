@@ -14,7 +14,6 @@ use outrigger_sandbox::{
 use serde::Deserialize;
 
 use crate::limits;
-use crate::table::Seen;
 use crate::target::{Images, Target};
 
 /// Where the evil program is put.
@@ -254,18 +253,5 @@ pub(crate) fn refusal(error: &Error) -> String {
     .to_owned()
 }
 
-/// One attempt and what came of it.
-pub(crate) fn seen(name: impl Into<String>, saw: impl Into<String>) -> Seen {
-    Seen { name: name.into(), saw: saw.into(), ..Seen::default() }
-}
-
-/// The same with something worth knowing.
-pub(crate) fn noted(name: &str, saw: impl Into<String>, note: String) -> Seen {
-    Seen { note: Some(note), ..seen(name, saw) }
-}
-
-/// What the backend declares not to have.
-pub(crate) fn lacks(name: &str, what: &str) -> Vec<Seen> {
-    let lacks = Some(format!("the backend declares {what}"));
-    vec![Seen { lacks, ..seen(name, "") }]
-}
+/// Where it is seen.
+pub(crate) type OnStage = Arc<Stage>;

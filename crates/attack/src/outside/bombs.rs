@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{CreateSpec, DiskLimit, Execute, FileOp, FileReply};
 
-use super::{OnStage, Tried};
 use crate::limits;
-use crate::stage::{Room, Said, Stage, lacks, noted, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, lacks, noted, seen};
+use crate::stage::{OnStage, Room, Said, Stage};
 
 /// Time that a bomb has by default, in milliseconds: longer than from one look at the
 /// disks to the next, where other work on the same disk hides that one is being filled.

@@ -8,12 +8,12 @@ use outrigger_sandbox::{DiskOrigin, FileOp, FileReply};
 use outrigger_sandbox_native::Digest;
 use serde_json::{Value, json};
 
-use super::{OnStage, Tried, own_memory};
+use super::memory::own_memory;
 use crate::archive::{self, Layer};
 use crate::hostile::{self, Hostile};
 use crate::limits;
-use crate::stage::{Room, noted, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted, seen};
+use crate::stage::{OnStage, Room};
 use crate::target::TEMPLATE;
 
 /// Where images have the evil program.

@@ -2,10 +2,10 @@
 
 use outrigger_sandbox::{Execute, FileOp};
 
-use super::{OnStage, Tried, own_memory};
+use super::memory::own_memory;
 use crate::limits;
-use crate::stage::{EVIL, Room, noted, refusal, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted, seen};
+use crate::stage::{EVIL, OnStage, Room, refusal};
 
 async fn asked(room: &Room, name: &str, change: impl FnOnce(&mut Execute)) -> Seen {
     let mut request = room.request(&[EVIL, "bomb", "nothing"]);

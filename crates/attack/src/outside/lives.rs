@@ -6,9 +6,8 @@ use outrigger_sandbox::{
     DiskOrigin, Error, FileOp, FileReply, Precondition, SnapshotId, Suspend, WriteMode,
 };
 
-use super::{OnStage, Tried};
-use crate::stage::{Room, lacks, noted, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, lacks, noted, seen};
+use crate::stage::{OnStage, Room};
 
 /// What covers `/proc`, before and after the sandbox is made anew many times.
 pub(crate) async fn masks_after_restarts(stage: OnStage) -> Tried {

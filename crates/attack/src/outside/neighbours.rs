@@ -6,10 +6,9 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use outrigger_sandbox::FileOp;
 
-use super::{OnStage, Tried};
 use crate::limits;
-use crate::stage::{EVIL, Room, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, seen};
+use crate::stage::{EVIL, OnStage, Room};
 
 /// A word that stands nowhere else.
 fn mark(what: &str) -> String {

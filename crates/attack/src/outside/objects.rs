@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use outrigger_sandbox::FileOp;
 
-use super::{OnStage, Tried};
 use crate::limits;
-use crate::stage::{EVIL, Room, lines, noted};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted};
+use crate::stage::{EVIL, OnStage, Room, lines};
 
 const KINDS: [&str; 7] = ["timers", "signals", "queues", "inotify", "aio", "terminals", "pipes"];
 

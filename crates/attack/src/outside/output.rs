@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use outrigger_sandbox::{End, Streams};
 
-use super::{OnStage, Tried, own_memory};
+use super::memory::own_memory;
 use crate::limits;
-use crate::stage::{EVIL, noted};
+use crate::seen::{Tried, noted};
+use crate::stage::{EVIL, OnStage};
 
 /// More output than anybody keeps, none of it in lines.
 pub(crate) async fn floods(stage: OnStage) -> Tried {

@@ -2,9 +2,8 @@
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode, limits};
 
-use super::{OnStage, Tried};
-use crate::stage::{Room, noted, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted, seen};
+use crate::stage::{OnStage, Room};
 
 fn read(path: &str) -> FileOp {
     FileOp::Read { path: path.to_owned(), offset: 0, bytes_max: 16 }

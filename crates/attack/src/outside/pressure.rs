@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{FileOp, FileReply};
 
-use super::{OnStage, Tried};
 use crate::limits;
-use crate::stage::{EVIL, Room, noted};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted, seen};
+use crate::stage::{EVIL, OnStage, Room};
 
 /// What is measured, in the order in which it is.
 const MEASURED: [&str; 4] = [
@@ -167,7 +166,7 @@ pub(crate) async fn pressure(stage: OnStage) -> Tried {
         .zip(idle.into_iter().zip(busy))
         .map(|(name, (idle, busy))| compared(&stage, name, idle, busy))
         .collect();
-    all.push(crate::stage::seen("the attacker", room.alive().await));
+    all.push(seen("the attacker", room.alive().await));
     room.end().await?;
     neighbour.end().await?;
     Ok(all)

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode};
 
-use super::{OnStage, Tried};
-use crate::stage::{EVIL, Room, noted};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted};
+use crate::stage::{EVIL, OnStage, Room};
 
 /// Places outside every root of file operations where the sandbox's user may write,
 /// and one where it may not.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use outrigger_sandbox::{Command, CreateSpec, DiskOrigin, FileOp, SandboxId, SnapshotId, Streams};
 
-use super::{OnStage, Tried};
-use crate::stage::{EVIL, refusal, seen};
+use crate::seen::{Tried, seen};
+use crate::stage::{EVIL, OnStage, refusal};
 
 /// Magic links through which a guest's own descriptors and root can be named.
 const MAGIC: [&str; 8] = [

@@ -6,9 +6,8 @@ use outrigger_sandbox::{
     ContentDigest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
 };
 
-use super::{OnStage, Tried};
-use crate::stage::{Room, noted, seen};
-use crate::table::Seen;
+use crate::seen::{Seen, Tried, noted, seen};
+use crate::stage::{OnStage, Room};
 
 async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {
     let piece = usize::try_from(limits::FILE_CHUNK_BYTES_MAX).unwrap_or(usize::MAX);

@@ -1,6 +1,6 @@
 //! Attacks 40 to 58: against whoever reads and writes a sandbox's files from outside.
 
-use super::{Row, act, but, held, inside, not_applicable, outside, row};
+use super::row::{Row, act, but, held, inside, not_applicable, outside, row};
 use crate::outside::{images, paths, races, searches};
 
 /// What reading of what is no file answers.

@@ -1,6 +1,6 @@
 //! Attacks 1 to 22: out of the sandbox, or into another.
 
-use super::{Expect, Row, act, but, held, inside, known, on, outside, row};
+use super::row::{Expect, Row, act, but, held, inside, known, on, outside, row};
 use crate::outside::{images, lives, neighbours, requests};
 
 /// Of others' marks.

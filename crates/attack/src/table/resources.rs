@@ -1,6 +1,6 @@
 //! Attacks 23 to 39: take more than was given.
 
-use super::{Expect, Row, act, but, held, known, not_applicable, on, outside, row};
+use super::row::{Expect, Row, act, but, held, known, not_applicable, on, outside, row};
 use crate::outside::{bombs, limits_asked, lives, objects, output, pressure};
 
 /// How a bomb of the kernel's memory ends where the guest is no safer from the kernel's
