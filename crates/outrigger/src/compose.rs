@@ -1,11 +1,9 @@
 //! Puts the parts together: the only place that names implementations of the store and of
 //! backends. Keys are read by `models` and `outside`, each for the one client that sends it.
 
-use outrigger_agent::ModelSpec;
 use outrigger_engine::{
-    Engine, Feed, MemoryService, Parts, SandboxConfig, ServedTrees, SystemClock,
+    Engine, Feed, MemoryService, OutsideServer, Parts, SandboxConfig, ServedTrees, SystemClock,
 };
-use outrigger_model::Model;
 use outrigger_policy::Scope;
 use outrigger_sandbox::{Backend, CreateSpec};
 use outrigger_sandbox_docker::Docker;
@@ -22,7 +20,6 @@ use std::sync::Arc;
 use crate::config::{BackendName, Config, Sandbox};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::models::Opened;
-use crate::outside::Servers;
 use crate::paths::Paths;
 use crate::rules::ConfiguredRules;
 use crate::{models, rules, session};
@@ -81,6 +78,9 @@ pub(crate) fn scope(config: &Config) -> Outcome<Option<Scope>> {
     let people = rules::people(&config.policy)?;
     Ok(session::WHO.parse().ok().and_then(|who| people.authenticate(&who)))
 }
+
+/// The ways to servers of tools, by the names that the configuration has for them.
+pub(crate) type Servers = BTreeMap<String, OutsideServer>;
 
 /// The backends that a configuration names.
 pub(crate) type Backends = BTreeMap<BackendName, Arc<dyn Backend>>;
@@ -222,18 +222,4 @@ pub(crate) async fn caretaker(paths: &Paths, config: &Config, store: &Store) -> 
 /// An engine that only reads and writes journals: no model, no sandbox, no server.
 pub(crate) fn clerk(paths: &Paths, config: &Config, store: &Store) -> Outcome<Engine> {
     engine(paths, config, store, &models::unasked()?, &Backends::new(), Servers::new())
-}
-
-/// What a session records of its model, so that it can be resumed with the same one.
-pub(crate) fn model_spec(model: &dyn Model, provider: &str, address: Option<String>) -> ModelSpec {
-    let description = model.describe();
-    ModelSpec {
-        name: description.name.clone(),
-        provider: provider.to_owned(),
-        address,
-        context_tokens: description.context_tokens,
-        output_tokens_max: description.output_tokens_max,
-        scripted: description.scripted,
-        price: None,
-    }
 }

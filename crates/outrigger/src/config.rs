@@ -8,6 +8,7 @@ mod budget;
 mod memory;
 mod model;
 mod policy;
+mod provider;
 mod range;
 mod retention;
 mod sandbox;
@@ -30,11 +31,12 @@ use self::range::Whole;
 use self::sandbox::SandboxFiles;
 use self::tools::{ServerFile, ServerName};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{cli, limits};
+use crate::{flags, limits};
 
 pub(crate) use self::budget::{Budget, BudgetFile, Dollars, limit};
-pub(crate) use self::model::{ModelChoice, ModelFile, Provider};
+pub(crate) use self::model::{ModelChoice, ModelFile};
 pub(crate) use self::policy::{Policy, PolicyFile};
+pub(crate) use self::provider::Provider;
 pub(crate) use self::retention::{Retention, RetentionFile};
 pub(crate) use self::sandbox::{BackendName, Least, Sandbox};
 pub(crate) use self::skills::Skills;
@@ -204,11 +206,15 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, path: &Path, hint: &str) ->
 impl Config {
     /// Files alone, the weaker first.
     pub(crate) fn of_files(files: &[PathBuf]) -> Outcome<Self> {
-        Self::load(files, &cli::Model::default(), cli::Limits::default())
+        Self::load(files, &flags::Model::default(), flags::Limits::default())
     }
 
     /// Files, the weaker first, then environment and flags.
-    pub(crate) fn load(files: &[PathBuf], flags: &cli::Model, more: cli::Limits) -> Outcome<Self> {
+    pub(crate) fn load(
+        files: &[PathBuf],
+        flags: &flags::Model,
+        more: flags::Limits,
+    ) -> Outcome<Self> {
         let mut config = Self::default();
         let mut defaults = None;
         for path in files {

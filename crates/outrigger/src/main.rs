@@ -12,6 +12,7 @@ mod command;
 mod compose;
 mod config;
 mod exit;
+mod flags;
 mod limits;
 mod models;
 mod notify;

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use crate::config::{ModelChoice, ModelFile, Provider};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{compose, limits as own};
+use crate::limits as own;
 
 /// The provider's name of a script.
 const SCRIPT: &str = "script";
 /// The address of the script that is built in.
 const BUNDLED: &str = "demo";
+/// What the scripted model of `outrigger demo` says.
+pub(crate) const DEMO_TURNS: &str = include_str!("../demo/turns.toml");
 
 /// A model, and what a session records of it.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ pub(crate) fn open(choice: &ModelChoice) -> Outcome<Opened> {
 pub(crate) fn reopen(spec: &ModelSpec, config: &ModelFile) -> Outcome<Opened> {
     let address = spec.address.clone();
     match (spec.provider.as_str(), address.as_deref()) {
-        (SCRIPT, Some(BUNDLED)) => return open(&ModelChoice::Bundled(crate::command::TURNS)),
+        (SCRIPT, Some(BUNDLED)) => return open(&ModelChoice::Bundled(DEMO_TURNS)),
         (SCRIPT, Some(path)) => return open(&ModelChoice::Script(path.into())),
         _ => {}
     }
@@ -83,7 +85,7 @@ fn scripted(text: &str, address: String) -> Outcome<Opened> {
     })?;
     let price = scripted.price();
     let model: Arc<dyn Model> = Arc::new(scripted);
-    let spec = ModelSpec { price, ..compose::model_spec(&*model, SCRIPT, Some(address)) };
+    let spec = ModelSpec { price, ..model_spec(&*model, SCRIPT, Some(address)) };
     Ok(Opened { model, spec })
 }
 
@@ -129,7 +131,7 @@ fn provider(choice: &ModelChoice) -> Outcome<Opened> {
     let policy = RetryPolicy { attempts_max, ..policy };
     let client = Client::new(http, endpoint, policy).map_err(|error| unusable(&error))?;
     let model: Arc<dyn Model> = Arc::new(client);
-    let spec = compose::model_spec(&*model, provider.as_str(), base_url.clone());
+    let spec = model_spec(&*model, provider.as_str(), base_url.clone());
     Ok(Opened { model, spec })
 }
 
@@ -149,5 +151,19 @@ fn key(provider: Provider, elsewhere: bool, named: Option<&str>) -> Outcome<Opti
         .hint(format!(
             "Set {variable}, or name another variable with model.api_key_env in the configuration."
         ))),
+    }
+}
+
+/// What a session records of its model, so that it can be resumed with the same one.
+fn model_spec(model: &dyn Model, provider: &str, address: Option<String>) -> ModelSpec {
+    let description = model.describe();
+    ModelSpec {
+        name: description.name.clone(),
+        provider: provider.to_owned(),
+        address,
+        context_tokens: description.context_tokens,
+        output_tokens_max: description.output_tokens_max,
+        scripted: description.scripted,
+        price: None,
     }
 }

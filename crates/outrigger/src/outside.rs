@@ -11,11 +11,10 @@ use outrigger_engine::OutsideServer;
 use outrigger_mcp::{Header, Http, Stdio};
 use outrigger_sandbox::{Sandbox, SandboxId};
 use outrigger_tools::outside::{Answered, Calling, Declared, Fault, Listed, Offer, Outside};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-use crate::compose::Backends;
+use crate::compose::{Backends, Servers};
 use crate::config::{Config, Server, Way};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
@@ -25,9 +24,6 @@ use crate::show::{self, Tone, word};
 use pins::Heard;
 
 pub(crate) use pins::{Pin, Pins, Text, change, read};
-
-/// The ways to servers, by the names that the configuration has for them.
-pub(crate) type Servers = BTreeMap<String, OutsideServer>;
 
 /// The ways to all servers that are configured. One whose key is missing is a server that
 /// can't be asked; the session goes on without it.

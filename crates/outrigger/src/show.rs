@@ -21,9 +21,10 @@ pub(crate) use inert::{inert, word};
 pub(crate) use status::Status;
 pub(crate) use timeline::{Line, Timeline, Tone};
 
-use crate::cli::{Json, Output};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Json, Output};
 use crate::limits;
+use amounts::seconds;
 
 /// Where steps are shown: on standard error for people, on standard output for programs.
 #[derive(Debug)]
@@ -328,12 +329,6 @@ pub(crate) fn when(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     let local = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
     local.map_or_else(|| at_ms.to_string(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
-}
-
-pub(crate) fn seconds(ms: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a duration for people")]
-    let seconds = ms as f64 / 1_000.0;
-    seconds
 }
 
 fn style(tone: Tone) -> Style {

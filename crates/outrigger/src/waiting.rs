@@ -226,3 +226,9 @@ impl Waiting {
         lines
     }
 }
+
+/// What waits, for programs.
+pub(crate) fn list(waiting: &[Waiting]) -> Value {
+    let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
+    json!({ "type": "inbox", "waiting": waiting })
+}

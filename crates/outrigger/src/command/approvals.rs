@@ -1,23 +1,73 @@
 //! `outrigger inbox`, `approve` and `deny`: what waits for a person, exactly as it would
 //! be done, and the person's answer.
 
+use clap::Args;
 use outrigger_agent::{Answer, Seen, SessionId, ToolKind};
 use outrigger_engine::AnswerRequest;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
-use super::run::Back;
-use super::{remind, sessions};
-use crate::cli::{self, Output};
+use super::finish::Back;
+use super::remind;
+use super::sessions::{More, go_on};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Limits, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::waiting::Waiting;
+use crate::waiting::{self, Waiting};
 use crate::{limits, session};
 
-pub(crate) async fn inbox(paths: &Paths, asked: cli::Inbox) -> Outcome<u8> {
+#[derive(Debug, Args)]
+pub(crate) struct Inbox {
+    /// Only this one, and what it would make of a file.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Tell those whom `[notify]` names of everything that waits, but for what has yet
+    /// to escalate.
+    #[arg(long, conflicts_with = "id")]
+    pub(crate) remind: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// What waits, as `outrigger inbox` names it; the session may be named by its beginning.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// What `outrigger inbox ID` said of the file that it changes: if the file changed
+    /// since, nothing is approved.
+    #[arg(long, value_name = "SEEN")]
+    pub(crate) seen: Option<String>,
+    /// Do it with these arguments instead, a JSON object. The rules are asked about that
+    /// anew, and the model is told.
+    #[arg(long, value_name = "JSON", conflicts_with = "seen")]
+    pub(crate) arguments: Option<String>,
+    /// Only answer; `outrigger sessions resume` goes on.
+    #[arg(long)]
+    pub(crate) later: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deny {
+    /// What waits, as `outrigger inbox` names it; the session may be named by its beginning.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Why, for the model.
+    #[arg(long, short = 'm', value_name = "TEXT", default_value = "no reason was given")]
+    pub(crate) reason: String,
+    /// Only answer; `outrigger sessions resume` goes on.
+    #[arg(long)]
+    pub(crate) later: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(crate) async fn inbox(paths: &Paths, asked: Inbox) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     match asked.id {
         Some(id) => one(paths, &store, &id, asked.output).await,
@@ -26,16 +76,10 @@ pub(crate) async fn inbox(paths: &Paths, asked: cli::Inbox) -> Outcome<u8> {
     }
 }
 
-/// What waits, for programs.
-pub(crate) fn list(waiting: &[Waiting]) -> Value {
-    let waiting: Vec<_> = waiting.iter().map(Waiting::object).collect();
-    json!({ "type": "inbox", "waiting": waiting })
-}
-
 async fn all(store: &Store, output: Output) -> Outcome<u8> {
     let waiting = Waiting::all(&*store.journal).await?;
     if output.json.is_some() {
-        show::line(&list(&waiting))?;
+        show::line(&waiting::list(&waiting))?;
         return Ok(0);
     }
     for one in &waiting {
@@ -122,7 +166,7 @@ fn over(waiting: &Waiting) -> Failure {
         .hint(format!("`outrigger sessions show {}` says what became of it.", waiting.session))
 }
 
-pub(crate) async fn approve(paths: &Paths, asked: cli::Approve) -> Outcome<u8> {
+pub(crate) async fn approve(paths: &Paths, asked: Approve) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let waiting = Waiting::find(&*store.journal, &asked.id).await?;
     let Some((_, question)) = waiting.asked() else { return Err(over(&waiting)) };
@@ -177,7 +221,7 @@ async fn looked_at(
     }
 }
 
-pub(crate) async fn deny(paths: &Paths, asked: cli::Deny) -> Outcome<u8> {
+pub(crate) async fn deny(paths: &Paths, asked: Deny) -> Outcome<u8> {
     let store = compose::store(paths).await?;
     let waiting = Waiting::find(&*store.journal, &asked.id).await?;
     let answer = Answer::Denied { reason: asked.reason };
@@ -216,8 +260,8 @@ async fn answered(
         screen.note(Tone::Detail, text);
         return Ok(0);
     }
-    let more = sessions::More::Limits(cli::Limits::default());
-    sessions::go_on(paths, session.as_str(), Back::Patch, more, output).await
+    let more = More::Limits(Limits::default());
+    go_on(paths, session.as_str(), Back::Patch, more, output).await
 }
 
 /// Whether another process goes on with the session. One that holds it may be about to end,

@@ -1,34 +1,100 @@
 //! `outrigger audit`: checks what is stored, signs it, and proves single events.
 
+use clap::{Args, Subcommand};
 use outrigger_agent::{Seq, SessionId};
-use outrigger_audit::{
-    ExternalCheckpoint, Proof, ProofFault, Report, VerificationProgress, VerifyingKey,
-    verifying_key,
+use outrigger_store::audit::{
+    self, Asked, Outside, Progress, Proof, Report, Text, VerifyingKey, verifying_key,
 };
 use outrigger_store::{Audit, AuditRequest, EventText};
 use serde_json::json;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::{self, Output, Verify};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, count, inert};
 use crate::{compose, limits};
 
-pub(crate) async fn execute(paths: &Paths, asked: cli::Audit) -> Outcome<u8> {
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Check everything that is stored against its hashes and the signed log. Offline,
+    /// and changes nothing. Exits with 16 if something is not as it was written.
+    Verify(Verify),
+    /// Cover everything with a signed checkpoint, and print it: whoever keeps it can
+    /// show later that nothing before it was changed.
+    Checkpoint {
+        /// Write it there instead. A checkpoint that is there already must be one that the
+        /// log continues; else it stays, and this exits with 16.
+        #[arg(long = "to", visible_alias = "out", value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print the verifying key instead of the checkpoint, or after `--to`.
+        #[arg(long)]
+        key: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Prove that an event is in the log: a file that is checked with nothing else at
+    /// hand. It carries this event whole, and no other one.
+    Prove {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// The event; the last one that a checkpoint covers, if none is named.
+        #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+        seq: Option<u64>,
+        /// Write it there instead of on standard output.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Leave the event's text out; its digest stays.
+        #[arg(long)]
+        without_text: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Only this session, or the one whose name begins so; and the log.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// A checkpoint that somebody kept: the log must continue it. Can be given again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Vec<PathBuf>,
+    /// Check this proof instead. No database is read.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "against"])]
+    pub(crate) proof: Option<PathBuf>,
+    /// The verifying key that must have signed, or a file with it, instead of the one
+    /// beside the database or in the proof.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+impl Audit {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Verify(verify) => verify.output,
+            Self::Checkpoint { output, .. } | Self::Prove { output, .. } => *output,
+        }
+    }
+}
+
+pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
     match asked {
-        cli::Audit::Verify(Verify { proof: Some(file), key, output, .. }) => {
+        Audit::Verify(Verify { proof: Some(file), key, output, .. }) => {
             check_proof(&file, key.as_deref(), output)
         }
-        cli::Audit::Verify(asked) => verify(paths, asked).await,
-        cli::Audit::Checkpoint { out, key, output } => {
+        Audit::Verify(asked) => verify(paths, asked).await,
+        Audit::Checkpoint { out, key, output } => {
             checkpoint(paths, out.as_deref(), key.then_some(Print::Key), output).await
         }
-        cli::Audit::Prove { session, seq, out, without_text, output } => {
-            let text = if without_text { EventText::LeftOut } else { EventText::Included };
-            let audit = Audit::open(paths.data()).await?;
+        Audit::Prove { session, seq, out, without_text, output } => {
+            let text = if without_text { Text::LeftOut } else { Text::Included };
+            let audit = audit::Audit::open(paths.data()).await?;
             let session = find(&audit, &session).await?;
             let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
             prove(&proof, out.as_deref(), output)
@@ -37,12 +103,12 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Audit) -> Outcome<u8> {
 }
 
 async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
-    let audit = Audit::open(paths.data()).await?;
+    let audit = audit::Audit::open(paths.data()).await?;
     let session = match &asked.session {
         Some(name) => Some(find(&audit, name).await?),
         None => None,
     };
-    let outside = |path: &std::path::PathBuf| {
+    let outside = |path: &PathBuf| {
         let name = path.display().to_string();
         read(path, limits::CHECKPOINT_BYTES_MAX).map(|note| ExternalCheckpoint { name, note })
     };
@@ -107,7 +173,7 @@ async fn checkpoint(
     output: Output,
 ) -> Outcome<u8> {
     // A store is not made for the sake of a checkpoint.
-    let audit = Audit::open(paths.data()).await?;
+    let audit = audit::Audit::open(paths.data()).await?;
     if let Some(path) = out {
         continues(&audit, path).await?;
     }
@@ -138,7 +204,7 @@ async fn checkpoint(
 }
 
 /// Refuses to replace a checkpoint that the log does not continue: it is the evidence.
-async fn continues(audit: &Audit, path: &Path) -> Outcome {
+async fn continues(audit: &audit::Audit, path: &Path) -> Outcome {
     // A pipe or a device has nothing to be compared with.
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
@@ -210,7 +276,7 @@ fn check_proof(file: &Path, expected: Option<&str>, output: Output) -> Outcome<u
 }
 
 /// The one session whose name begins like that.
-async fn find(audit: &Audit, beginning: &str) -> Outcome<SessionId> {
+async fn find(audit: &audit::Audit, beginning: &str) -> Outcome<SessionId> {
     let mut found = audit.named(beginning).await?;
     match (found.pop(), found.pop()) {
         (Some(session), None) if !beginning.is_empty() => Ok(session),

@@ -3,6 +3,7 @@
 //! Owns that a file is whole or not there, and that nothing comes into the data directory
 //! before all of it was verified. Must never write over what is there.
 
+use clap::Args;
 use outrigger_agent::SessionId;
 use outrigger_audit::Report;
 use outrigger_store::transfer::{self, RestoreOutcome, SigningKey};
@@ -11,19 +12,41 @@ use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{self, Output};
 use crate::compose;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, count, inert};
+
+/// A copy of everything.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Where it is written; a file that is there is left as it is.
+    pub(crate) file: PathBuf,
+    /// Include the key that signs the audit log. Whoever has the file can then sign what
+    /// they like; without it, nothing new is signed after a restore.
+    #[arg(long)]
+    pub(crate) with_key: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// The way back.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// What `outrigger backup` wrote.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
 
 /// What a backup has, in the order in which it comes into a data directory: the database
 /// last, so that there is none before the rest is there.
 const PARTS: [&str; 4] = ["blobs", "audit", "patches", "journal.db"];
 
-pub(crate) async fn backup(paths: &Paths, asked: cli::Backup) -> Outcome<u8> {
-    let cli::Backup { file, with_key, output } = asked;
+pub(crate) async fn backup(paths: &Paths, asked: Backup) -> Outcome<u8> {
+    let Backup { file, with_key, output } = asked;
     let store = compose::store(paths).await?;
     let mut screen = Screen::new(output);
     let key = if with_key { SigningKey::Included } else { SigningKey::LeftOut };
@@ -62,8 +85,8 @@ fn held(report: &Report) -> String {
     format!("{} with {}", count(report.sessions, "session"), count(report.events, "event"))
 }
 
-pub(crate) async fn restore(paths: &Paths, asked: cli::Restore) -> Outcome<u8> {
-    let cli::Restore { file, output } = asked;
+pub(crate) async fn restore(paths: &Paths, asked: Restore) -> Outcome<u8> {
+    let Restore { file, output } = asked;
     paths.prepare()?;
     let data = paths.data();
     if let Some(there) = PARTS.iter().map(|name| data.join(name)).find(|path| path.exists()) {

@@ -1,29 +1,135 @@
 //! `outrigger budget`: what accounts and sessions may spend, and the switch that stops them.
 
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use outrigger_agent::{AccountId, Amounts, Limit, Measure, SessionId, State};
 use outrigger_engine::Engine;
-use outrigger_store::{Account, AccountStop, SessionRow, Terms, TermsChange};
+use outrigger_store::{Account, Change, Period, SessionRow, Stopped, Terms};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
 use super::sessions::wind_down;
 use crate::abandoned;
-use crate::cli::{self, Output};
 use crate::compose::{self, Store};
-use crate::config::Config;
+use crate::config::{self, Config, Dollars};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::limits;
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, amounts};
 
-pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Budget {
+    /// Show what accounts and the newest sessions may spend, have spent and have reserved.
+    Show {
+        /// First count every account anew, and charge every session anew from what its journal says.
+        #[arg(long)]
+        recount: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say what an account may spend; what is not said stays as it was.
+    Set(Set),
+    /// Let nothing further start for an account, in any process, and stop what runs.
+    Stop {
+        /// `org`, or `user:NAME`.
+        #[arg(value_parser = account)]
+        account: AccountId,
+        /// Why, for whoever is stopped.
+        #[arg(long, short = 'm', value_name = "TEXT", default_value = "")]
+        reason: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let things start again for an account that was stopped.
+    Allow {
+        /// `org`, or `user:NAME`.
+        #[arg(value_parser = account)]
+        account: AccountId,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// `org`, or `user:NAME`.
+    #[arg(value_parser = account)]
+    pub(crate) account: AccountId,
+    /// Take away what was set before.
+    #[arg(long)]
+    pub(crate) clear: bool,
+    /// Begin to count anew each calendar day or month, in UTC.
+    #[arg(long, value_enum)]
+    pub(crate) per: Option<Per>,
+    /// Model calls and tool calls.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) steps: Option<u64>,
+    /// Tokens, input and output together.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) tokens: Option<u64>,
+    /// What models cost, in US dollars.
+    #[arg(long, value_name = "AMOUNT", value_parser = Dollars::parse, help_heading = "Limits")]
+    pub(crate) dollars: Option<Dollars>,
+    /// Seconds that model calls and tool calls take.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(..=1 << 50), help_heading = "Limits")]
+    pub(crate) seconds: Option<u64>,
+    /// Seconds of processor time that commands take.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(..=1 << 50), help_heading = "Limits")]
+    pub(crate) cpu_seconds: Option<u64>,
+    /// Bytes that tools outside are sent.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) egress_bytes: Option<u64>,
+    /// From so many tokens on, a person is asked.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) soft_tokens: Option<u64>,
+    /// From so many US dollars on, a person is asked.
+    #[arg(long, value_name = "AMOUNT", value_parser = Dollars::parse, help_heading = "Limits")]
+    pub(crate) soft_dollars: Option<Dollars>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Per {
+    /// From midnight to midnight.
+    Day,
+    /// From the first to the first.
+    Month,
+}
+
+impl From<Per> for Period {
+    fn from(per: Per) -> Self {
+        match per {
+            Per::Day => Self::Day,
+            Per::Month => Self::Month,
+        }
+    }
+}
+
+impl Budget {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Show { output, .. } | Self::Stop { output, .. } | Self::Allow { output, .. } => {
+                *output
+            }
+            Self::Set(set) => set.output,
+        }
+    }
+}
+
+fn account(text: &str) -> Result<AccountId, String> {
+    AccountId::parse(text).ok_or_else(|| "an account is `org` or `user:NAME`".to_owned())
+}
+
+pub(crate) async fn execute(paths: &Paths, asked: Budget) -> Outcome<u8> {
     let output = asked.output();
     match asked {
-        cli::Budget::Show { recount, .. } => show(paths, recount, output).await,
-        cli::Budget::Set(set) => self::set(paths, set).await,
-        cli::Budget::Stop { account, reason, .. } => stop(paths, account, reason, output).await,
-        cli::Budget::Allow { account, .. } => {
+        Budget::Show { recount, .. } => show(paths, recount, output).await,
+        Budget::Set(set) => self::set(paths, set).await,
+        Budget::Stop { account, reason, .. } => stop(paths, account, reason, output).await,
+        Budget::Allow { account, .. } => {
             let store = compose::store(paths).await?;
             let set = store.accounts.set_terms(&account, TermsChange::Allow).await?;
             changed(&set, "may start things again", output)
@@ -31,13 +137,13 @@ pub(crate) async fn execute(paths: &Paths, asked: cli::Budget) -> Outcome<u8> {
     }
 }
 
-async fn set(paths: &Paths, asked: cli::BudgetSet) -> Outcome<u8> {
+async fn set(paths: &Paths, asked: Set) -> Outcome<u8> {
     let store = compose::store(paths).await?;
-    let cli::BudgetSet { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = asked;
+    let Set { steps, tokens, seconds, cpu_seconds, egress_bytes, .. } = asked;
     let amounts = [steps, tokens, seconds, cpu_seconds, egress_bytes];
-    let limit = crate::config::limit(amounts, asked.dollars);
+    let limit = config::limit(amounts, asked.dollars);
     let soft = [None, asked.soft_tokens, None, None, None];
-    let soft = crate::config::limit(soft, asked.soft_dollars);
+    let soft = config::limit(soft, asked.soft_dollars);
     let terms = Terms { limit, soft, period: asked.per.map(Into::into), stopped: None };
     if terms == Terms::default() && !asked.clear {
         return Err(Failure::new(Kind::Usage, "nothing was said that could be set")
@@ -215,8 +321,8 @@ async fn show(paths: &Paths, recount: bool, output: Output) -> Outcome<u8> {
         });
         let per = match terms.period {
             None => "",
-            Some(outrigger_store::Period::Day) => "  per day",
-            Some(outrigger_store::Period::Month) => "  per month",
+            Some(Period::Day) => "  per day",
+            Some(Period::Month) => "  per month",
         };
         let title = format!("{}{per}{stopped}", account.account);
         let spent = account.spent_now(terms.period, now_ms);

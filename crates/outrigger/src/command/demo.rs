@@ -1,5 +1,6 @@
 //! `outrigger demo`: the main job on a bundled example, without key and network.
 
+use clap::Args;
 use outrigger_agent::{Author, Message};
 use outrigger_repository::Accept;
 use std::fs;
@@ -7,16 +8,24 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::run::{self, Back, Task};
-use crate::cli;
+use super::finish::Back;
+use super::task::{Task, start};
 use crate::config::{Config, ModelChoice};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::models::DEMO_TURNS;
 use crate::paths::Paths;
 use crate::repository;
 use crate::session;
 
-/// What the scripted model says.
-pub(crate) const TURNS: &str = include_str!("../../demo/turns.toml");
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keep the repaired example in this new directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
 
 const TASK: &str = "Two tests of this repository fail. Find out why and repair it.";
 
@@ -35,9 +44,9 @@ const FILES: &[(&str, u32, &str)] = bundled! {
     0o755 "till.sh"
 };
 
-pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
+pub(crate) async fn execute(paths: &Paths, demo: Demo) -> Outcome<u8> {
     let config = Config::of_files(paths.configs())?;
-    let model = ModelChoice::Bundled(TURNS);
+    let model = ModelChoice::Bundled(DEMO_TURNS);
     let (dir, back) = match &demo.keep {
         Some(dir) => (dir.clone(), Back::Apply(Accept::Nothing)),
         None => (paths.data().join("demo"), Back::Patch),
@@ -52,7 +61,7 @@ pub(crate) async fn execute(paths: &Paths, demo: cli::Demo) -> Outcome<u8> {
     let mut messages = repository::guides(&dir);
     messages
         .push(Message { author: Author::Person(session::WHO.to_owned()), text: TASK.to_owned() });
-    run::start(paths, &config, Task { dir, messages, back, model }, demo.output).await
+    start(paths, &config, Task { dir, messages, back, model }, demo.output).await
 }
 
 /// Another demo may be reading the same files: one that is right stays untouched,

@@ -1,19 +1,29 @@
 //! `outrigger doctor`: what this machine offers, what is missing, and what fixes it.
 
+use clap::Args;
 use outrigger_sandbox::{Backend, Capabilities, Layer};
 use serde_json::json;
 
 use super::gc;
 use crate::config::Config;
 use crate::exit::Outcome;
+use crate::flags::{Limits, Model, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{cli, compose, models};
+use crate::{compose, models};
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
 
 /// Exits with 13 if no sandbox can be made here, and with 15 if nothing can be kept.
 /// That no model is chosen is told, but is no error: the demo needs none.
-pub(crate) async fn execute(paths: &Paths, doctor: cli::Doctor) -> Outcome<u8> {
-    let config = Config::load(paths.configs(), &doctor.model, cli::Limits::default())?;
+pub(crate) async fn execute(paths: &Paths, doctor: Doctor) -> Outcome<u8> {
+    let config = Config::load(paths.configs(), &doctor.model, Limits::default())?;
     let screen = Screen::on_stdout(doctor.output);
     let capabilities = outrigger_sandbox_native::probe(&paths.sandboxes());
     let docker = compose::docker(paths, &config).await;

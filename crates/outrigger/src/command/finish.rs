@@ -11,16 +11,34 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::approvals;
 use super::drive::resume_hint;
-use super::run::Back;
 use crate::compose::Store;
 use crate::config::Notify;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::{Accepted, Apply};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, amounts, word};
-use crate::waiting::Waiting;
+use crate::waiting::{self, Waiting};
 use crate::{limits, notify, repository};
+
+/// What becomes of the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// They are left as a patch.
+    Patch,
+    /// They are written back as well, hazards as far as they are accepted.
+    Apply(Accept),
+}
+
+impl Back {
+    pub(crate) fn from_flag(flag: Apply) -> Self {
+        match flag.apply {
+            None => Self::Patch,
+            Some(Accepted::Usual) => Self::Apply(Accept::Nothing),
+            Some(Accepted::All) => Self::Apply(Accept::Named),
+        }
+    }
+}
 
 /// What finishing needs.
 #[derive(Debug)]
@@ -52,7 +70,7 @@ impl Finish<'_> {
         let waiting = Waiting::below(&*self.store.journal, self.session).await?;
         if let Some(failure) = waits(&waiting) {
             self.tidy(screen).await;
-            notify::tell(self.notify, &approvals::list(&waiting), screen).await;
+            notify::tell(self.notify, &waiting::list(&waiting), screen).await;
             if screen.is_json() {
                 screen.result("", &self.object(state, &waiting, None, false))?;
             }

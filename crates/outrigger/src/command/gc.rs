@@ -1,5 +1,6 @@
 //! `outrigger gc`: lets go of what nothing needs any more, and says what that would be.
 
+use clap::Args;
 use outrigger_agent::{SessionId, State};
 use outrigger_store::{Space, UnnamedBlob};
 use serde_json::{Value, json};
@@ -9,18 +10,37 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::remove::{Remover, gone};
+use super::sessions::{Remover, gone};
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::limits;
 use crate::paths::Paths;
 use crate::session::{self, now_ms};
 use crate::show::{self, Screen, Tone, count};
-use crate::{cli, limits};
 
-pub(crate) async fn execute(paths: &Paths, asked: cli::Gc) -> Outcome<u8> {
+/// What is let go.
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Only show what would go.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Also sessions that are over and patches that nobody touched for so long, and what is
+    /// kept of disks; instead of what `[retention]` and `sandbox.retention_hours` say.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Option<Age>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How old something is, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Age(u64);
+
+pub(crate) async fn execute(paths: &Paths, asked: Gc) -> Outcome<u8> {
     let mut config = Config::of_files(paths.configs())?;
-    if let Some(cli::Age(ms)) = asked.older_than {
+    if let Some(Age(ms)) = asked.older_than {
         config.retention.sessions_ms = Some(ms);
         config.retention.patches_ms = Some(ms);
         config.sandboxes.iter_mut().for_each(|sandbox| sandbox.retention_ms = ms);
@@ -136,7 +156,7 @@ async fn disks(
 fn tell(
     plan: &Plan,
     (sandboxes, snapshots, warnings): &(Vec<String>, Vec<String>, Vec<String>),
-    asked: &cli::Gc,
+    asked: &Gc,
     screen: &Screen,
 ) -> Outcome<u8> {
     if asked.output.json.is_some() {
@@ -253,9 +273,40 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// Reads an age: a number of days, hours or minutes.
+fn age(text: &str) -> Result<Age, String> {
+    let wrong = || format!("`{text}` is no age: write for example 30d, 12h or 90m");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let unit_ms = match unit {
+        'd' => limits::DAY_MS,
+        'h' => 3_600_000,
+        'm' => 60_000,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    number.checked_mul(unit_ms).map(Age).ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages() {
+        for (text, ms) in [
+            ("30d", Some(30 * 86_400_000)),
+            ("0h", Some(0)),
+            ("90m", Some(5_400_000)),
+            ("", None),
+            ("d", None),
+            ("30", None),
+            ("-1d", None),
+            ("1\u{e9}", None),
+            ("99999999999999999999d", None),
+        ] {
+            assert_eq!(age(text).ok(), ms.map(Age), "{text}");
+        }
+    }
 
     #[test]
     fn sizes() {

@@ -3,16 +3,51 @@
 
 mod explain;
 
+use clap::Subcommand;
 use outrigger_policy::{Cases, Outcome as Says, Problem, Problems, RuleSet, Severity};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Output, Policy};
 use crate::config::Config;
 use crate::exit::{Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{self, inert};
 use crate::{config, rules};
+use explain::Explain;
+
+/// The rules that every step is judged by.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Check rules: whether they can be in force, and mean what they say. Exit code 2 if not.
+    Check {
+        /// Files of rules to check instead of those that are configured.
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say what the rules make of a situation, which of them, and why.
+    Explain(Box<Explain>),
+    /// Try the situations of a file, each with its expected outcome. Exit code 1 if one differs.
+    Test {
+        /// The file, in TOML; docs/how-to/write-policies.md shows one.
+        file: PathBuf,
+        /// Files of rules to try instead of those that are configured.
+        #[arg(long, value_name = "FILE")]
+        rules: Vec<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Policy {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Check { output, .. } | Self::Test { output, .. } => *output,
+            Self::Explain(asked) => asked.output,
+        }
+    }
+}
 
 /// The exit code of tests of which one came out otherwise.
 const DIFFERED: u8 = 1;

@@ -5,15 +5,14 @@
 use outrigger_engine::{Clock, SystemClock};
 use serde_json::json;
 
-use super::approvals;
-use crate::cli::Output;
 use crate::compose::Store;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::notify;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone};
-use crate::waiting::Waiting;
+use crate::waiting::{self, Waiting};
 
 /// Tells of everything that waits, but for what is still left to those who were asked first.
 pub(crate) async fn execute(paths: &Paths, store: &Store, output: Output) -> Outcome<u8> {
@@ -29,7 +28,7 @@ pub(crate) async fn execute(paths: &Paths, store: &Store, output: Output) -> Out
     waiting.retain(|one| one.is_pressing(now_ms));
     let screen = Screen::new(output);
     let ids: Vec<_> = waiting.iter().map(Waiting::id).collect();
-    if !ids.is_empty() && !notify::tell(notify, &approvals::list(&waiting), &screen).await {
+    if !ids.is_empty() && !notify::tell(notify, &waiting::list(&waiting), &screen).await {
         let text = format!("not everybody was told of {}", ids.join(", "));
         return Err(Failure::new(Kind::Usage, text)
             .hint("`[notify]` in the configuration names whom; nothing that waits was changed."));

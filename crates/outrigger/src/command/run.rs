@@ -1,54 +1,39 @@
 //! `outrigger run`: an agent does a task in a copy of a directory.
 
-use outrigger_agent::{
-    AccountId, Amounts, Author, Limit, Message, Role, Seq, SessionId, Spec, ToolSpec, TurnLimits,
-    Workspace,
-};
-use outrigger_engine::Engine;
-use outrigger_repository::{Accept, Limits, Rules};
-use std::collections::BTreeSet;
+use clap::Args;
+use outrigger_agent::{Author, Message};
 use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::drive::{Interrupts, drive};
-use super::finish::Finish;
-use crate::compose::{self, Store};
-use crate::config::{Config, ModelChoice};
+use super::finish::Back;
+use super::task::{Task, start};
+use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::models::{self, Opened};
+use crate::flags::{Apply, Limits, Model, Output};
 use crate::paths::Paths;
-use crate::show::{self, Screen, Tone};
-use crate::{abandoned, cli, limits, outside, repository, session, skills};
+use crate::show::Screen;
+use crate::{limits, repository, session};
 
-/// What becomes of the changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Back {
-    /// They are left as a patch.
-    Patch,
-    /// They are written back as well, hazards as far as they are accepted.
-    Apply(Accept),
-}
-
-impl Back {
-    pub(crate) fn from_flag(flag: cli::Apply) -> Self {
-        match flag.apply {
-            None => Self::Patch,
-            Some(cli::Accepted::Usual) => Self::Apply(Accept::Nothing),
-            Some(cli::Accepted::All) => Self::Apply(Accept::Named),
-        }
-    }
-}
-
-/// A task, ready to be done.
-#[derive(Debug)]
-pub(crate) struct Task {
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// What to do, or `-` to read it from standard input. Piped standard input is
+    /// otherwise added as context, which the model is told to treat as data.
+    pub(crate) task: String,
+    /// The directory to work on. Its tracked, changed and not ignored files are copied;
+    /// nothing in it changes unless `--apply` is given.
+    #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) back: Back,
-    pub(crate) model: ModelChoice,
+    #[command(flatten)]
+    pub(crate) apply: Apply,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
-pub(crate) async fn execute(paths: &Paths, run: cli::Run) -> Outcome<u8> {
+pub(crate) async fn execute(paths: &Paths, run: Run) -> Outcome<u8> {
     let config = Config::load(paths.configs(), &run.model, run.limits)?;
     let model = config.model.clone().choice()?;
     let dir = std::fs::canonicalize(&run.dir).map_err(|error| {
@@ -74,206 +59,6 @@ pub(crate) async fn execute(paths: &Paths, run: cli::Run) -> Outcome<u8> {
     messages.push(Message { author: Author::Person(session::WHO.to_owned()), text });
     let task = Task { dir, messages, back: Back::from_flag(run.apply), model };
     start(paths, &config, task, run.output).await
-}
-
-/// Opens a session for a task and drives it to its end.
-pub(crate) async fn start(
-    paths: &Paths,
-    config: &Config,
-    task: Task,
-    output: cli::Output,
-) -> Outcome<u8> {
-    let mut opened = models::open(&task.model)?;
-    let store = compose::store(paths).await?;
-    price(config, &store, &mut opened).await?;
-    give_back(paths, config, &store).await?;
-    let mut screen = Screen::new(output);
-    let packing = pack(paths, config, &store, &task.dir);
-    let (workspace, notes) = screen.during("copying the directory", packing).await?;
-    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let session = session::new_id();
-    let _lock = session::lock(&paths.lock(session.as_str()))?;
-    let backends = compose::backends(paths, config, Some(&store.served)).await?;
-    let servers = outside::servers(config)?;
-    let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
-    let asking = outside::survey(paths, config, &servers, &backends);
-    let surveys = screen.during("asking servers for their tools", asking).await?;
-    let (outside, notes) = outside::offered(&surveys);
-    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
-    let mut spec = spec(config, &opened, workspace, outside)?;
-    let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
-    spec.system.push_str(&skills);
-    engine.open_labelled(&session, spec, labels, task.messages).await?;
-    screen.note(Tone::Detail, format!("session {session}"));
-    if backends.values().any(|backend| !backend.capabilities().resource_limits) {
-        let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
-        screen.note(Tone::Warning, text);
-    }
-    let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
-    let finish = Finish {
-        paths,
-        store: &store,
-        engine: &engine,
-        session: &session,
-        back: task.back,
-        retention_ms: config.retention_ms(),
-        notify: &config.notify,
-    };
-    interrupts
-        .or_left(&session, finish.execute(&state(&engine, &session).await?, &mut screen))
-        .await
-}
-
-/// What those that died keep reserved in the accounts would stand in the way of this one.
-async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
-    let accounts = store.accounts.accounts().await?;
-    if accounts.iter().any(|account| account.reserved != Amounts::default()) {
-        let clerk = compose::clerk(paths, config, store)?;
-        abandoned::release(paths, store, &clerk).await?;
-    }
-    Ok(())
-}
-
-/// What the session is told of skills, and what that labels it.
-async fn told_of_skills(
-    config: &Config,
-    store: &Store,
-) -> Outcome<Option<(String, BTreeSet<String>)>> {
-    let Some(scope) = compose::scope(config)? else { return Ok(None) };
-    let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
-    prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
-}
-
-pub(crate) async fn state(engine: &Engine, session: &SessionId) -> Outcome<outrigger_agent::State> {
-    Ok(engine.state(session).await?)
-}
-
-fn spec(
-    config: &Config,
-    opened: &Opened,
-    workspace: Workspace,
-    outside: Vec<ToolSpec>,
-) -> Outcome<Spec> {
-    let mut tools = tools(config, outside);
-    let role = role(config, &tools)?;
-    if role.deep > 0 {
-        tools.push(outrigger_tools::subagent::spec(&role.agents));
-    }
-    let sandboxes = config.sandboxes.iter().enumerate();
-    let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
-    Ok(Spec {
-        principal: session::WHO.to_owned(),
-        model: opened.spec.clone(),
-        system: include_str!("../prompt.md").to_owned(),
-        tools,
-        budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
-        soft: config.budget.soft,
-        turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
-        approvals: config.approvals,
-        workspace: Some(workspace),
-        sandboxes: records.collect(),
-        role,
-    })
-}
-
-/// Whom the session may start. An agent that names a tool of ours that is not there is an
-/// error: it would have fewer than was meant.
-fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
-    let deep = u32::try_from(config.subagents_deep).unwrap_or(u32::MAX);
-    let agents = if deep > 0 { config.agents.specs() } else { Vec::new() };
-    for agent in &agents {
-        let own = |name: &&String| {
-            !tools.iter().any(|tool| tool.name == **name)
-                && !name.starts_with("mcp__")
-                && *name != outrigger_tools::subagent::NAME
-        };
-        if let Some(unknown) = agent.tools.iter().flatten().find(own) {
-            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            let text = format!("agents.{}.tools names `{unknown}`, which is no tool", agent.name);
-            return Err(Failure::new(Kind::Usage, text)
-                .hint(format!("The tools are {}.", names.join(", "))));
-        }
-    }
-    Ok(Role { agents, deep, ..Role::default() })
-}
-
-/// Finds out what the model costs. Where money is limited, not to know is an error.
-async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
-    let spec = &mut opened.spec;
-    if spec.price.is_none() && !spec.scripted {
-        let elsewhere = spec.address.is_some();
-        spec.price = config.budget.price(&spec.provider, &spec.name, elsewhere)?;
-    }
-    let usual = config.usual();
-    let of_session = [config.budget.limit, config.budget.soft];
-    let ours = [AccountId::organisation(), AccountId::user(session::WHO)];
-    let accounts = store.accounts.accounts().await?;
-    let set = |id: &AccountId| accounts.iter().find(|account| account.account == *id);
-    let terms = ours
-        .iter()
-        .map(|id| set(id).map_or(usual.of(id).clone(), |account| account.terms.or(usual.of(id))));
-    let mut limits = of_session.into_iter().chain(terms.flat_map(|it| [it.limit, it.soft]));
-    if spec.price.is_some() || limits.all(|limit| limit.money_nanos.is_none()) {
-        return Ok(());
-    }
-    let (provider, name) = (&spec.provider, &spec.name);
-    let text = format!("money is limited, and nobody said what the model `{name}` costs");
-    let failure = Failure::new(Kind::Usage, text);
-    Err(if spec.scripted {
-        failure.hint("Add `price = { input = 1.0, output = 1.0 }` to the script.")
-    } else {
-        failure
-            .hint(format!("Write a file with `[[price]]`, `provider = \"{provider}\"`, `model = \"{name}\"`, `input` and `output` in dollars for a million tokens, and `as_of` with the day, and name it with budget.prices in the configuration."))
-            .hint("docs/how-to/budgets.md shows one.")
-    })
-}
-
-/// The first sandbox has the tools by their plain names. What runs in a sandbox may take
-/// its processors as long as it lasts.
-fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
-    let mut names = config.working().map(|sandbox| sandbox.name.as_str());
-    let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
-    tools.extend(names.flat_map(outrigger_tools::specs_of_further));
-    outrigger_tools::serve(&mut tools);
-    tools.extend(outside);
-    for tool in &mut tools {
-        let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
-        if let (Some(deadline), Some(sandbox)) = (&mut tool.deadline, sandbox) {
-            deadline.cpu_millis = sandbox.spec.cpu_millis_max;
-        }
-    }
-    tools
-}
-
-/// The directory's state becomes a blob, from which a workspace is filled as often
-/// as it takes, whatever happens to the directory meanwhile.
-async fn pack(
-    paths: &Paths,
-    config: &Config,
-    store: &Store,
-    dir: &Path,
-) -> Outcome<(Workspace, Vec<(Tone, String)>)> {
-    let packed = {
-        let (source, scratch) = (dir.to_owned(), paths.data().join("scratch"));
-        let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
-        let limits = Limits { bytes_max, files_max };
-        let packing = tokio::task::spawn_blocking(move || {
-            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits)
-        });
-        let packed = packing.await;
-        let packed = packed.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
-        packed.map_err(|error| repository::failed(dir, &error))?
-    };
-    let not_copied = show::not_copied(&packed.left_out).into_iter();
-    let mut notes: Vec<_> = not_copied.map(|text| (Tone::Warning, text)).collect();
-    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
-    notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
-    let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
-    let source = dir.display().to_string();
-    let workspace =
-        Workspace { archive: stored.digest, bytes: stored.bytes, files: packed.files, source };
-    Ok((workspace, notes))
 }
 
 /// Piped standard input.

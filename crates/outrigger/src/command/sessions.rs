@@ -1,22 +1,202 @@
 //! `outrigger sessions`: look at sessions, go on with them, end them.
 
-use outrigger_agent::{Author, Limit, Message, Seq, SessionId, State, TurnEnd, TurnLimits};
-use outrigger_engine::Engine;
+mod cancel;
+mod fork;
+mod remove;
+mod resume;
+
+use clap::Subcommand;
+use outrigger_agent::{Seq, SessionId};
 use outrigger_store::{Journal, SessionRow};
 use serde_json::json;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::drive::{self, Interrupts, catch_up, drive};
-use super::finish::Finish;
-use super::run::Back;
-use crate::cli::{self, Json, Output};
-use crate::compose::{self, Store};
-use crate::config::Config;
-use crate::exit::{Failure, Kind, Outcome};
+use super::backup;
+use super::drive::{catch_up, resume_hint};
+use super::finish::Back;
+use crate::exit::Outcome;
+use crate::flags::{Apply, Json, Limits, Output};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
-use crate::{abandoned, limits, models, outside, session};
+use crate::{abandoned, compose, limits, session};
+
+pub(super) use cancel::wind_down;
+pub(super) use remove::{Remover, gone};
+pub(super) use resume::{More, go_on};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List sessions, newest first.
+    Ls {
+        /// At most so many.
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        limit: usize,
+        /// Also the subagents that sessions started.
+        #[arg(long, short = 'a')]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a session: its steps, its answer, what it spent.
+    Show {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print a session's events.
+    Logs {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Go on as they happen, until the session waits or ends.
+        #[arg(long, short)]
+        follow: bool,
+        /// Only events after this one.
+        #[arg(long, default_value_t = 0, value_name = "SEQ")]
+        since: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say something in a session that waits, and let it go on with that.
+    Say {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// What to say.
+        text: String,
+        #[command(flatten)]
+        apply: Apply,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Go on with a session that was killed, stopped or reached a limit.
+    Resume {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        apply: Apply,
+        #[command(flatten)]
+        limits: Limits,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List the moments of a session that it can be forked at or taken back to.
+    Moments {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Begin another session where this one stood: its conversation, its files, what it
+    /// spent and what waits for a person.
+    Fork {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// The moment, as `moments` names it; without, the last one.
+        #[arg(long, value_name = "SEQ")]
+        at: Option<u64>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take a session back to where it stood before; what it spent stays spent. Files
+    /// that were written back to the directory stay as they are.
+    Rewind {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// The moment, as `moments` names it; without, the one before.
+        #[arg(long, value_name = "SEQ")]
+        to: Option<u64>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Write a session and its subagents into one file: events with their chain, and the
+    /// contents that they name. The disks of its sandboxes are not in it.
+    Export {
+        /// The session, or the beginning of its name.
+        session: String,
+        /// Where it is written; a file that is there is left as it is.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take in sessions from a file, if all of it verifies and none of them is here. Whoever
+    /// made the file can have made them up: the chain says only that they are whole.
+    Import {
+        /// What `outrigger sessions export` wrote.
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove sessions that are over, with their subagents, patches and what is kept of
+    /// their disks. The audit log says that they were removed; what they wrote to memory
+    /// and what they spent stays.
+    Rm {
+        /// The sessions, or the beginnings of their names.
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// End a session for good: running commands are killed, its sandbox is deleted.
+    Cancel {
+        /// The session, or the beginning of its name.
+        session: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Sessions {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Ls { output, .. }
+            | Self::Show { output, .. }
+            | Self::Logs { output, .. }
+            | Self::Say { output, .. }
+            | Self::Resume { output, .. }
+            | Self::Moments { output, .. }
+            | Self::Fork { output, .. }
+            | Self::Rewind { output, .. }
+            | Self::Export { output, .. }
+            | Self::Import { output, .. }
+            | Self::Rm { output, .. }
+            | Self::Cancel { output, .. } => *output,
+        }
+    }
+}
+
+/// Does what the command line says.
+pub(crate) async fn execute(paths: &Paths, asked: Sessions) -> Outcome<u8> {
+    match asked {
+        Sessions::Ls { limit, all, output } => {
+            let below = if all { Below::Shown } else { Below::Hidden };
+            ls(paths, limit, below, output).await
+        }
+        Sessions::Show { session, output } => self::show(paths, &session, output).await,
+        Sessions::Logs { session, follow, since, output } => {
+            let follow = if follow { Until::Parked } else { Until::Now };
+            logs(paths, &session, follow, since, output).await
+        }
+        Sessions::Say { session, text, apply, output } => {
+            let (back, more) = (Back::from_flag(apply), More::Said(text));
+            go_on(paths, &session, back, more, output).await
+        }
+        Sessions::Resume { session, apply, limits, output } => {
+            let (back, more) = (Back::from_flag(apply), More::Limits(limits));
+            go_on(paths, &session, back, more, output).await
+        }
+        Sessions::Moments { session, output } => fork::moments(paths, &session, output).await,
+        Sessions::Fork { session, at, output } => fork::fork(paths, &session, at, output).await,
+        Sessions::Rewind { session, to, output } => fork::rewind(paths, &session, to, output).await,
+        Sessions::Export { session, file, output } => {
+            backup::export(paths, &session, &file, output).await
+        }
+        Sessions::Import { file, output } => backup::import(paths, &file, output).await,
+        Sessions::Rm { sessions, output } => remove::execute(paths, &sessions, output).await,
+        Sessions::Cancel { session, output } => cancel::cancel(paths, &session, output).await,
+    }
+}
 
 /// Whether subagents are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +315,7 @@ pub(crate) async fn logs(
             let standing = abandoned::standing(paths, &*store.journal, &row).await?;
             if until == Until::Parked && standing == abandoned::INTERRUPTED {
                 screen.note(Tone::Warning, "! the process that drove the session is gone");
-                screen.note(Tone::Detail, drive::resume_hint(&row.session));
+                screen.note(Tone::Detail, resume_hint(&row.session));
             }
             return Ok(0);
         }
@@ -146,158 +326,4 @@ pub(crate) async fn logs(
 async fn is_running(paths: &Paths, journal: &dyn Journal, session: &SessionId) -> Outcome<bool> {
     let row = session::find(journal, session.as_str()).await?;
     Ok(abandoned::standing(paths, journal, &row).await? == "running")
-}
-
-/// What a session goes on with.
-#[derive(Debug)]
-pub(crate) enum More {
-    /// What it began, perhaps with other limits.
-    Limits(cli::Limits),
-    /// Something that is said.
-    Said(String),
-}
-
-pub(crate) async fn go_on(
-    paths: &Paths,
-    name: &str,
-    back: Back,
-    more: More,
-    output: Output,
-) -> Outcome<u8> {
-    let config = Config::of_files(paths.configs())?;
-    let store = compose::store(paths).await?;
-    let named = session::find(&*store.journal, name).await?.session;
-    let session = session::root(&*store.journal, &named).await?;
-    let Some(_lock) = session::lock(&paths.lock(session.as_str()))? else {
-        return match more {
-            More::Said(text) => steer(paths, &config, &store, &named, text, output).await,
-            More::Limits(_) => Err(session::held(&session)),
-        };
-    };
-    let before = session::fold(&*store.journal, &session).await?;
-    let spec = before.spec().cloned().ok_or_else(|| {
-        Failure::new(Kind::NotFound, format!("session {session} was never opened"))
-    })?;
-    if before.is_cancelled() {
-        return Err(Failure::new(Kind::Conflict, format!("session {session} was cancelled")));
-    }
-    let opened = models::reopen(&spec.model, &config.model)?;
-    let backends = compose::backends(paths, &config, Some(&store.served)).await?;
-    let servers = outside::servers(&config)?;
-    let engine = compose::engine(paths, &config, &store, &opened, &backends, servers)?;
-    match more {
-        More::Limits(more) => resume(&engine, &session, &before, &config, more).await?,
-        More::Said(text) => engine.say(&named, message(text)).await?,
-    }
-    let mut screen = Screen::new(output);
-    let mut interrupts = Interrupts::listen()?;
-    drive(&engine, &*store.journal, &session, before.seq(), &mut screen, &mut interrupts).await?;
-    let state = engine.state(&session).await?;
-    let finish = Finish {
-        paths,
-        store: &store,
-        engine: &engine,
-        session: &session,
-        back,
-        retention_ms: config.retention_ms(),
-        notify: &config.notify,
-    };
-    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
-}
-
-fn message(text: String) -> Message {
-    Message { author: Author::Person(session::WHO.to_owned()), text }
-}
-
-/// Says something in a turn that another process drives: it is heard before the model
-/// is asked again.
-async fn steer(
-    paths: &Paths,
-    config: &Config,
-    store: &Store,
-    session: &SessionId,
-    text: String,
-    output: Output,
-) -> Outcome<u8> {
-    let engine = compose::clerk(paths, config, store)?;
-    engine.say(session, message(text)).await?;
-    let told = format!("● said; another process drives session {session}, and its model hears it");
-    Screen::new(output).note(Tone::Good, told);
-    if output.json.is_some() {
-        show::line(&json!({ "type": "said", "session": session.as_str() }))?;
-    }
-    Ok(0)
-}
-
-/// Lets a turn go on that stopped before its answer. One that was merely cut off by a
-/// crash goes on as if nothing had been.
-async fn resume(
-    engine: &Engine,
-    session: &SessionId,
-    before: &State,
-    config: &Config,
-    more: cli::Limits,
-) -> Outcome {
-    let raised = more.max_steps.is_some() || !more.budget().is_none();
-    let stopped = !matches!(before.ended(), None | Some(TurnEnd::Answered));
-    let Some(spec) = before.spec().filter(|_| stopped || raised) else { return Ok(()) };
-    let out_of_time = matches!(before.ended(), Some(TurnEnd::TimeExhausted));
-    // Steps that a turn may take are no use where the session may not.
-    let room = before.spent().steps.saturating_add(before.reserved().steps);
-    let steps = before.budget().steps.zip(more.max_steps);
-    let steps = steps.map(|(own, more)| own.max(room.saturating_add(more)));
-    let raised_to = Limit { steps, ..more.budget() };
-    let budget = (!raised_to.is_none()).then(|| raised_to.or(before.budget()));
-    let turn = (more.max_steps.is_some() || out_of_time).then(|| TurnLimits {
-        steps_max: more.max_steps.unwrap_or(spec.turn.steps_max),
-        wall_ms_max: spec.turn.wall_ms_max.max(config.turn_ms_max),
-    });
-    Ok(engine.resume(session, session::WHO, budget, turn).await?)
-}
-
-pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome<u8> {
-    let config = Config::of_files(paths.configs())?;
-    let store = compose::store(paths).await?;
-    let session = session::find(&*store.journal, name).await?.session;
-    let screen = Screen::new(output);
-    // Whatever the sandboxes are like: what drives the session stops, and nothing is started.
-    let clerk = compose::clerk(paths, &config, &store)?;
-    clerk.cancel(&session, session::WHO, "outrigger sessions cancel").await?;
-    let engine = compose::caretaker(paths, &config, &store).await.map_err(|failure| {
-        failure
-            .hint(format!("Session {session} is cancelled: nothing is started for it any more, and a process that drives it stops."))
-            .hint(format!("Its sandbox is not deleted, and what runs there may run until its deadline: `outrigger sessions cancel {session}` tries that again."))
-    })?;
-    wind_down(paths, &store, &engine, &session).await?;
-    let state = engine.state(&session).await?;
-    if let Some(warning) = engine.discard(&session, &state).await.first() {
-        return Err(Failure::from_error(Kind::SandboxUnavailable, warning));
-    }
-    screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
-    if output.json.is_some() {
-        show::line(&json!({ "type": "cancelled", "session": session.as_str() }))?;
-    }
-    Ok(0)
-}
-
-/// The process that drives the session stops it; if there is none, we do. One that
-/// does not stop in time loses the sandbox all the same.
-pub(super) async fn wind_down(
-    paths: &Paths,
-    store: &Store,
-    engine: &Engine,
-    session: &SessionId,
-) -> Outcome {
-    let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
-    for _ in 0..polls {
-        if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
-            engine.drive(session, &tokio::sync::Notify::new()).await?;
-            return Ok(());
-        }
-        if !session::fold(&*store.journal, session).await?.in_turn() {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(limits::FOLLOW_POLL_MS)).await;
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! `outrigger skills`: what agents can learn to do, taken in and given out as folders.
 
+use clap::Subcommand;
 use outrigger_agent::Digest;
 use outrigger_engine::path_of;
 use outrigger_policy::{Owner, Shelf, ShelfKind};
@@ -12,28 +13,80 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::memory::MemoryCommand;
-use crate::cli;
+use super::memory::MemoryContext;
 use crate::config::{self, Config};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 use crate::skills::{self, Found};
 
-pub(crate) async fn execute(paths: &Paths, asked: cli::Skills) -> Outcome<u8> {
-    if let cli::Skills::Validate { folder, output } = asked {
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Skills {
+    /// List the skills that are yours to see, with their digests, and whether sessions are
+    /// told of them.
+    Ls {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take in a folder with a SKILL.md, in the Agent Skills format.
+    Import {
+        /// The folder. Its name is the skill's.
+        folder: PathBuf,
+        /// Onto which shelf: `user`, `organisation`, or the name of a group.
+        #[arg(long, value_name = "SHELF", default_value = "user")]
+        to: String,
+        /// Take the place of the skill of that name.
+        #[arg(long)]
+        replace: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Write a skill as a folder, which any program that knows the format can use.
+    Export {
+        /// Its folder, as sessions see it, or its name, if only one has it.
+        skill: String,
+        /// The folder to make, or one that is there, in which it is made.
+        #[arg(default_value = ".")]
+        into: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say whether a folder is a skill as the format demands, and why not.
+    Validate {
+        /// The folder.
+        folder: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Skills {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Ls { output }
+            | Self::Import { output, .. }
+            | Self::Export { output, .. }
+            | Self::Validate { output, .. } => *output,
+        }
+    }
+}
+
+pub(crate) async fn execute(paths: &Paths, asked: Skills) -> Outcome<u8> {
+    if let Skills::Validate { folder, output } = asked {
         return validate(&folder, output);
     }
     let config = Config::of_files(paths.configs())?.skills;
-    let memory = MemoryCommand::open(paths, asked.output()).await?;
+    let memory = MemoryContext::open(paths, asked.output()).await?;
     match asked {
-        cli::Skills::Ls { .. } => ls(&memory, &config).await?,
-        cli::Skills::Import { folder, to, replace, .. } => {
+        Skills::Ls { .. } => ls(&memory, &config).await?,
+        Skills::Import { folder, to, replace, .. } => {
             import(&memory, &config, &folder, &to, replace).await?;
         }
-        cli::Skills::Export { skill, into, .. } => export(&memory, &skill, into).await?,
-        cli::Skills::Validate { .. } => {}
+        Skills::Export { skill, into, .. } => export(&memory, &skill, into).await?,
+        Skills::Validate { .. } => {}
     }
     Ok(0)
 }
@@ -60,7 +113,7 @@ fn disk_failure(path: &Path, error: &disk::Error) -> Failure {
     failure
 }
 
-fn validate(path: &Path, output: cli::Output) -> Outcome<u8> {
+fn validate(path: &Path, output: Output) -> Outcome<u8> {
     let (name, files) = folder(path)?;
     let problems = outrigger_skills::validate(&files, &name);
     if output.json.is_some() {
@@ -95,12 +148,12 @@ fn of_problem(problem: &Problem) -> Value {
     json!({ "path": problem.path, "line": problem.line, "reason": problem.reason.to_string() })
 }
 
-async fn all(memory: &MemoryCommand) -> Outcome<Vec<Found>> {
+async fn all(memory: &MemoryContext) -> Outcome<Vec<Found>> {
     let found = skills::find(&*memory.entries, &memory.scope).await;
     found.map_err(|error| Failure::new(Kind::Storage, error.to_string()))
 }
 
-async fn ls(memory: &MemoryCommand, config: &config::Skills) -> Outcome {
+async fn ls(memory: &MemoryContext, config: &config::Skills) -> Outcome {
     let found = all(memory).await?;
     if memory.json {
         let skills: Vec<_> = found
@@ -136,7 +189,7 @@ async fn ls(memory: &MemoryCommand, config: &config::Skills) -> Outcome {
 }
 
 /// The shelf that somebody names.
-fn shelf(memory: &MemoryCommand, to: &str) -> Outcome<Shelf> {
+fn shelf(memory: &MemoryContext, to: &str) -> Outcome<Shelf> {
     let person = memory.scope.person();
     let owner =
         memory.scope.shelves(ShelfKind::Skills).into_iter().find(|shelf| match &shelf.owner {
@@ -151,7 +204,7 @@ fn shelf(memory: &MemoryCommand, to: &str) -> Outcome<Shelf> {
 }
 
 async fn import(
-    memory: &MemoryCommand,
+    memory: &MemoryContext,
     config: &config::Skills,
     path: &Path,
     to: &str,
@@ -228,8 +281,8 @@ fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
 /// Writes what is new, removes what is gone; SKILL.md last, so that what is half there is
 /// not yet a skill.
 async fn put(
-    memory: &MemoryCommand,
-    root: &EntryAddress,
+    memory: &MemoryContext,
+    root: &Place,
     files: &Files,
     before: &BTreeMap<String, Version>,
 ) -> Outcome<Vec<u64>> {
@@ -287,7 +340,7 @@ async fn put(
     Ok(proposed)
 }
 
-async fn export(memory: &MemoryCommand, wanted: &str, into: PathBuf) -> Outcome {
+async fn export(memory: &MemoryContext, wanted: &str, into: PathBuf) -> Outcome {
     let found = all(memory).await?;
     let matches: Vec<_> =
         found.iter().filter(|it| it.path == wanted || it.place.path.name() == wanted).collect();

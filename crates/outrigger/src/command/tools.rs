@@ -1,16 +1,58 @@
 //! `outrigger tools`: what servers outside say of their tools, and what of it is trusted.
 
+use clap::Subcommand;
 use outrigger_agent::Digest;
 use serde_json::{Value, json};
 
-use crate::cli::{Output, Tools};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::limits;
 use crate::outside::{self, Pin, Pins, Text};
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert, word};
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// Ask every server that is configured what tools it has, and list them with how they
+    /// stand: trusted, changed, new or gone.
+    Ls {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show what a server says of a tool, and what it says otherwise than when it was trusted.
+    Show {
+        /// The server, as the configuration names it.
+        server: String,
+        /// The tool, as the server names it; all that wait to be trusted, if none is named.
+        tool: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Trust what a server says of a tool now: sessions that are opened from then on have it so.
+    Trust {
+        /// The server, as the configuration names it.
+        server: String,
+        /// The tool, as the server names it.
+        tool: String,
+        /// What `outrigger tools show` said that was looked at: if the server said something
+        /// else since, nothing is trusted.
+        #[arg(long, value_name = "SEEN")]
+        seen: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Tools {
+    pub(crate) fn output(&self) -> Output {
+        match self {
+            Self::Ls { output } | Self::Show { output, .. } | Self::Trust { output, .. } => *output,
+        }
+    }
+}
 
 pub(crate) async fn execute(paths: &Paths, asked: Tools) -> Outcome<u8> {
     match asked {

@@ -96,6 +96,12 @@ impl Dollars {
         let plain = (0.0..=limits::DOLLARS_MAX).contains(&dollars);
         plain.then(|| Self((dollars * NANOS).round() as u64))
     }
+
+    /// Reads an amount as it is typed, with or without a `$` before it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let parsed = text.strip_prefix('$').unwrap_or(text).parse().ok().and_then(Self::of);
+        parsed.ok_or_else(|| format!("dollars are a number from 0 to {}", limits::DOLLARS_MAX))
+    }
 }
 
 impl<'de> Deserialize<'de> for Dollars {

@@ -1,39 +1,12 @@
 //! Which model is asked: what the layers of the configuration say of it, put together.
 
-use clap::ValueEnum;
 use serde::Deserialize;
 use std::path::PathBuf;
 
+use super::provider::Provider;
 use super::range::Whole;
-use crate::cli;
 use crate::exit::{Failure, Kind, Outcome};
-
-/// How a provider is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Provider {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Responses.
-    Openai,
-    /// OpenAI Chat Completions, spoken by most other servers.
-    OpenaiChat,
-}
-
-impl Provider {
-    /// Where keys are looked for unless another variable is named.
-    pub(crate) const KEY_VARIABLES: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
-
-    /// Where the key is unless another variable is named.
-    pub(crate) fn key_variable(self) -> &'static str {
-        let [anthropic, openai] = Self::KEY_VARIABLES;
-        match self {
-            Self::Anthropic => anthropic,
-            Self::Openai | Self::OpenaiChat => openai,
-        }
-    }
-}
+use crate::flags::Model;
 
 /// Tokens, as they are configured.
 pub(crate) type Tokens = Whole<1, 1_000_000_000>;
@@ -106,7 +79,7 @@ pub(crate) enum ModelChoice {
 
 impl ModelFile {
     /// What the command line or the environment say.
-    pub(crate) fn flags(flags: &cli::Model) -> Self {
+    pub(crate) fn flags(flags: &Model) -> Self {
         Self {
             provider: flags.provider,
             name: flags.model.clone(),
@@ -182,22 +155,6 @@ fn guess(name: &str) -> Outcome<Provider> {
     }
     Err(Failure::new(Kind::Usage, format!("the provider of the model `{name}` is not known"))
         .hint("Say it with --provider anthropic, openai or openai-chat, and --base-url."))
-}
-
-impl Provider {
-    /// Its name in the configuration and in sessions.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::Openai => "openai",
-            Self::OpenaiChat => "openai-chat",
-        }
-    }
-
-    /// The provider of a name.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::Anthropic, Self::Openai, Self::OpenaiChat].into_iter().find(|it| it.as_str() == name)
-    }
 }
 
 #[cfg(test)]

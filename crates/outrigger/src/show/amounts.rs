@@ -63,7 +63,7 @@ pub(crate) fn amount(measure: Measure, amount: u64) -> String {
     match measure {
         Measure::Steps | Measure::Tokens => amount.to_string(),
         Measure::Money => money(amount),
-        Measure::Wall | Measure::Cpu => format!("{:.1} s", super::seconds(amount)),
+        Measure::Wall | Measure::Cpu => format!("{:.1} s", seconds(amount)),
         Measure::Egress if amount < 10_240 => format!("{amount} bytes"),
         Measure::Egress => format!("{:.1} KiB", kib(amount)),
     }
@@ -80,6 +80,12 @@ pub(crate) fn money(nanos: u64) -> String {
     let digits = format!("{rest:09}");
     let digits = digits.trim_end_matches('0');
     format!("${dollars}.{digits:0<2}")
+}
+
+pub(crate) fn seconds(ms: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a duration for people")]
+    let seconds = ms as f64 / 1_000.0;
+    seconds
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use outrigger_agent::{
 use outrigger_policy::Verdict;
 use std::collections::BTreeMap;
 
+use super::amounts::seconds;
 use super::inert;
 use crate::limits;
 
@@ -131,7 +132,7 @@ impl Timeline {
 
     fn settled(&mut self, record: &Record, effect: Seq, outcome: &Outcome) -> Vec<Line> {
         let since = self.started_ms.remove(&effect).unwrap_or(record.at_ms);
-        let took = super::seconds(record.at_ms.saturating_sub(since));
+        let took = seconds(record.at_ms.saturating_sub(since));
         match outcome {
             Outcome::Done(Product::Reply(reply)) => {
                 let summary = matches!(self.works.get(&effect), Some(Work::Compact));

@@ -10,7 +10,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
 
-use super::MemoryCommand;
+use super::change::propose;
+use super::context::MemoryContext;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
 use crate::show::Tone;
@@ -21,7 +22,7 @@ const MIDDLE: &str = "=======\n";
 const THEIRS: &str = ">>>>>>> what is there now\n";
 
 /// Opens a file until what comes of it is written, or nothing was changed.
-pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<String>) -> Outcome {
+pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<String>) -> Outcome {
     let at = memory.place(path)?;
     let (mut base, mut text) = current(memory, &at).await?;
     let folder = tempfile::tempdir().map_err(|error| Failure::from_error(Kind::Storage, &error))?;
@@ -58,7 +59,7 @@ pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<Str
                 memory.screen.note(Tone::Warning, note);
                 (base, text) = (now, both(&edited, &theirs));
             }
-            Err(Error::NeedsReview) => return super::proposals::propose(memory, change, by).await,
+            Err(Error::NeedsReview) => return propose(memory, change, by).await,
             Err(error) => {
                 let kept = keep(&file, &at)?;
                 return Err(memory
@@ -76,7 +77,7 @@ pub(super) async fn edit(memory: &MemoryCommand, path: &str, message: Option<Str
 }
 
 /// What is there, and what a change of it expects.
-async fn current(memory: &MemoryCommand, at: &EntryAddress) -> Outcome<(Expected, Vec<u8>)> {
+async fn current(memory: &MemoryContext, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
     match memory.entries.read(&memory.scope, at, None).await {
         Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
         Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),

@@ -4,11 +4,12 @@ use outrigger_engine::path_of;
 use outrigger_store::entries::{self, ContentState, EntryState};
 use serde_json::json;
 
-use super::{MemoryCommand, version, written};
+use super::context::MemoryContext;
+use super::version::{version, written};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::show::{self, Screen};
 
-pub(super) async fn history(memory: &MemoryCommand, path: &str) -> Outcome {
+pub(super) async fn history(memory: &MemoryContext, path: &str) -> Outcome {
     let at = memory.place(path)?;
     let mut before = None;
     let mut versions = Vec::new();
@@ -57,7 +58,7 @@ pub(super) async fn history(memory: &MemoryCommand, path: &str) -> Outcome {
 }
 
 pub(super) async fn diff(
-    memory: &MemoryCommand,
+    memory: &MemoryContext,
     path: &str,
     from: Option<u64>,
     to: Option<u64>,
@@ -83,7 +84,7 @@ pub(super) async fn diff(
     Ok(())
 }
 
-pub(super) async fn blame(memory: &MemoryCommand, path: &str) -> Outcome {
+pub(super) async fn blame(memory: &MemoryContext, path: &str) -> Outcome {
     let at = memory.place(path)?;
     let lines = entries::blame(&*memory.entries, &memory.scope, &at).await;
     let lines = lines.map_err(|error| memory.failed(&at, error))?;

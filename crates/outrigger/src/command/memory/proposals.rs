@@ -1,35 +1,99 @@
 //! `outrigger memory proposals`: changes that wait for somebody to accept them.
 
+use clap::Subcommand;
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{
-    self, Attribution, ChangeRequest, Decision, EntryAddress, EntryPath, Error, NewProposal,
-    Proposal, ProposalFilter, ProposalId,
+    self, Asked, Decision, EntryPath, Error, Place, Proposal, ProposalId,
 };
 use serde_json::{Value, json};
 
-use super::MemoryCommand;
-use crate::cli;
+use super::context::MemoryContext;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::session::now_ms;
 use crate::show::{self, Screen, Tone};
 
-pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Proposals) -> Outcome {
-    match asked {
-        cli::Proposals::Ls { all, .. } => {
-            ls(memory, if all { ProposalFilter::All } else { ProposalFilter::Open }).await
+/// The verbs of proposals.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Proposals {
+    /// List them.
+    Ls {
+        /// Also those that were decided.
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show one, with what it would change and what was said of it.
+    Show {
+        /// Its number.
+        number: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let it become what stands there.
+    Accept {
+        /// Its number.
+        number: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Refuse it.
+    Reject {
+        /// Its number.
+        number: u64,
+        /// Why, for its author.
+        #[arg(long, short = 'm', value_name = "TEXT", default_value = "")]
+        reason: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take back what you proposed.
+    Withdraw {
+        /// Its number.
+        number: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say something of it.
+    Comment {
+        /// Its number.
+        number: u64,
+        /// What.
+        text: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+impl Proposals {
+    pub(super) fn output(&self) -> Output {
+        match self {
+            Self::Ls { output, .. }
+            | Self::Show { output, .. }
+            | Self::Accept { output, .. }
+            | Self::Reject { output, .. }
+            | Self::Withdraw { output, .. }
+            | Self::Comment { output, .. } => *output,
         }
-        cli::Proposals::Show { number, .. } => show(memory, number).await,
-        cli::Proposals::Accept { number, .. } => {
+    }
+}
+
+pub(super) async fn execute(memory: &MemoryContext, asked: Proposals) -> Outcome {
+    match asked {
+        Proposals::Ls { all, .. } => ls(memory, if all { Asked::All } else { Asked::Open }).await,
+        Proposals::Show { number, .. } => show(memory, number).await,
+        Proposals::Accept { number, .. } => {
             decide(memory, number, Decision::Accept, "accepted").await
         }
-        cli::Proposals::Reject { number, reason, .. } => {
+        Proposals::Reject { number, reason, .. } => {
             decide(memory, number, Decision::Reject { reason }, "rejected").await
         }
-        cli::Proposals::Withdraw { number, .. } => {
+        Proposals::Withdraw { number, .. } => {
             decide(memory, number, Decision::Withdraw, "withdrawn").await
         }
-        cli::Proposals::Comment { number, text, .. } => {
+        Proposals::Comment { number, text, .. } => {
             let id = ProposalId(number);
             let said = memory.reviews.comment(&memory.scope, id, text, now_ms()).await;
             said.map_err(|error| failed(number, error))?;
@@ -50,7 +114,7 @@ fn failed(number: u64, error: Error) -> Failure {
         .hint("`outrigger memory proposals ls` lists what waits.")
 }
 
-fn done(memory: &MemoryCommand, number: u64, what: &str) -> Outcome {
+fn done(memory: &MemoryContext, number: u64, what: &str) -> Outcome {
     if memory.json {
         return show::line(&json!({ "type": "proposal", "number": number, "done": what }));
     }
@@ -58,14 +122,14 @@ fn done(memory: &MemoryCommand, number: u64, what: &str) -> Outcome {
     Ok(())
 }
 
-async fn decide(memory: &MemoryCommand, number: u64, decision: Decision, what: &str) -> Outcome {
+async fn decide(memory: &MemoryContext, number: u64, decision: Decision, what: &str) -> Outcome {
     let decided =
         memory.reviews.decide(&memory.scope, ProposalId(number), decision, now_ms()).await;
     decided.map_err(|error| failed(number, error))?;
     done(memory, number, what)
 }
 
-async fn ls(memory: &MemoryCommand, asked: ProposalFilter) -> Outcome {
+async fn ls(memory: &MemoryContext, asked: Asked) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
         let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
@@ -94,7 +158,7 @@ fn line(it: &Proposal) -> String {
     format!("{:>4}  {:9}  {when}  {}  {path}{rest}", it.id.0, it.standing.to_string(), it.author)
 }
 
-async fn show(memory: &MemoryCommand, number: u64) -> Outcome {
+async fn show(memory: &MemoryContext, number: u64) -> Outcome {
     let found = memory.reviews.proposal(&memory.scope, ProposalId(number)).await;
     let (it, file, comments) = found.map_err(|error| failed(number, error))?;
     let base = match it.base {
@@ -145,27 +209,4 @@ fn of(it: &Proposal) -> Value {
         "reason": it.reason,
         "revision": it.revision,
     })
-}
-
-/// Puts up a change of a shelf that needs reviews.
-pub(super) async fn propose(
-    memory: &MemoryCommand,
-    change: ChangeRequest,
-    by: Attribution,
-) -> Outcome {
-    let at = super::about(&change);
-    let proposed = NewProposal::of(&*memory.entries, &memory.scope, change).await;
-    let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
-        let path = path_of(&at);
-        let text = format!("{path}: changes are reviewed, and only files can be proposed");
-        return Err(Failure::new(Kind::Denied, text));
-    };
-    let id = memory.reviews.propose(&memory.scope, proposed, by).await;
-    let id = id.map_err(|error| memory.failed(&at, error))?;
-    if memory.json {
-        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(&at) }));
-    }
-    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(&at));
-    memory.screen.note(Tone::Good, text);
-    Ok(())
 }

@@ -1,44 +1,56 @@
 //! `outrigger memory redact`: destroys, and asks about what is no copy and still has a part.
 
+use clap::ValueEnum;
 use outrigger_engine::path_of;
-use outrigger_store::entries::{
-    Attribution, ChangeRequest, Derived, EntryAddress, Error, Reach, Related, Which,
-};
+use outrigger_store::entries::{self, By, Change, Error, Place, Reach, Related, Which};
 
-use super::MemoryCommand;
-use crate::cli;
+use super::change::{make, tell};
+use super::context::MemoryContext;
 use crate::exit::Outcome;
 use crate::limits;
 use crate::session::now_ms;
 use crate::show::{Tone, inert};
 
+/// What becomes of versions that still have a part of what is redacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Derived {
+    /// They stay.
+    Leave,
+    /// They are redacted as well.
+    Destroy,
+}
+
 pub(super) async fn redact(
-    memory: &MemoryCommand,
-    at: EntryAddress,
+    memory: &MemoryContext,
+    at: Place,
     which: Which,
-    (asked, why): (Option<cli::Derived>, String),
+    (asked, why): (Option<Derived>, String),
 ) -> Outcome {
     let change = |derived| {
         let (at, why) = (at.clone(), why.clone());
         ChangeRequest::Redact { at, which, reach: Reach::Copies, derived, why }
     };
     let derived = match asked {
-        Some(cli::Derived::Leave) => Derived::Leave,
-        Some(cli::Derived::Destroy) => Derived::Destroy,
+        Some(Derived::Leave) => entries::Derived::Leave,
+        Some(Derived::Destroy) => entries::Derived::Destroy,
         None => {
-            let asked = change(Derived::Ask);
-            match memory.entries.change(&memory.scope, asked, Attribution::person(now_ms())).await {
-                Ok(changed) => return memory.tell(&changed),
+            let asked = change(entries::Derived::Ask);
+            match memory.entries.change(&memory.scope, asked, By::person(now_ms())).await {
+                Ok(changed) => return tell(memory, &changed),
                 Err(Error::Related(related)) => decide(memory, &at, &related).await?,
                 Err(error) => return Err(memory.failed(&at, error)),
             }
         }
     };
-    memory.make(change(derived), None).await
+    make(memory, change(derived), None).await
 }
 
 /// Shows what still has a part of it, and asks what becomes of it.
-async fn decide(memory: &MemoryCommand, at: &EntryAddress, related: &Related) -> Outcome<Derived> {
+async fn decide(
+    memory: &MemoryContext,
+    at: &Place,
+    related: &Related,
+) -> Outcome<entries::Derived> {
     let versions = related.versions.iter();
     let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
     let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));
@@ -60,5 +72,5 @@ async fn decide(memory: &MemoryCommand, at: &EntryAddress, related: &Related) ->
         memory.screen.note(Tone::Plain, format!("  {}", inert(&line)));
     }
     let destroy = memory.screen.ask("Destroy these as well? If not, they are left.").await?;
-    Ok(if destroy { Derived::Destroy } else { Derived::Leave })
+    Ok(if destroy { entries::Derived::Destroy } else { entries::Derived::Leave })
 }

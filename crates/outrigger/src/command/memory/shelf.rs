@@ -1,19 +1,47 @@
 //! `outrigger memory shelf`: what holds for a shelf.
 
+use clap::{Args, value_parser};
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{Attribution, ChangeRequest, EntryAddress, EntryPath, Settings};
 use serde_json::json;
 use std::num::NonZeroU32;
 
-use super::MemoryCommand;
-use crate::cli;
+use super::context::MemoryContext;
 use crate::exit::Outcome;
+use crate::flags::Output;
 use crate::limits;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 
-pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Shelf) -> Outcome {
+/// What holds for a shelf; what is not said stays as it is.
+#[derive(Debug, Args)]
+pub(crate) struct Shelf {
+    /// Its folder, for example `/memory/organisation`; without one, all are shown.
+    pub(crate) path: Option<String>,
+    /// Whether changes are made by accepted proposals only.
+    #[arg(long, value_name = "BOOL", requires = "path")]
+    pub(crate) review: Option<bool>,
+    /// The group whose members review; `-`: everybody who sees the shelf.
+    #[arg(long, value_name = "GROUP", requires = "path")]
+    pub(crate) reviewers: Option<String>,
+    /// Whether reviewers may accept what they wrote themselves.
+    #[arg(long, value_name = "BOOL", requires = "path")]
+    pub(crate) own: Option<bool>,
+    /// Of how many versions of a file the contents are kept; 0: of all.
+    #[arg(long, value_name = "N", requires = "path")]
+    pub(crate) keep_versions: Option<u32>,
+    /// For how many days contents are kept that are not the newest; 0: for ever.
+    #[arg(long, value_name = "DAYS", requires = "path", value_parser = value_parser!(u64).range(..=36_500))]
+    pub(crate) keep_days: Option<u64>,
+    /// Let go now of contents that are not to be kept.
+    #[arg(long, requires = "path")]
+    pub(crate) prune: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(super) async fn execute(memory: &MemoryContext, asked: Shelf) -> Outcome {
     let Some(path) = &asked.path else { return all(memory).await };
     let at = memory.place(path)?;
     let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
@@ -29,7 +57,7 @@ pub(super) async fn execute(memory: &MemoryCommand, asked: cli::Shelf) -> Outcom
     tell(memory, &[(at, after)])
 }
 
-fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
+fn changed(asked: &Shelf, before: Settings) -> Settings {
     let reviewers = match asked.reviewers.as_deref() {
         None => before.reviewers,
         Some("-") => None,
@@ -53,11 +81,7 @@ fn changed(asked: &cli::Shelf, before: Settings) -> Settings {
 }
 
 /// Lets go of contents, some at a time.
-pub(super) async fn prune(
-    memory: &MemoryCommand,
-    at: &EntryAddress,
-    keep: Option<NonZeroU32>,
-) -> Outcome {
+pub(super) async fn prune(memory: &MemoryContext, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
     let mut count = 0;
     loop {
         let change = ChangeRequest::Prune { at: at.clone(), keep };
@@ -74,7 +98,7 @@ pub(super) async fn prune(
     Ok(())
 }
 
-async fn all(memory: &MemoryCommand) -> Outcome {
+async fn all(memory: &MemoryContext) -> Outcome {
     let mut found = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
         let at = EntryAddress { shelf, path: EntryPath::ROOT };
@@ -85,7 +109,7 @@ async fn all(memory: &MemoryCommand) -> Outcome {
     tell(memory, &found)
 }
 
-fn tell(memory: &MemoryCommand, found: &[(EntryAddress, Settings)]) -> Outcome {
+fn tell(memory: &MemoryContext, found: &[(Place, Settings)]) -> Outcome {
     if memory.json {
         let shelves: Vec<_> = found
             .iter()

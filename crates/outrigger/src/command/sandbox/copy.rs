@@ -3,21 +3,20 @@
 //! Owns which side is which, and the count of what went over. Files go as bytes
 //! through the sandbox's own door: nothing on the host walks a sandbox's disk.
 
+mod count;
 mod down;
+mod stat;
 mod up;
 
-use outrigger_sandbox::{
-    Error, FileError, FileErrorKind, FileOp, FileReply, ListEntry, Sandbox, limits as door,
-};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{SandboxCommand, failed};
-use crate::cli::Output;
+use super::context::SandboxContext;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::show::{self, Screen, Tone};
+use count::Count;
 
 /// One side of a copy.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,41 +45,8 @@ impl Side {
     }
 }
 
-/// What went over so far.
-#[derive(Debug, Default)]
-struct Count {
-    files: AtomicU64,
-    bytes: AtomicU64,
-    /// What there is to go over, once it is known.
-    bytes_total: AtomicU64,
-}
-
-impl Count {
-    fn piece(&self, bytes: usize) {
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    fn file(&self) {
-        self.files.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn total(&self, bytes: u64) {
-        self.bytes_total.store(bytes, Ordering::Relaxed);
-    }
-
-    fn taken(&self) -> (u64, u64) {
-        (self.files.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
-    }
-
-    fn words(&self) -> String {
-        let (files, bytes) = self.taken();
-        let total = self.bytes_total.load(Ordering::Relaxed).max(bytes);
-        format!("copied {} · {} of {} MiB", show::count(files, "file"), bytes >> 20, total >> 20)
-    }
-}
-
 pub(super) async fn execute(
-    sandboxes: &SandboxCommand,
+    sandboxes: &SandboxContext,
     from: &str,
     to: &str,
     output: Output,
@@ -126,62 +92,6 @@ pub(super) async fn execute(
         screen.note(Tone::Detail, text);
     }
     Ok(0)
-}
-
-/// What a file error means for the one who typed.
-pub(super) fn file_failed(error: &FileError) -> Failure {
-    let kind = match error.kind {
-        FileErrorKind::FileNotFound => Kind::NotFound,
-        FileErrorKind::Conflict | FileErrorKind::AlreadyExists => Kind::Conflict,
-        FileErrorKind::NoSpace | FileErrorKind::Io => Kind::Storage,
-        FileErrorKind::PermissionDenied => Kind::Denied,
-        _ => Kind::Usage,
-    };
-    Failure::from_error(kind, error)
-}
-
-/// What is at a path in the sandbox, if anything is.
-async fn found(sandbox: &dyn Sandbox, path: &str) -> Outcome<Option<ListEntry>> {
-    match sandbox.files(FileOp::Stat { path: path.to_owned() }).await {
-        Ok(FileReply::Entry(entry)) => Ok(Some(entry)),
-        Err(Error::File(error)) if error.kind == FileErrorKind::FileNotFound => Ok(None),
-        Err(error) => Err(failed(&error)),
-        Ok(_) => Err(astray()),
-    }
-}
-
-/// Gives the pieces of a file in the sandbox to somebody, in order.
-async fn each_piece(
-    sandbox: &dyn Sandbox,
-    from: &str,
-    count: &Count,
-    mut put: impl FnMut(&[u8]) -> Outcome,
-) -> Outcome {
-    let mut offset = 0;
-    loop {
-        let (path, bytes_max) = (from.to_owned(), door::FILE_CHUNK_BYTES_MAX);
-        let reply = sandbox.files(FileOp::Read { path, offset, bytes_max }).await;
-        let (bytes, total) = match reply {
-            Ok(FileReply::Bytes { bytes, total_bytes }) => (bytes, total_bytes),
-            Ok(_) => return Err(astray()),
-            Err(Error::File(error)) if error.kind == FileErrorKind::IsDirectory => {
-                let text = format!("{from} is a link to a directory");
-                return Err(Failure::new(Kind::Usage, text).hint("Name the directory itself."));
-            }
-            Err(error) => return Err(failed(&error)),
-        };
-        put(&bytes)?;
-        offset += bytes.len() as u64;
-        count.piece(bytes.len());
-        if bytes.is_empty() || offset >= total {
-            count.file();
-            return Ok(());
-        }
-    }
-}
-
-fn astray() -> Failure {
-    Failure::new(Kind::SandboxUnavailable, "the sandbox's answer is not one to what was asked")
 }
 
 #[cfg(test)]

@@ -1,22 +1,58 @@
 //! `outrigger sandbox exec`: one command, its output as it comes, its exit code.
 
+use clap::{Args, value_parser};
 use outrigger_sandbox::{Command, End, ExecId, Execute, Executed, Output, OutputSink, limits};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{SandboxCommand, failed, fresh};
-use crate::cli;
+use super::context::{SandboxContext, failed, fresh};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags;
 use crate::show::{self, Screen, Tone, inert};
+
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// The sandbox.
+    pub(crate) name: String,
+    /// Where to run it, absolute or beneath the workspace.
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// Variables of its environment.
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Kill it with all its processes after so long. The sandbox has as long to answer at all.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+    /// Give it a file, or standard input for `-`, as its standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// Its name within the sandbox: one that ran already is not run again, its outcome is shown.
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// A line for the sandbox's shell instead of a program and its arguments.
+    #[arg(
+        long,
+        short = 'c',
+        value_name = "LINE",
+        conflicts_with = "command",
+        required_unless_present = "command"
+    )]
+    pub(crate) line: Option<String>,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: flags::Output,
+}
 
 /// The code of a command that was killed at its deadline, as timeout(1) has it.
 const DEADLINE_CODE: u8 = 124;
 /// The code of a command that was killed otherwise, as a shell has it.
 const KILLED_CODE: u8 = 137;
 
-pub(super) async fn execute(sandboxes: &SandboxCommand, asked: cli::Exec) -> Outcome<u8> {
+pub(super) async fn execute(sandboxes: &SandboxContext, asked: Exec) -> Outcome<u8> {
     let (limit, name) = (Duration::from_secs(asked.timeout), &asked.name);
     let sandbox = tokio::time::timeout(limit, sandboxes.existing(name)).await.map_err(|_| {
         let text = format!("sandbox `{name}` does not answer within {} s", asked.timeout);
@@ -42,7 +78,7 @@ pub(super) async fn execute(sandboxes: &SandboxCommand, asked: cli::Exec) -> Out
     Ok(code(&done))
 }
 
-fn request(asked: &cli::Exec) -> Outcome<Execute> {
+fn request(asked: &Exec) -> Outcome<Execute> {
     let command = match &asked.line {
         Some(line) => Command::Shell(line.clone()),
         None => Command::Argv(asked.command.iter().map(|word| word.as_bytes().to_vec()).collect()),

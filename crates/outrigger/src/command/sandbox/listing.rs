@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{SandboxCommand, failed};
-use crate::cli::Output;
+use super::context::{SandboxContext, failed};
 use crate::exit::Outcome;
+use crate::flags::Output;
 use crate::show::{self, Screen, Tone};
 
 /// All sandboxes.
-pub(super) async fn sandboxes(sandboxes: &SandboxCommand, output: Output) -> Outcome<u8> {
+pub(super) async fn sandboxes(sandboxes: &SandboxContext, output: Output) -> Outcome<u8> {
     let all = sandboxes.listed().await?;
     if output.json.is_some() {
         show::line(&json!({ "type": "sandboxes", "sandboxes": all }))?;
@@ -27,7 +27,7 @@ pub(super) async fn sandboxes(sandboxes: &SandboxCommand, output: Output) -> Out
 }
 
 /// All snapshots.
-pub(super) async fn snapshots(sandboxes: &SandboxCommand, output: Output) -> Outcome<u8> {
+pub(super) async fn snapshots(sandboxes: &SandboxContext, output: Output) -> Outcome<u8> {
     let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
     let all = snapshots.list().await.map_err(|error| failed(&error))?;
     if output.json.is_some() {

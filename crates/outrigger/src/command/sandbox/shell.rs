@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::{SandboxCommand, failed, fresh};
+use super::context::{SandboxContext, failed, fresh};
 use crate::exit::{Failure, Kind, Outcome};
 
 /// The best shell that there is, as one that a person types to.
@@ -19,7 +19,7 @@ const LINE: &str = "command -v bash > /dev/null && exec bash -i; exec sh -i";
 /// What is read of the keyboard at once.
 const PIECE_BYTES: usize = 4 << 10;
 
-pub(super) async fn open(sandboxes: &SandboxCommand, name: &str) -> Outcome<u8> {
+pub(super) async fn open(sandboxes: &SandboxContext, name: &str) -> Outcome<u8> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Failure::new(Kind::Usage, "a shell needs a terminal, and this is none")
             .hint("`outrigger sandbox exec` runs a command without one."));

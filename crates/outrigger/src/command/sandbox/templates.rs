@@ -1,17 +1,35 @@
 //! Templates of the native backend: root filesystems out of images.
 
+use clap::Subcommand;
 use outrigger_sandbox_native::{Archive, Progress, Registry, Template};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::{failed, removed};
-use crate::cli::Output;
+use super::context::{failed, removed};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::{self, Screen, Tone, inert};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Templates {
+    /// List templates.
+    Ls {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove templates. Sandboxes that stand on them stay as they are.
+    Rm {
+        /// The templates.
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
 
 /// How far an image is, in words that change while it goes on.
 #[derive(Debug, Default)]

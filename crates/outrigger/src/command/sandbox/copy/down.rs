@@ -3,15 +3,18 @@
 //! What comes is hostile: everything is made beneath one handle, links last, and nothing is
 //! ever followed. Only a regular file is replaced.
 
-use outrigger_beneath::{self as beneath, Dir, Draft, words};
-use outrigger_sandbox::{EntryKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as door};
+use outrigger_beneath::{self as beneath, Dir, words};
+use outrigger_sandbox::{
+    EntryKind, Error, FileErrorKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as door,
+};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-use super::super::failed;
-use super::{Count, astray, each_piece, found};
+use super::count::Count;
+use super::stat::{astray, stat};
+use crate::command::sandbox::context::failed;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 
@@ -65,7 +68,7 @@ pub(super) async fn copy_output(
 
 /// What is to be copied. What is neither file, link nor directory is not.
 async fn source(sandbox: &dyn Sandbox, from: &str) -> Outcome<outrigger_sandbox::ListEntry> {
-    match found(sandbox, from).await? {
+    match stat(sandbox, from).await? {
         None => {
             let text = format!("there is nothing at {from} in the sandbox");
             Err(Failure::new(Kind::NotFound, text))
@@ -207,4 +210,34 @@ async fn file(
     };
     each_piece(sandbox, from, count, put).await?;
     draft.put().map_err(|error| here(above, &error))
+}
+
+/// Gives the pieces of a file in the sandbox to somebody, in order.
+async fn each_piece(
+    sandbox: &dyn Sandbox,
+    from: &str,
+    count: &Count,
+    mut put: impl FnMut(&[u8]) -> Outcome,
+) -> Outcome {
+    let mut offset = 0;
+    loop {
+        let (path, bytes_max) = (from.to_owned(), door::FILE_CHUNK_BYTES_MAX);
+        let reply = sandbox.files(FileOp::Read { path, offset, bytes_max }).await;
+        let (bytes, total) = match reply {
+            Ok(FileReply::Bytes { bytes, total_bytes }) => (bytes, total_bytes),
+            Ok(_) => return Err(astray()),
+            Err(Error::File(error)) if error.kind == FileErrorKind::IsDirectory => {
+                let text = format!("{from} is a link to a directory");
+                return Err(Failure::new(Kind::Usage, text).hint("Name the directory itself."));
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        put(&bytes)?;
+        offset += bytes.len() as u64;
+        count.piece(bytes.len());
+        if bytes.is_empty() || offset >= total {
+            count.file();
+            return Ok(());
+        }
+    }
 }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-use super::super::{failed, fresh};
-use super::{Count, found};
+use super::count::Count;
+use super::stat::stat;
+use crate::command::sandbox::context::{failed, fresh};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::limits;
 
@@ -42,7 +43,7 @@ pub(super) async fn copy(
     to: &str,
     count: Arc<Count>,
 ) -> Outcome<Vec<String>> {
-    let kind = found(&*sandbox, to).await?.map(|entry| entry.kind);
+    let kind = stat(&*sandbox, to).await?.map(|entry| entry.kind);
     let into = to.ends_with('/') || kind == Some(EntryKind::Directory);
     let root = match from.file_name().filter(|_| into) {
         Some(name) => format!("{}/{}", to.trim_end_matches('/'), name.to_string_lossy()),
@@ -95,7 +96,7 @@ pub(super) async fn copy_input(
     to: &str,
     count: &Count,
 ) -> Outcome<Vec<String>> {
-    let kind = found(sandbox, to).await?.map(|entry| entry.kind);
+    let kind = stat(sandbox, to).await?.map(|entry| entry.kind);
     if to.ends_with('/') || kind == Some(EntryKind::Directory) {
         let what = if kind.is_some() { format!("{to} is a directory") } else { to.to_owned() };
         let text = format!("{what}: name the file that standard input is to be");

@@ -11,10 +11,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::cli::Output;
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen, Tone, count};
@@ -122,7 +122,7 @@ fn root_of(session: &SessionId) -> SessionId {
 }
 
 /// Removes a file, if it is there.
-pub(super) fn gone(path: &Path) -> Outcome {
+pub(crate) fn gone(path: &Path) -> Outcome {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Failure::new(Kind::Storage, format!("{}: {error}", path.display())))

@@ -6,10 +6,10 @@ use outrigger_engine::{Engine, SessionCheckpoint, Warning};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::cli::Output;
 use crate::compose::{self, Store};
 use crate::config::Config;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
 use crate::paths::Paths;
 use crate::session;
 use crate::show::{self, Screen, Tone, inert};

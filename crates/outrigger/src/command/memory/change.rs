@@ -1,0 +1,82 @@
+//! Changes of entries, each made by the person; proposed where a shelf needs reviews.
+
+use outrigger_engine::path_of;
+use outrigger_store::entries::{By, Change, Changed, Error, Place, Proposed};
+use serde_json::json;
+
+use super::context::MemoryContext;
+use super::version::version;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::session::now_ms;
+use crate::show::{self, Tone};
+
+/// Makes a change and says what it made. Where a shelf needs reviews it is proposed.
+pub(super) async fn make(
+    memory: &MemoryContext,
+    change: Change,
+    message: Option<String>,
+) -> Outcome {
+    let at = about(&change);
+    let by = By { message, ..By::person(now_ms()) };
+    let made = match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
+        Err(Error::NeedsReview) => return propose(memory, change, by).await,
+        made => made.map_err(|error| memory.failed(&at, error))?,
+    };
+    tell(memory, &made)
+}
+
+/// Says what a change made.
+pub(super) fn tell(memory: &MemoryContext, made: &Changed) -> Outcome {
+    let count = made.versions.len() as u64 + made.unseen;
+    if memory.json {
+        let versions: Vec<_> = made.versions.iter().map(version).collect();
+        return show::line(&json!({
+            "type": "changed", "versions": versions, "unseen": made.unseen,
+            "lingers": made.lingers,
+        }));
+    }
+    let said = match (made.version(), count) {
+        (Some(one), 1) => format!("● {} is at revision {}", path_of(&one.place), one.revision),
+        _ => format!("● {} changed", show::count(count, "version")),
+    };
+    memory.screen.note(Tone::Good, said);
+    if made.lingers {
+        let text = "! others read the store: the last bytes go when they are done";
+        memory.screen.note(Tone::Warning, text);
+    }
+    Ok(())
+}
+
+/// The place that a change is about.
+fn about(change: &Change) -> Place {
+    match change {
+        Change::Write { at, .. }
+        | Change::Edit { at, .. }
+        | Change::Remove { at, .. }
+        | Change::MakeFolder { at }
+        | Change::RemoveFolder { at }
+        | Change::Revert { at, .. }
+        | Change::Redact { at, .. }
+        | Change::Move { from: at, .. } => at.clone(),
+        Change::Prune { at, .. } => at.clone(),
+    }
+}
+
+/// Puts up a change of a shelf that needs reviews.
+pub(super) async fn propose(memory: &MemoryContext, change: Change, by: By) -> Outcome {
+    let at = about(&change);
+    let proposed = Proposed::of(&*memory.entries, &memory.scope, change).await;
+    let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
+        let path = path_of(&at);
+        let text = format!("{path}: changes are reviewed, and only files can be proposed");
+        return Err(Failure::new(Kind::Denied, text));
+    };
+    let id = memory.reviews.propose(&memory.scope, proposed, by).await;
+    let id = id.map_err(|error| memory.failed(&at, error))?;
+    if memory.json {
+        return show::line(&json!({ "type": "proposed", "number": id, "path": path_of(&at) }));
+    }
+    let text = format!("● proposed as {id}: {} changes when somebody accepts it", path_of(&at));
+    memory.screen.note(Tone::Good, text);
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What the verbs of `outrigger memory` and `outrigger skills` work with.
+
+use outrigger_engine::{path_of, place_of};
+use outrigger_policy::Scope;
+use outrigger_store::entries::{Contents, Entries, Error, Place, Reviews};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::compose;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::paths::Paths;
+use crate::show::Screen;
+
+/// The shelves, and who looks at them.
+pub(crate) struct MemoryContext {
+    pub(crate) entries: Arc<dyn Entries>,
+    pub(crate) reviews: Arc<dyn Reviews>,
+    pub(crate) scope: Scope,
+    pub(crate) screen: Screen,
+    pub(crate) output: Output,
+    pub(crate) json: bool,
+    /// The variables that hold keys, which are nobody's whom we start.
+    pub(crate) keys: BTreeSet<String>,
+}
+
+impl MemoryContext {
+    pub(crate) async fn open(paths: &Paths, output: Output) -> Outcome<Self> {
+        let config = Config::of_files(paths.configs())?;
+        let scope = compose::scope(&config)?.expect("the person of this machine is one");
+        let store = compose::store(paths).await?;
+        let screen = Screen::new(output);
+        let json = output.json.is_some();
+        let (entries, reviews) = (store.entries, store.reviews);
+        let keys = config.notify.keys;
+        Ok(Self { entries, reviews, scope, screen, output, json, keys })
+    }
+
+    /// Where a path leads. One without a slash before it is one of the person's own.
+    pub(super) fn place(&self, path: &str) -> Outcome<Place> {
+        let path =
+            if path.starts_with('/') { path.to_owned() } else { format!("/memory/user/{path}") };
+        place_of(&path, &self.scope).ok_or_else(|| {
+            Failure::new(Kind::NotFound, format!("{path}: nothing is there"))
+                .hint("`outrigger memory ls` lists what is yours to see.")
+        })
+    }
+
+    /// An error about a place.
+    pub(crate) fn failed(&self, at: &Place, error: Error) -> Failure {
+        let kind = match &error {
+            Error::Absent | Error::Pruned | Error::Redacted(_) => Kind::NotFound,
+            Error::Conflict(_) | Error::Exists | Error::NotEmpty | Error::Decided { .. } => {
+                Kind::Conflict
+            }
+            Error::Related(_) => Kind::Denied,
+            Error::Quota(_) => Kind::Storage,
+            Error::NeedsReview | Error::NotReviewer | Error::NotAuthor | Error::Root => {
+                Kind::Denied
+            }
+            Error::Store(source) => return Failure::from(source),
+            _ => Kind::Usage,
+        };
+        let failure = Failure::new(kind, format!("{}: {error}", path_of(at)));
+        match error {
+            Error::Conflict(current) => failure.hint(format!(
+                "It is at revision {} now: `outrigger memory cat {}` shows it.",
+                current.revision,
+                path_of(at)
+            )),
+            _ => failure,
+        }
+    }
+
+    pub(super) async fn read(&self, at: &Place, revision: Option<u64>) -> Outcome<Contents> {
+        let read = self.entries.read(&self.scope, at, revision).await;
+        read.map_err(|error| self.failed(at, error))
+    }
+}

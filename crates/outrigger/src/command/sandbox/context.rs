@@ -1,0 +1,110 @@
+//! What the verbs of `outrigger sandbox` work with.
+
+use outrigger_sandbox::{
+    Backend, Error, FileError, FileErrorKind, ListedSandbox, Sandbox, SandboxId, SnapshotId, Spec,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+use crate::compose;
+use crate::config::Config;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::paths::Paths;
+use crate::show;
+
+/// What every verb works on.
+pub(super) struct SandboxContext {
+    pub(super) backend: Arc<dyn Backend>,
+    /// What the configuration says of sandboxes.
+    pub(super) spec: Spec,
+}
+
+impl SandboxContext {
+    /// The backend and the limits of a sandbox of the configuration.
+    pub(super) async fn open(
+        paths: &Paths,
+        mut config: Config,
+        like: Option<&str>,
+    ) -> Outcome<Self> {
+        let wanted = |name: &str| like.is_none_or(|like| like == name);
+        config.sandboxes.retain(|sandbox| wanted(&sandbox.name));
+        config.sandboxes.truncate(1);
+        let Some(sandbox) = config.sandboxes.first() else {
+            let text = format!("the configuration has no sandbox `{}`", like.unwrap_or_default());
+            return Err(Failure::new(Kind::Usage, text)
+                .hint("docs/configuration.md says how sandboxes are configured."));
+        };
+        let (name, spec) = (sandbox.backend, sandbox.spec.clone());
+        let backend = compose::backends(paths, &config, None).await?.remove(&name);
+        let backend = backend.expect("the backend of every sandbox of a configuration is opened");
+        Ok(Self { backend, spec })
+    }
+
+    pub(super) async fn listed(&self) -> Outcome<Vec<ListedSandbox>> {
+        self.backend.list().await.map_err(|error| failed(&error))
+    }
+
+    /// The sandbox of that name, resumed or restarted if need be. Makes none.
+    pub(super) async fn existing(&self, name: &str) -> Outcome<Arc<dyn Sandbox>> {
+        let id = sandbox_id(name)?;
+        if !self.listed().await?.iter().any(|listed| listed.id == id) {
+            return Err(Failure::new(Kind::NotFound, format!("there is no sandbox `{name}`"))
+                .hint("`outrigger sandbox ls` lists the sandboxes."));
+        }
+        self.backend.create(&id, &self.spec).await.map_err(|error| failed(&error))
+    }
+}
+
+/// What an error of a sandbox means for the one who typed.
+pub(super) fn failed(error: &Error) -> Failure {
+    let kind = match error {
+        Error::Invalid(_) | Error::CannotStart { .. } | Error::Unsupported { .. } => Kind::Usage,
+        Error::Absent { .. } => Kind::NotFound,
+        Error::File(file) => return file_failed(file),
+        Error::Busy { .. } | Error::Altered { .. } | Error::Forgotten { .. } => Kind::Conflict,
+        Error::Unavailable { .. } => return compose::no_sandbox(error),
+        Error::Lost { .. } | Error::Backend(_) => Kind::SandboxUnavailable,
+    };
+    let failure = Failure::from_error(kind, error);
+    match error {
+        Error::Busy { .. } => failure.hint("Wait for the command, or end it."),
+        Error::Altered { .. } => failure.hint(
+            "Nothing was started over it. `outrigger sandbox rm` deletes it; `create --from` makes one of a snapshot.",
+        ),
+        _ => failure,
+    }
+}
+
+/// A made-up name, which nobody else made up.
+pub(super) fn fresh(prefix: &str) -> String {
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    format!("{prefix}-{}", &name[..12])
+}
+
+pub(super) fn sandbox_id(name: &str) -> Outcome<SandboxId> {
+    SandboxId::new(name).map_err(|error| Failure::from_error(Kind::Usage, &error))
+}
+
+pub(super) fn snapshot_id(name: String) -> Outcome<SnapshotId> {
+    SnapshotId::new(name).map_err(|error| Failure::from_error(Kind::Usage, &error))
+}
+
+pub(super) fn removed(names: &[String], output: Output) -> Outcome<u8> {
+    if output.json.is_some() {
+        show::line(&json!({ "type": "removed", "names": names }))?;
+    }
+    Ok(0)
+}
+
+/// What a file error means for the one who typed.
+fn file_failed(error: &FileError) -> Failure {
+    let kind = match error.kind {
+        FileErrorKind::FileNotFound => Kind::NotFound,
+        FileErrorKind::Conflict | FileErrorKind::AlreadyExists => Kind::Conflict,
+        FileErrorKind::NoSpace | FileErrorKind::Io => Kind::Storage,
+        FileErrorKind::PermissionDenied => Kind::Denied,
+        _ => Kind::Usage,
+    };
+    Failure::from_error(kind, error)
+}

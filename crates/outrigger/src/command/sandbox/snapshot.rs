@@ -1,0 +1,67 @@
+//! `outrigger sandbox snapshot` and `snapshots`: disks that are kept.
+
+use clap::Subcommand;
+use outrigger_sandbox::Snapshot;
+use serde_json::json;
+
+use super::context::{SandboxContext, failed, fresh, removed, sandbox_id, snapshot_id};
+use crate::exit::Outcome;
+use crate::flags::Output;
+use crate::show::{self, Screen};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Snapshots {
+    /// List snapshots.
+    Ls {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Forget snapshots. Sandboxes and snapshots that stand on them stay as they are.
+    Rm {
+        /// The snapshots.
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+pub(super) async fn take(
+    sandboxes: &SandboxContext,
+    name: &str,
+    snapshot: Option<String>,
+) -> Outcome<Snapshot> {
+    let id = sandbox_id(name)?;
+    let snapshot = snapshot_id(snapshot.unwrap_or_else(|| fresh("snapshot")))?;
+    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
+    snapshots.take(&id, &snapshot).await.map_err(|error| failed(&error))
+}
+
+pub(super) async fn snapshot(
+    sandboxes: &SandboxContext,
+    name: &str,
+    new: Option<String>,
+    output: Output,
+) -> Outcome<u8> {
+    let mut screen = Screen::new(output);
+    let kept = screen.during("keeping the disk", take(sandboxes, name, new)).await?;
+    if output.json.is_some() {
+        show::line(&json!({ "type": "snapshot", "snapshot": kept }))?;
+    } else {
+        show::out(kept.name.as_str())?;
+    }
+    Ok(0)
+}
+
+pub(super) async fn forget(
+    sandboxes: &SandboxContext,
+    names: &[String],
+    output: Output,
+) -> Outcome<u8> {
+    let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
+    for name in names {
+        let id = snapshot_id(name.clone())?;
+        snapshots.remove(&id).await.map_err(|error| failed(&error))?;
+    }
+    removed(names, output)
+}

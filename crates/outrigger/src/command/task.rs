@@ -1,0 +1,223 @@
+//! Opens a session for a task and drives it to its end.
+
+use outrigger_agent::{
+    AccountId, Amounts, Limit, Message, Role, Seq, Spec, ToolSpec, TurnLimits, Workspace,
+};
+use outrigger_repository::{Limits, Rules};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::drive::{Interrupts, drive};
+use super::finish::{Back, Finish};
+use crate::compose::{self, Store};
+use crate::config::{Config, ModelChoice};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::flags::Output;
+use crate::models::{self, Opened};
+use crate::paths::Paths;
+use crate::show::{self, Screen, Tone};
+use crate::{abandoned, outside, repository, session, skills};
+
+/// A task, ready to be done.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) dir: PathBuf,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) back: Back,
+    pub(crate) model: ModelChoice,
+}
+
+/// Opens a session for a task and drives it to its end.
+pub(crate) async fn start(
+    paths: &Paths,
+    config: &Config,
+    task: Task,
+    output: Output,
+) -> Outcome<u8> {
+    let mut opened = models::open(&task.model)?;
+    let store = compose::store(paths).await?;
+    price(config, &store, &mut opened).await?;
+    give_back(paths, config, &store).await?;
+    let mut screen = Screen::new(output);
+    let packing = pack(paths, config, &store, &task.dir);
+    let (workspace, notes) = screen.during("copying the directory", packing).await?;
+    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
+    let session = session::new_id();
+    let _lock = session::lock(&paths.lock(session.as_str()))?;
+    let backends = compose::backends(paths, config, Some(&store.served)).await?;
+    let servers = outside::servers(config)?;
+    let engine = compose::engine(paths, config, &store, &opened, &backends, servers.clone())?;
+    let asking = outside::survey(paths, config, &servers, &backends);
+    let surveys = screen.during("asking servers for their tools", asking).await?;
+    let (outside, notes) = outside::offered(&surveys);
+    notes.into_iter().for_each(|(tone, text)| screen.note(tone, text));
+    let mut spec = spec(config, &opened, workspace, outside)?;
+    let (skills, labels) = told_of_skills(config, &store).await?.unwrap_or_default();
+    spec.system.push_str(&skills);
+    engine.open_labelled(&session, spec, labels, task.messages).await?;
+    screen.note(Tone::Detail, format!("session {session}"));
+    if backends.values().any(|backend| !backend.capabilities().resource_limits) {
+        let text = "! memory and CPU of the sandbox are not limited on this machine: see `outrigger doctor`";
+        screen.note(Tone::Warning, text);
+    }
+    let mut interrupts = Interrupts::listen()?;
+    drive(&engine, &*store.journal, &session, Seq::default(), &mut screen, &mut interrupts).await?;
+    let finish = Finish {
+        paths,
+        store: &store,
+        engine: &engine,
+        session: &session,
+        back: task.back,
+        retention_ms: config.retention_ms(),
+        notify: &config.notify,
+    };
+    let state = engine.state(&session).await?;
+    interrupts.or_left(&session, finish.execute(&state, &mut screen)).await
+}
+
+/// What those that died keep reserved in the accounts would stand in the way of this one.
+async fn give_back(paths: &Paths, config: &Config, store: &Store) -> Outcome {
+    let accounts = store.accounts.accounts().await?;
+    if accounts.iter().any(|account| account.reserved != Amounts::default()) {
+        let clerk = compose::clerk(paths, config, store)?;
+        abandoned::release(paths, store, &clerk).await?;
+    }
+    Ok(())
+}
+
+/// What the session is told of skills, and what that labels it.
+async fn told_of_skills(
+    config: &Config,
+    store: &Store,
+) -> Outcome<Option<(String, BTreeSet<String>)>> {
+    let Some(scope) = compose::scope(config)? else { return Ok(None) };
+    let prompt = skills::prompt(&*store.entries, &scope, &config.skills).await;
+    prompt.map_err(|error| Failure::new(Kind::Storage, format!("skills: {error}")))
+}
+
+fn spec(
+    config: &Config,
+    opened: &Opened,
+    workspace: Workspace,
+    outside: Vec<ToolSpec>,
+) -> Outcome<Spec> {
+    let mut tools = tools(config, outside);
+    let role = role(config, &tools)?;
+    if role.deep > 0 {
+        tools.push(outrigger_tools::subagent::spec(&role.agents));
+    }
+    let sandboxes = config.sandboxes.iter().enumerate();
+    let records = sandboxes.map(|(index, sandbox)| sandbox.record(index == 0));
+    Ok(Spec {
+        principal: session::WHO.to_owned(),
+        model: opened.spec.clone(),
+        system: include_str!("../prompt.md").to_owned(),
+        tools,
+        budget: Limit { tokens: Some(config.tokens_max), ..config.budget.limit },
+        soft: config.budget.soft,
+        turn: TurnLimits { steps_max: config.steps_max, wall_ms_max: config.turn_ms_max },
+        approvals: config.approvals,
+        workspace: Some(workspace),
+        sandboxes: records.collect(),
+        role,
+    })
+}
+
+/// Whom the session may start. An agent that names a tool of ours that is not there is an
+/// error: it would have fewer than was meant.
+fn role(config: &Config, tools: &[ToolSpec]) -> Outcome<Role> {
+    let deep = u32::try_from(config.subagents_deep).unwrap_or(u32::MAX);
+    let agents = if deep > 0 { config.agents.specs() } else { Vec::new() };
+    for agent in &agents {
+        let own = |name: &&String| {
+            !tools.iter().any(|tool| tool.name == **name)
+                && !name.starts_with("mcp__")
+                && *name != outrigger_tools::subagent::NAME
+        };
+        if let Some(unknown) = agent.tools.iter().flatten().find(own) {
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            let text = format!("agents.{}.tools names `{unknown}`, which is no tool", agent.name);
+            return Err(Failure::new(Kind::Usage, text)
+                .hint(format!("The tools are {}.", names.join(", "))));
+        }
+    }
+    Ok(Role { agents, deep, ..Role::default() })
+}
+
+/// Finds out what the model costs. Where money is limited, not to know is an error.
+async fn price(config: &Config, store: &Store, opened: &mut Opened) -> Outcome {
+    let spec = &mut opened.spec;
+    if spec.price.is_none() && !spec.scripted {
+        let elsewhere = spec.address.is_some();
+        spec.price = config.budget.price(&spec.provider, &spec.name, elsewhere)?;
+    }
+    let usual = config.usual();
+    let of_session = [config.budget.limit, config.budget.soft];
+    let ours = [AccountId::organisation(), AccountId::user(session::WHO)];
+    let accounts = store.accounts.accounts().await?;
+    let set = |id: &AccountId| accounts.iter().find(|account| account.account == *id);
+    let terms = ours
+        .iter()
+        .map(|id| set(id).map_or(usual.of(id).clone(), |account| account.terms.or(usual.of(id))));
+    let mut limits = of_session.into_iter().chain(terms.flat_map(|it| [it.limit, it.soft]));
+    if spec.price.is_some() || limits.all(|limit| limit.money_nanos.is_none()) {
+        return Ok(());
+    }
+    let (provider, name) = (&spec.provider, &spec.name);
+    let text = format!("money is limited, and nobody said what the model `{name}` costs");
+    let failure = Failure::new(Kind::Usage, text);
+    Err(if spec.scripted {
+        failure.hint("Add `price = { input = 1.0, output = 1.0 }` to the script.")
+    } else {
+        failure
+            .hint(format!("Write a file with `[[price]]`, `provider = \"{provider}\"`, `model = \"{name}\"`, `input` and `output` in dollars for a million tokens, and `as_of` with the day, and name it with budget.prices in the configuration."))
+            .hint("docs/how-to/budgets.md shows one.")
+    })
+}
+
+/// The first sandbox has the tools by their plain names. What runs in a sandbox may take
+/// its processors as long as it lasts.
+fn tools(config: &Config, outside: Vec<ToolSpec>) -> Vec<ToolSpec> {
+    let mut names = config.working().map(|sandbox| sandbox.name.as_str());
+    let mut tools = names.next().map(outrigger_tools::specs).unwrap_or_default();
+    tools.extend(names.flat_map(outrigger_tools::specs_of_further));
+    outrigger_tools::serve(&mut tools);
+    tools.extend(outside);
+    for tool in &mut tools {
+        let sandbox = config.sandboxes.iter().find(|it| Some(&it.name) == tool.sandbox.as_ref());
+        if let (Some(deadline), Some(sandbox)) = (&mut tool.deadline, sandbox) {
+            deadline.cpu_millis = sandbox.spec.cpu_millis_max;
+        }
+    }
+    tools
+}
+
+/// The directory's state becomes a blob, from which a workspace is filled as often
+/// as it takes, whatever happens to the directory meanwhile.
+async fn pack(
+    paths: &Paths,
+    config: &Config,
+    store: &Store,
+    dir: &Path,
+) -> Outcome<(Workspace, Vec<(Tone, String)>)> {
+    let packed = {
+        let (source, scratch) = (dir.to_owned(), paths.data().join("scratch"));
+        let (bytes_max, files_max) = (config.workspace_bytes_max, config.workspace_files_max);
+        let limits = Limits { bytes_max, files_max };
+        let packing = tokio::task::spawn_blocking(move || {
+            outrigger_repository::pack(&source, &scratch, &Rules::of_user(), limits)
+        });
+        let packed = packing.await;
+        let packed = packed.map_err(|panic| Failure::from_error(Kind::AgentFailed, &panic))?;
+        packed.map_err(|error| repository::failed(dir, &error))?
+    };
+    let not_copied = show::not_copied(&packed.left_out).into_iter();
+    let mut notes: Vec<_> = not_copied.map(|text| (Tone::Warning, text)).collect();
+    let (files, kib) = (show::count(packed.files, "file"), packed.bytes.div_ceil(1_024));
+    notes.push((Tone::Detail, format!("{files}, {kib} KiB copied from {}", dir.display())));
+    let stored = store.blobs.put_from(Box::new(packed.archive)).await?;
+    let source = dir.display().to_string();
+    let workspace =
+        Workspace { archive: stored.digest, bytes: stored.bytes, files: packed.files, source };
+    Ok((workspace, notes))
+}

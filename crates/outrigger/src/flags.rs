@@ -1,0 +1,109 @@
+//! Flags that several commands take.
+
+use clap::{Args, ValueEnum, value_parser};
+use outrigger_agent::Limit;
+use std::path::PathBuf;
+
+use crate::config::{Dollars, Provider, limit};
+
+/// What a program can be told in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Json {
+    /// One object at the end.
+    Object,
+    /// One event a line as it happens, then the object.
+    Events,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Print JSON on standard output: one object at the end, or each event as well.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "object", value_name = "FORM", help_heading = "Output")]
+    pub(crate) json: Option<Json>,
+    /// Show neither steps nor progress, only the result.
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// What is written back without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accepted {
+    /// What programs run or obey by themselves is asked about on a terminal, and is
+    /// refused elsewhere.
+    Usual,
+    /// Those are accepted. What git would take for a repository, and links that lead out, are
+    /// refused all the same.
+    All,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Apply {
+    /// Write the changes back at the end, unless the files changed meanwhile.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "usual", value_name = "WHICH")]
+    pub(crate) apply: Option<Accepted>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Args)]
+pub(crate) struct Limits {
+    /// Stop the turn after so many model calls and tool calls.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
+    pub(crate) max_steps: Option<u64>,
+    /// Stop before the session takes more tokens, input and output together.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Stop before the session costs more than so many US dollars.
+    #[arg(long, value_name = "AMOUNT", value_parser = Dollars::parse, help_heading = "Limits")]
+    pub(crate) max_dollars: Option<Dollars>,
+    /// Stop before the session's model calls and tool calls take more seconds.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 50), help_heading = "Limits")]
+    pub(crate) max_seconds: Option<u64>,
+    /// Stop before its commands take more seconds of processor time.
+    #[arg(long, value_name = "S", value_parser = value_parser!(u64).range(1..=1 << 50), help_heading = "Limits")]
+    pub(crate) max_cpu_seconds: Option<u64>,
+    /// Stop before it sends more bytes to tools outside.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), help_heading = "Limits")]
+    pub(crate) max_egress_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// What they say of the session's budget; `max_steps` is of a turn.
+    pub(crate) fn budget(self) -> Limit {
+        let Self { max_tokens, max_seconds, max_cpu_seconds, max_egress_bytes, .. } = self;
+        let amounts = [None, max_tokens, max_seconds, max_cpu_seconds, max_egress_bytes];
+        limit(amounts, self.max_dollars)
+    }
+}
+
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct Model {
+    /// The model, as its provider names it.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "OUTRIGGER_MODEL",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
+    pub(crate) model: Option<String>,
+    /// How the provider is spoken to.
+    #[arg(
+        long,
+        value_enum,
+        env = "OUTRIGGER_PROVIDER",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
+    pub(crate) provider: Option<Provider>,
+    /// Where the provider is, instead of its own address.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "OUTRIGGER_BASE_URL",
+        hide_env_values = true,
+        help_heading = "Model"
+    )]
+    pub(crate) base_url: Option<String>,
+    /// A file of turns to play instead of asking a model, whatever else names one.
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) script: Option<PathBuf>,
+}
