@@ -36,118 +36,115 @@ impl BudgetRefusals {
     }
 }
 
-impl Engine {
-    /// What the session says of its spending, if the events change it.
-    pub(crate) fn charge(&self, events: &[Event], state: &State) -> Option<Charge> {
-        let started = |event: &Event| match event {
-            Event::Started { effect, .. } => Some(*effect),
-            _ => None,
-        };
-        let started: Vec<Seq> = events.iter().filter_map(started).collect();
-        let settled = |event: &Event| {
-            // What is withheld may have been lost in a crash, and is charged then.
-            matches!(event, Event::Settled { .. } | Event::Withheld { .. } | Event::Rewound { .. })
-        };
-        let settled = events.iter().any(settled);
-        if started.is_empty() && !settled {
-            return None;
-        }
-        let priced = state.spec().is_some_and(|spec| spec.model.price.is_some());
-        let asks_model = started
-            .iter()
-            .filter_map(|id| state.effect(*id))
-            .any(|effect| matches!(effect.work, Work::AskModel | Work::Compact));
-        let unpriced = asks_model && !priced;
-        Some(Charge { starts: !started.is_empty(), unpriced, ..self.standing(state) })
+/// What the session says of its spending, if the events change it.
+pub(crate) fn charge(engine: &Engine, events: &[Event], state: &State) -> Option<Charge> {
+    let started = |event: &Event| match event {
+        Event::Started { effect, .. } => Some(*effect),
+        _ => None,
+    };
+    let started: Vec<Seq> = events.iter().filter_map(started).collect();
+    let settled = |event: &Event| {
+        // What is withheld may have been lost in a crash, and is charged then.
+        matches!(event, Event::Settled { .. } | Event::Withheld { .. } | Event::Rewound { .. })
+    };
+    let settled = events.iter().any(settled);
+    if started.is_empty() && !settled {
+        return None;
     }
+    let priced = state.spec().is_some_and(|spec| spec.model.price.is_some());
+    let asks_model = started
+        .iter()
+        .filter_map(|id| state.effect(*id))
+        .any(|effect| matches!(effect.work, Work::AskModel | Work::Compact));
+    let unpriced = asks_model && !priced;
+    Some(Charge { starts: !started.is_empty(), unpriced, ..standing(engine, state) })
+}
 
-    /// What the session has spent and reserved.
-    fn standing(&self, state: &State) -> Charge {
-        let level = |account: AccountId| Level {
-            usual: self.defaults.of(&account).clone(),
-            // A subagent's parent was asked about all that it may spend.
-            soft_lifted_ms: match state.is_child() {
-                true => Some(u64::MAX),
-                false => state.soft_lifted_ms(account.as_str()),
-            },
-            account,
-        };
-        let levels = state.accounts().into_iter().map(level).collect();
-        let (spent, reserved) = (state.charged(), state.charged_reserved());
-        Charge { spent, reserved, levels, starts: false, unpriced: false }
-    }
+/// What the session has spent and reserved.
+fn standing(engine: &Engine, state: &State) -> Charge {
+    let level = |account: AccountId| Level {
+        usual: engine.defaults.of(&account).clone(),
+        // A subagent's parent was asked about all that it may spend.
+        soft_lifted_ms: match state.is_child() {
+            true => Some(u64::MAX),
+            false => state.soft_lifted_ms(account.as_str()),
+        },
+        account,
+    };
+    let levels = state.accounts().into_iter().map(level).collect();
+    let (spent, reserved) = (state.charged(), state.charged_reserved());
+    Charge { spent, reserved, levels, starts: false, unpriced: false }
+}
 
-    /// Gives back what a session keeps reserved in accounts and can't spend any more, where
-    /// the caller knows that nobody drives it: a model call and a call of a tool outside
-    /// ended with their driver, a command ends by its deadline. They are charged with an
-    /// estimate until somebody drives the session again and says what became of them. Gives
-    /// whether it keeps something still. Nothing changes if somebody appends meanwhile.
-    ///
-    /// # Errors
-    /// No such session, or the journal's.
-    pub async fn release(&self, session: &SessionId) -> Result<bool, Error> {
-        let state = self.state(session).await?;
-        let at_ms = self.parts.clock.now_ms();
-        let left = self.left_open(session, &state, at_ms).await?;
-        let mut charge = self.standing(&state);
-        charge.spent = charge.spent.plus(left.lost);
-        charge.reserved = left.reserved;
-        let keeps = charge.reserved != Amounts::default();
-        let summary = SessionSummary { charge: Some(charge), ..SessionSummary::default() };
-        match self.parts.journal.append(session, state.seq(), at_ms, &[], summary).await {
-            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(keeps),
-            Err(error) => Err(Self::journal_error(session, error)),
+/// Gives back what a session keeps reserved in accounts and can't spend any more, where
+/// the caller knows that nobody drives it: a model call and a call of a tool outside
+/// ended with their driver, a command ends by its deadline. They are charged with an
+/// estimate until somebody drives the session again and says what became of them. Gives
+/// whether it keeps something still. Nothing changes if somebody appends meanwhile.
+///
+/// # Errors
+/// No such session, or the journal's.
+pub async fn release(engine: &Engine, session: &SessionId) -> Result<bool, Error> {
+    let state = engine.state(session).await?;
+    let at_ms = engine.parts.clock.now_ms();
+    let left = left_open(engine, session, &state, at_ms).await?;
+    let mut charge = standing(engine, &state);
+    charge.spent = charge.spent.plus(left.lost);
+    charge.reserved = left.reserved;
+    let keeps = charge.reserved != Amounts::default();
+    let summary = Summary { charge: Some(charge), ..Summary::default() };
+    match engine.parts.journal.append(session, state.seq(), at_ms, &[], summary).await {
+        Ok(_) | Err(StoreError::Conflict { .. }) => Ok(keeps),
+        Err(error) => Err(Error::journal(session, error)),
+    }
+}
+
+/// What effects of a session without a driver may still spend, and what the others
+/// are to be charged with.
+fn left_open<'a>(
+    engine: &'a Engine,
+    session: &'a SessionId,
+    state: &'a State,
+    now_ms: u64,
+) -> BoxFuture<'a, Result<LeftOpen, Error>> {
+    async move {
+        let mut left = LeftOpen::default();
+        for id in state.in_flight() {
+            let below = session.child(id);
+            let of_effect = match state.is_subagent(id) {
+                false => state.left_open(id, now_ms),
+                true => match engine.state(&below).await {
+                    Err(Error::NotFound(_)) => LeftOpen::default(),
+                    Err(error) => return Err(error),
+                    Ok(child) => {
+                        let open = left_open(engine, &below, &child, now_ms).await?;
+                        let lost = open.lost.plus(child.spent()).plus(Amounts::STEP);
+                        LeftOpen { lost, ..open }
+                    }
+                },
+            };
+            left = left.plus(of_effect);
+        }
+        Ok(left)
+    }
+    .boxed()
+}
+
+/// Charges a session anew with what its journal says: one of before there were
+/// accounts, or whose account was damaged. Nothing changes if it was right.
+///
+/// # Errors
+/// No such session, or the journal's.
+pub async fn recharge(engine: &Engine, session: &SessionId) -> Result<(), Error> {
+    for _ in 0..crate::limits::CONFLICTS_MAX {
+        let state = engine.state(session).await?;
+        let charge = Some(standing(engine, &state));
+        let summary = Summary { charge, cover: Cover::Soon, ..Summary::default() };
+        let (at_ms, seq) = (engine.parts.clock.now_ms(), state.seq());
+        match engine.parts.journal.append(session, seq, at_ms, &[], summary).await {
+            Err(StoreError::Conflict { .. }) => {}
+            done => return done.map(drop).map_err(|e| Error::journal(session, e)),
         }
     }
-
-    /// What effects of a session without a driver may still spend, and what the others
-    /// are to be charged with.
-    fn left_open<'a>(
-        &'a self,
-        session: &'a SessionId,
-        state: &'a State,
-        now_ms: u64,
-    ) -> BoxFuture<'a, Result<LeftOpen, Error>> {
-        async move {
-            let mut left = LeftOpen::default();
-            for id in state.in_flight() {
-                let below = session.child(id);
-                let of_effect = match state.is_subagent(id) {
-                    false => state.left_open(id, now_ms),
-                    true => match self.state(&below).await {
-                        Err(Error::NotFound(_)) => LeftOpen::default(),
-                        Err(error) => return Err(error),
-                        Ok(child) => {
-                            let open = self.left_open(&below, &child, now_ms).await?;
-                            let lost = open.lost.plus(child.spent()).plus(Amounts::STEP);
-                            LeftOpen { lost, ..open }
-                        }
-                    },
-                };
-                left = left.plus(of_effect);
-            }
-            Ok(left)
-        }
-        .boxed()
-    }
-
-    /// Charges a session anew with what its journal says: one of before there were
-    /// accounts, or whose account was damaged. Nothing changes if it was right.
-    ///
-    /// # Errors
-    /// No such session, or the journal's.
-    pub async fn recharge(&self, session: &SessionId) -> Result<(), Error> {
-        for _ in 0..crate::limits::CONFLICTS_MAX {
-            let state = self.state(session).await?;
-            let charge = Some(self.standing(&state));
-            let summary =
-                SessionSummary { charge, cover: Cover::Soon, ..SessionSummary::default() };
-            let (at_ms, seq) = (self.parts.clock.now_ms(), state.seq());
-            match self.parts.journal.append(session, seq, at_ms, &[], summary).await {
-                Err(StoreError::Conflict { .. }) => {}
-                done => return done.map(drop).map_err(|e| Self::journal_error(session, e)),
-            }
-        }
-        Err(Error::Contended(session.clone()))
-    }
+    Err(Error::Contended(session.clone()))
 }

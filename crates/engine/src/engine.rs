@@ -1,6 +1,6 @@
 //! The engine: everything that it was given, and nothing that it found for itself.
 
-use outrigger_agent::{AccountId, SessionId};
+use outrigger_agent::AccountId;
 use outrigger_model::Model;
 use outrigger_policy::RuleSet;
 use outrigger_store::{Blobs, Journal, Terms};
@@ -98,9 +98,5 @@ impl Engine {
     /// The rules in force now.
     pub(crate) fn rules(&self) -> Result<RuleSet, Error> {
         self.parts.rules.current().map_err(Error::Rules)
-    }
-
-    pub(crate) fn journal_error(session: &SessionId, source: outrigger_store::Error) -> Error {
-        Error::Journal { session: session.clone(), source }
     }
 }

@@ -92,3 +92,9 @@ pub enum Error {
     #[error("the driver of session {0} ended unexpectedly")]
     Driver(SessionId),
 }
+
+impl Error {
+    pub(crate) fn journal(session: &SessionId, source: outrigger_store::Error) -> Self {
+        Self::Journal { session: session.clone(), source }
+    }
+}

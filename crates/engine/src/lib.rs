@@ -6,7 +6,7 @@
 //! performs. Must never decide what should happen (that is `agent`) or whether it
 //! may (that is `policy`).
 //!
-//! Read first: [`Engine`], [`Engine::drive`], [`EmbeddedHost`].
+//! Read first: [`Engine`], [`drive`], [`EmbeddedHost`].
 
 #![forbid(unsafe_code)]
 
@@ -26,8 +26,9 @@ mod sandbox;
 mod warning;
 pub mod workspace;
 
+pub use accounts::{recharge, release};
 pub use clock::{Clock, SystemClock};
-pub use driver::{EmbeddedHost, Host, TaskKind, Tasks};
+pub use driver::{EmbeddedHost, Host, TaskKind, Tasks, drive};
 pub use engine::{AccountDefaults, Engine, OutsideServer, Parts};
 pub use error::Error;
 pub use feed::{Feed, LiveOutput, Notice};
@@ -37,4 +38,5 @@ pub use policy_facts::situation;
 pub use rules::{RuleSource, RuleSourceError};
 pub use sandbox::{GcReport, Owner, ReattachedSandbox};
 pub use sandbox::{RetentionPolicy, SandboxConfig, SnapshotPolicy};
+pub use sandbox::{discard, gc, gc_dry_run, reattach, sandbox_id, suspend};
 pub use warning::Warning;

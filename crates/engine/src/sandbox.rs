@@ -2,13 +2,15 @@
 
 pub(crate) mod attach;
 pub(crate) mod config;
-mod freeze;
+pub(crate) mod freeze;
 mod gc;
 pub(crate) mod handle;
 mod reattach;
 pub(crate) mod snapshot;
-mod suspend;
+pub(crate) mod suspend;
 
 pub use config::{Owner, RetentionPolicy, SandboxConfig, SnapshotPolicy};
-pub use gc::GcReport;
-pub use reattach::ReattachedSandbox;
+pub use gc::{GcReport, gc, gc_dry_run};
+pub use handle::sandbox_id;
+pub use reattach::{ReattachedSandbox, reattach};
+pub use suspend::{discard, suspend};

@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
-use outrigger_engine::Engine;
+use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_sandbox_testing::fake::{Disk, Fake};
 use outrigger_store::{
@@ -156,7 +156,7 @@ impl Mortal {
         if let Some(event) = self.death.foreign(write) {
             self.meddle(event, write, batch).await?;
         }
-        let id = || Engine::sandbox_id(&batch.session, SANDBOX);
+        let id = || outrigger_engine::sandbox_id(&batch.session, SANDBOX);
         match self.death {
             Death::Lost(at, disk) if at == write => {
                 self.sandboxes.lose(&id(), disk);

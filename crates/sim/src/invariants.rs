@@ -1,7 +1,7 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Failure, Outcome, Record, SessionId};
-use outrigger_engine::{Engine, Owner};
+use outrigger_agent::{Event, Failure, Outcome, Record, Seq, SessionId};
+use outrigger_engine::Owner;
 use outrigger_sandbox::{Backend, SandboxId, Snapshots};
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ fn nothing_twice(world: &World) -> Result<(), Violation> {
 }
 
 fn written_once(world: &World, session: &SessionId) -> Result<(), Violation> {
-    let id = Engine::sandbox_id(session, SANDBOX);
+    let id = outrigger_engine::sandbox_id(session, SANDBOX);
     let log = world.sandboxes.peek(&id, "/workspace/log").unwrap_or_default();
     let log = String::from_utf8_lossy(&log).into_owned();
     let mut words: Vec<&str> = log.split('w').filter(|word| !word.is_empty()).collect();

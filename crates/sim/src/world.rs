@@ -252,7 +252,7 @@ impl World {
         if !self.roots.contains(hit) {
             self.witness.count(Happening::ChildUnhoused);
         }
-        Engine::sandbox_id(hit, SANDBOX)
+        outrigger_engine::sandbox_id(hit, SANDBOX)
     }
 
     pub(crate) fn lose(&self, disk: Disk) {
@@ -330,12 +330,12 @@ impl World {
 /// Drives a session until it waits, and looks after its sandboxes.
 pub(crate) async fn drive(engine: &Engine, session: &SessionId) -> Result<Park, Error> {
     let poke = Notify::new();
-    let mut park = engine.drive(session, &poke).await?;
+    let mut park = outrigger_engine::drive(&engine, session, &poke).await?;
     loop {
         // Who waits has its answer; what follows can be killed as well.
-        engine.suspend(session).await?;
+        outrigger_engine::suspend(&engine, session).await?;
         // Whoever appends meanwhile pokes.
-        let again = engine.drive(session, &poke).await?;
+        let again = outrigger_engine::drive(&engine, session, &poke).await?;
         if again == park {
             return Ok(park);
         }

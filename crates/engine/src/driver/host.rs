@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, watch};
 
+use crate::driver::step;
+use crate::sandbox::suspend;
 use crate::{Engine, Error, TaskKind, Tasks, limits};
 
 /// Sees to it that sessions are driven. Pokes are at-least-once and harmless.
@@ -65,13 +67,13 @@ enum AfterPark {
 
 impl EmbeddedHost {
     /// A host without sessions. Who waits for one still has use for its sandboxes, and
-    /// calls [`Engine::suspend`] or [`Engine::discard`] when not any more.
+    /// calls [`suspend`](crate::suspend) or [`discard`](crate::discard) when not any more.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
         Self { engine, tasks: Tasks::default(), drivers: Arc::default(), after: AfterPark::Leave }
     }
 
-    /// A host without sessions, which calls [`Engine::suspend`] by itself, right after it
+    /// A host without sessions, which calls [`suspend`](crate::suspend) by itself, right after it
     /// said that a session waits.
     #[must_use]
     pub fn suspending(engine: Engine) -> Self {
@@ -106,7 +108,7 @@ impl Host for EmbeddedHost {
             drive_while_poked(&engine, &session, &poke, &table, &tell).await;
             if after == AfterPark::Suspend {
                 // What went wrong is told to who listens, and tried again the next time.
-                drop(engine.suspend(&session).await);
+                drop(suspend::suspend(&engine, &session).await);
             }
         });
         Ok(())
@@ -133,7 +135,7 @@ async fn drive_while_poked(
 ) {
     loop {
         poke.pending.store(false, Ordering::Release);
-        let ending = engine.drive(session, &poke.wake).await.map_err(Arc::new);
+        let ending = step::drive(engine, session, &poke.wake).await.map_err(Arc::new);
         // Pokes take the same lock, so that each is seen here or starts a new driver.
         let _table = table.lock().expect(TABLE);
         if ending.is_ok() && poke.pending.load(Ordering::Acquire) {

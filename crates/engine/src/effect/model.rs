@@ -11,64 +11,62 @@ use super::cost::{Attempts, ModelCost};
 use crate::driver::session::{Completion, SessionRun};
 use crate::{Engine, Feed, LiveOutput, Notice};
 
-impl Engine {
-    pub(super) fn ask_model(
-        &self,
-        run: &SessionRun,
-        effect: Seq,
-        work: &Work,
-    ) -> impl Future<Output = Completion> + Send + use<> {
-        let request = ModelRequest::of(&run.state, work);
-        let model = Arc::clone(&self.parts.model);
-        let clock = Arc::clone(&self.parts.clock);
-        let cost = ModelCost::of(&run.state, run.state.reserved_for(effect));
-        let frames = FrameForwarder {
-            feed: self.feed().clone(),
-            session: run.session.clone(),
-            effect,
-            attempts: Mutex::default(),
+pub(super) fn ask_model(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    work: &Work,
+) -> impl Future<Output = Completion> + Send + use<> {
+    let request = ModelRequest::of(&run.state, work);
+    let model = Arc::clone(&engine.parts.model);
+    let clock = Arc::clone(&engine.parts.clock);
+    let cost = ModelCost::of(&run.state, run.state.reserved_for(effect));
+    let frames = FrameForwarder {
+        feed: engine.feed().clone(),
+        session: run.session.clone(),
+        effect,
+        attempts: Mutex::default(),
+    };
+    let mut stopping = run.stopping.subscribe();
+    async move {
+        let request = request.borrowed(frames.session.as_str());
+        let since_ms = clock.now_ms();
+        let asking = model.reply(&request, &frames);
+        let policy = Duration::from_millis(cost.reserved.wall_ms.max(1));
+        let replied = tokio::select! {
+            biased;
+            replied = tokio::time::timeout(policy, asking) => Some(replied),
+            _ = stopping.wait_for(|stopping| *stopping) => None,
         };
-        let mut stopping = run.stopping.subscribe();
-        async move {
-            let request = request.borrowed(frames.session.as_str());
-            let since_ms = clock.now_ms();
-            let asking = model.reply(&request, &frames);
-            let policy = Duration::from_millis(cost.reserved.wall_ms.max(1));
-            let replied = tokio::select! {
-                biased;
-                replied = tokio::time::timeout(policy, asking) => Some(replied),
-                _ = stopping.wait_for(|stopping| *stopping) => None,
-            };
-            let mut attempts = frames.attempts();
-            let wall_ms = clock.now_ms().saturating_sub(since_ms).min(cost.reserved.wall_ms);
-            let replied = match replied {
-                Some(Ok(replied)) => replied,
-                Some(Err(_)) => {
-                    let spent = cost.given_up(&attempts);
-                    let outcome = too_late(cost.is_short_of_time());
-                    return Completion::new(effect, outcome, spent).estimated();
-                }
-                None => {
-                    let spent = Amounts { wall_ms, ..cost.stopped(&mut attempts) };
-                    return Completion::new(effect, Outcome::Cancelled, spent).estimated();
-                }
-            };
-            match replied {
-                Ok(mut reply) => {
-                    reply.usage = cost.believed(reply.usage);
-                    let spent = Amounts { wall_ms, ..cost.replied(&reply.usage, &attempts) };
-                    let estimated = attempts.were_lost() || ModelCost::is_uncounted(&reply.usage);
-                    let outcome = Outcome::Done(Product::Reply(Arc::new(reply)));
-                    Completion { estimated, ..Completion::new(effect, outcome, spent) }
-                }
-                Err(error) => {
-                    attempts.lose();
-                    let spent = Amounts { wall_ms, ..cost.failed(&attempts) };
-                    let (fault, detail) = (error.fault(), error.detail());
-                    let outcome = Outcome::Failed(Failure::Model { fault, detail });
-                    let estimated = attempts.were_lost();
-                    Completion { estimated, ..Completion::new(effect, outcome, spent) }
-                }
+        let mut attempts = frames.attempts();
+        let wall_ms = clock.now_ms().saturating_sub(since_ms).min(cost.reserved.wall_ms);
+        let replied = match replied {
+            Some(Ok(replied)) => replied,
+            Some(Err(_)) => {
+                let spent = cost.given_up(&attempts);
+                let outcome = too_late(cost.is_short_of_time());
+                return Completion::new(effect, outcome, spent).estimated();
+            }
+            None => {
+                let spent = Amounts { wall_ms, ..cost.stopped(&mut attempts) };
+                return Completion::new(effect, Outcome::Cancelled, spent).estimated();
+            }
+        };
+        match replied {
+            Ok(mut reply) => {
+                reply.usage = cost.believed(reply.usage);
+                let spent = Amounts { wall_ms, ..cost.replied(&reply.usage, &attempts) };
+                let estimated = attempts.were_lost() || ModelCost::is_uncounted(&reply.usage);
+                let outcome = Outcome::Done(Product::Reply(Arc::new(reply)));
+                Completion { estimated, ..Completion::new(effect, outcome, spent) }
+            }
+            Err(error) => {
+                attempts.lose();
+                let spent = Amounts { wall_ms, ..cost.failed(&attempts) };
+                let (fault, detail) = (error.fault(), error.detail());
+                let outcome = Outcome::Failed(Failure::Model { fault, detail });
+                let estimated = attempts.were_lost();
+                Completion { estimated, ..Completion::new(effect, outcome, spent) }
             }
         }
     }

@@ -12,54 +12,53 @@ use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::AttemptEnd;
+use super::attempt::AttemptEnd;
 use super::tool::{ToolSandbox, spent};
 use crate::Engine;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
+use crate::effect::tool;
 use crate::engine::OutsideServer;
 use crate::sandbox::attach::AttachError;
 
-impl Engine {
-    /// `None` if no reply of the model contains the call.
-    pub(super) fn call_outside(
-        &self,
-        run: &SessionRun,
-        effect: Seq,
-        call: &ToolCall,
-        kind: AttemptKind,
-    ) -> Option<impl Future<Output = Completion> + Send + use<>> {
-        let genuine = run.state.call(call)?;
-        let Phase::Started { attempt, place, .. } = &run.state.effect(effect)?.phase else {
-            return None;
+/// `None` if no reply of the model contains the call.
+pub(super) fn call_outside(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    call: &ToolCall,
+    kind: AttemptKind,
+) -> Option<impl Future<Output = Completion> + Send + use<>> {
+    let genuine = run.state.call(call)?;
+    let Phase::Started { attempt, place, .. } = &run.state.effect(effect)?.phase else {
+        return None;
+    };
+    let tool = run.state.tool(&call.tool)?.outside.clone()?;
+    let arguments = genuine.given().to_owned();
+    let sandbox = place.as_ref().map(|place| tool::tool_sandbox(engine, run, place, kind));
+    let attempt = OutsideAttempt {
+        server: engine.parts.outside.get(&tool.server).cloned(),
+        key: key(&run.session.effect(effect)),
+        effect: run.session.effect(effect),
+        attempt: *attempt,
+        tool,
+        arguments,
+        sandbox,
+        kind,
+    };
+    let (clock, reserved) = (Arc::clone(&engine.parts.clock), run.state.reserved_for(effect));
+    Some(async move {
+        let since_ms = clock.now_ms();
+        let sends = AtomicU64::new(0);
+        let AttemptEnd { outcome, lost, attached, .. } = attempt.perform(&sends).await;
+        let passed_ms = clock.now_ms().saturating_sub(since_ms);
+        let egress_bytes = egress_bytes(&attempt.arguments, sends.into_inner());
+        let spent = Amounts {
+            egress_bytes: egress_bytes.min(reserved.egress_bytes),
+            ..spent(&outcome, None, passed_ms, reserved)
         };
-        let tool = run.state.tool(&call.tool)?.outside.clone()?;
-        let arguments = genuine.given().to_owned();
-        let sandbox = place.as_ref().map(|place| self.tool_sandbox(run, place, kind));
-        let attempt = OutsideAttempt {
-            server: self.parts.outside.get(&tool.server).cloned(),
-            key: key(&run.session.effect(effect)),
-            effect: run.session.effect(effect),
-            attempt: *attempt,
-            tool,
-            arguments,
-            sandbox,
-            kind,
-        };
-        let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
-        Some(async move {
-            let since_ms = clock.now_ms();
-            let sends = AtomicU64::new(0);
-            let AttemptEnd { outcome, lost, attached, .. } = attempt.perform(&sends).await;
-            let passed_ms = clock.now_ms().saturating_sub(since_ms);
-            let egress_bytes = egress_bytes(&attempt.arguments, sends.into_inner());
-            let spent = Amounts {
-                egress_bytes: egress_bytes.min(reserved.egress_bytes),
-                ..spent(&outcome, None, passed_ms, reserved)
-            };
-            let estimated = matches!(outcome, Outcome::Unknown { .. });
-            Completion { lost, attached, estimated, ..Completion::new(effect, outcome, spent) }
-        })
-    }
+        let estimated = matches!(outcome, Outcome::Unknown { .. });
+        Completion { lost, attached, estimated, ..Completion::new(effect, outcome, spent) }
+    })
 }
 
 /// By this name a server can know a call again.

@@ -10,46 +10,46 @@ use std::sync::Arc;
 
 use crate::driver::grants::attempt_of;
 use crate::driver::session::{Completion, SessionRun};
+use crate::memory;
+use crate::sandbox::handle;
 use crate::sandbox::handle::{SandboxHandle, origin_of};
 use crate::sandbox::snapshot::of_sandbox;
 use crate::workspace::{self, ImportOutcome};
 use crate::{Engine, Feed, Notice, SnapshotPolicy, Warning, limits};
 
-impl Engine {
-    pub(super) fn provision(
-        &self,
-        run: &SessionRun,
-        effect: Seq,
-        sandbox: String,
-    ) -> impl Future<Output = Completion> + Send + use<> {
-        let handle = self.handle_of(&run.session, &run.state, &sandbox);
-        self.serve(run, handle.as_ref().ok(), effect);
-        let provision = handle.map(|handle| Provision {
-            blobs: Arc::clone(&self.parts.blobs),
-            feed: self.feed().clone(),
-            session: run.session.clone(),
-            name: sandbox.clone(),
-            effect,
-            attempt: attempt_of(&run.state, effect).unwrap_or_default(),
-            before: run.state.last_ready(&sandbox).cloned(),
-            set_back: run.state.is_set_back(&sandbox),
-            handle,
-        });
-        async move {
-            let made = match provision {
-                Ok(provision) => provision.perform().await.map_err(|error| error.detail),
-                Err(error) => Err(error.to_string()),
-            };
-            let (outcome, attached, kept) = match made {
-                Ok(made) => {
-                    let ready = Outcome::Done(Product::Sandbox(made.ready));
-                    (ready, Some((sandbox.clone(), made.sandbox)), made.kept)
-                }
-                Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None, None),
-            };
-            let kept = kept.map(|kept| (sandbox, kept));
-            Completion { attached, kept, ..Completion::new(effect, outcome, Amounts::default()) }
-        }
+pub(super) fn provision(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    sandbox: String,
+) -> impl Future<Output = Completion> + Send + use<> {
+    let handle = handle::handle_of(engine, &run.session, &run.state, &sandbox);
+    memory::serve(engine, run, handle.as_ref().ok(), effect);
+    let provision = handle.map(|handle| Provision {
+        blobs: Arc::clone(&engine.parts.blobs),
+        feed: engine.feed().clone(),
+        session: run.session.clone(),
+        name: sandbox.clone(),
+        effect,
+        attempt: attempt_of(&run.state, effect).unwrap_or_default(),
+        before: run.state.last_ready(&sandbox).cloned(),
+        set_back: run.state.is_set_back(&sandbox),
+        handle,
+    });
+    async move {
+        let made = match provision {
+            Ok(provision) => provision.perform().await.map_err(|error| error.detail),
+            Err(error) => Err(error.to_string()),
+        };
+        let (outcome, attached, kept) = match made {
+            Ok(made) => {
+                let ready = Outcome::Done(Product::Sandbox(made.ready));
+                (ready, Some((sandbox.clone(), made.sandbox)), made.kept)
+            }
+            Err(detail) => (Outcome::Failed(Failure::Sandbox { detail }), None, None),
+        };
+        let kept = kept.map(|kept| (sandbox, kept));
+        Completion { attached, kept, ..Completion::new(effect, outcome, Amounts::default()) }
     }
 }
 

@@ -9,117 +9,130 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outside::named;
+use crate::driver::flush;
 use crate::driver::session::{Completion, SessionRun};
 use crate::driver::tasks::detached;
+use crate::effect::subagent;
 use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle;
 use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Error, limits};
 
-impl Engine {
-    /// Kills running commands, stops waiting for the model, and settles each as
-    /// cancelled; what came to its end first is settled as what it came to. Each is charged
-    /// with what it took, or with what it can have taken until now.
-    ///
-    /// # Errors
-    /// What stops the driver of a subagent. It is not known to be ended then, and nobody
-    /// would look for it again if this session went on: whoever drives next stops it again.
-    pub(crate) async fn stop_all(&self, run: &mut SessionRun, ids: &[Seq]) -> Result<(), Error> {
-        let placed = ids.iter().filter_map(|id| Some((*id, runs_of(run, *id)?)));
-        let policy = Duration::from_millis(limits::STOP_MS_MAX);
-        let killing = placed.map(|(id, (place, names))| {
-            let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
-            async move {
-                // A sandbox that does not answer must not keep a person waiting.
-                let killed = match handle {
-                    Ok(handle) => tokio::time::timeout(policy, kill(handle, place, names)).await,
-                    Err(error) => Ok(Err(error.to_string())),
-                };
-                (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
-            }
-        });
-        let killing: Vec<_> = killing.collect();
-        let deep = run.state.spec().map_or(1, |spec| spec.role.deep.max(1));
-        let patience_below = Duration::from_millis(limits::STOP_BELOW_MS_MAX) * deep;
-        let ending = ids.iter().filter(|id| run.state.is_subagent(**id)).map(|id| {
-            // It goes on to its end also if nobody waits so long.
-            let ending = detached(self.stop_subagent(&run.session, &run.state, *id));
-            async move { (*id, tokio::time::timeout(patience_below, ending).await) }
-        });
-        let ending: Vec<_> = ending.collect();
-        let (killed, ended) = futures_util::future::join(
-            futures_util::future::join_all(killing),
-            futures_util::future::join_all(ending),
-        )
-        .await;
-        // What is done to memory ends by itself, and is not undone.
-        let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(run, *id)).collect();
-        // A model call ends at once, and says what it came to until now.
-        let asking = ids.iter().filter(|id| asks_model(run, **id)).count();
-        run.stopping.send_replace(true);
-        self.settle_what_ended(run, killed.len() + on_trees.len() + asking).await;
-        run.stopping.send_replace(false);
-        // What is left did not end in time: nobody waits for it any more.
-        run.under_way.clear();
-        run.running.clear();
-        let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
-        missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
-        missed.extend(on_trees.iter().map(|id| (*id, "it did not end in time".to_owned())));
-        let mut spent_below = BTreeMap::new();
-        for (id, ended) in ended {
-            match ended {
-                Ok(Some(Ok(spent))) => drop(spent_below.insert(id, spent)),
-                Ok(Some(Err(error))) => return Err(error),
-                Ok(None) | Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
-            }
-        }
-        let now_ms = self.parts.clock.now_ms();
-        for id in ids {
-            let below = spent_below.remove(id);
-            let estimated = below.is_none();
-            let spent = below.unwrap_or_else(|| run.state.spent_at_most(*id, now_ms));
-            let outcome = match missed.remove(id) {
-                None => Outcome::Cancelled,
-                // Nobody may be told that it was stopped.
-                Some(reason) => Outcome::Unknown {
-                    evidence: format!(
-                        "Outcome unknown: a person stopped the turn, and what ran could not be told ({reason}). It may have run fully, partly or not at all, and may still run."
-                    ),
-                },
-            };
-            self.settle(run, Completion { estimated, ..Completion::new(*id, outcome, spent) });
-        }
-        Ok(())
-    }
-
-    /// Ends a program outside that a crash left behind, whose outcome nobody waits for.
-    pub(crate) fn end_left_behind(
-        &self,
-        run: &SessionRun,
-        id: Seq,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let outside = run.state.effect(id).and_then(|effect| run.state.outside(&effect.work));
-        let runs = outside.and_then(|_| runs_of(run, id));
-        let handle = runs.and_then(|(place, names)| {
-            Some((self.handle_of(&run.session, &run.state, &place.sandbox).ok()?, place, names))
-        });
+/// Kills running commands, stops waiting for the model, and settles each as
+/// cancelled; what came to its end first is settled as what it came to. Each is charged
+/// with what it took, or with what it can have taken until now.
+///
+/// # Errors
+/// What stops the driver of a subagent. It is not known to be ended then, and nobody
+/// would look for it again if this session went on: whoever drives next stops it again.
+pub(crate) async fn stop_all(
+    engine: &Engine,
+    run: &mut SessionRun,
+    ids: &[Seq],
+) -> Result<(), Error> {
+    let placed = ids.iter().filter_map(|id| Some((*id, runs_of(run, *id)?)));
+    let policy = Duration::from_millis(limits::STOP_MS_MAX);
+    let killing = placed.map(|(id, (place, names))| {
+        let handle = handle::handle_of(engine, &run.session, &run.state, &place.sandbox);
         async move {
-            if let Some((handle, place, names)) = handle {
-                let policy = Duration::from_millis(limits::STOP_MS_MAX);
-                // One that can't be told ends by its own deadline.
-                drop(tokio::time::timeout(policy, kill(handle, place, names)).await);
-            }
+            // A sandbox that does not answer must not keep a person waiting.
+            let killed = match handle {
+                Ok(handle) => tokio::time::timeout(policy, kill(handle, place, names)).await,
+                Err(error) => Ok(Err(error.to_string())),
+            };
+            (id, killed.unwrap_or_else(|_| Err("it did not answer in time".to_owned())))
+        }
+    });
+    let killing: Vec<_> = killing.collect();
+    let deep = run.state.spec().map_or(1, |spec| spec.role.deep.max(1));
+    let patience_below = Duration::from_millis(limits::STOP_BELOW_MS_MAX) * deep;
+    let ending = ids.iter().filter(|id| run.state.is_subagent(**id)).map(|id| {
+        // It goes on to its end also if nobody waits so long.
+        let ending = detached(subagent::stop_subagent(engine, run, *id));
+        async move { (*id, tokio::time::timeout(patience_below, ending).await) }
+    });
+    let ending: Vec<_> = ending.collect();
+    let (killed, ended) = futures_util::future::join(
+        futures_util::future::join_all(killing),
+        futures_util::future::join_all(ending),
+    )
+    .await;
+    // What is done to memory ends by itself, and is not undone.
+    let on_trees: Vec<Seq> = ids.iter().copied().filter(|id| is_on_trees(run, *id)).collect();
+    // A model call ends at once, and says what it came to until now.
+    let asking = ids.iter().filter(|id| asks_model(run, **id)).count();
+    run.stopping.send_replace(true);
+    settle_what_ended(engine, run, killed.len() + on_trees.len() + asking).await;
+    run.stopping.send_replace(false);
+    // What is left did not end in time: nobody waits for it any more.
+    run.under_way.clear();
+    run.running.clear();
+    let mut missed: BTreeMap<Seq, String> = BTreeMap::new();
+    missed.extend(killed.into_iter().filter_map(|(id, killed)| Some((id, killed.err()?))));
+    missed.extend(on_trees.iter().map(|id| (*id, "it did not end in time".to_owned())));
+    let mut spent_below = BTreeMap::new();
+    for (id, ended) in ended {
+        match ended {
+            Ok(Some(Ok(spent))) => drop(spent_below.insert(id, spent)),
+            Ok(Some(Err(error))) => return Err(error),
+            Ok(None) | Err(_) => drop(missed.insert(id, "it did not end in time".to_owned())),
         }
     }
+    let now_ms = engine.parts.clock.now_ms();
+    for id in ids {
+        let below = spent_below.remove(id);
+        let estimated = below.is_none();
+        let spent = below.unwrap_or_else(|| run.state.spent_at_most(*id, now_ms));
+        let outcome = match missed.remove(id) {
+            None => Outcome::Cancelled,
+            // Nobody may be told that it was stopped.
+            Some(reason) => Outcome::Unknown {
+                evidence: format!(
+                    "Outcome unknown: a person stopped the turn, and what ran could not be told ({reason}). It may have run fully, partly or not at all, and may still run."
+                ),
+            },
+        };
+        flush::settle(
+            engine,
+            run,
+            Completion { estimated, ..Completion::new(*id, outcome, spent) },
+        );
+    }
+    Ok(())
+}
 
-    async fn settle_what_ended(&self, run: &mut SessionRun, commands: usize) {
-        for _ in 0..commands {
+/// Ends a program outside that a crash left behind, whose outcome nobody waits for.
+pub(crate) fn end_left_behind(
+    engine: &Engine,
+    run: &SessionRun,
+    id: Seq,
+) -> impl Future<Output = ()> + Send + use<> {
+    let outside = run.state.effect(id).and_then(|effect| run.state.outside(&effect.work));
+    let runs = outside.and_then(|_| runs_of(run, id));
+    let handle = runs.and_then(|(place, names)| {
+        Some((
+            handle::handle_of(engine, &run.session, &run.state, &place.sandbox).ok()?,
+            place,
+            names,
+        ))
+    });
+    async move {
+        if let Some((handle, place, names)) = handle {
             let policy = Duration::from_millis(limits::STOP_MS_MAX);
-            match tokio::time::timeout(policy, run.under_way.next()).await {
-                Ok(Some(Ok(done))) => self.settle(run, done),
-                // A driver's error: what it was about is settled as stopped.
-                Ok(Some(Err(_))) => {}
-                Ok(None) | Err(_) => return,
-            }
+            // One that can't be told ends by its own deadline.
+            drop(tokio::time::timeout(policy, kill(handle, place, names)).await);
+        }
+    }
+}
+
+async fn settle_what_ended(engine: &Engine, run: &mut SessionRun, commands: usize) {
+    for _ in 0..commands {
+        let policy = Duration::from_millis(limits::STOP_MS_MAX);
+        match tokio::time::timeout(policy, run.under_way.next()).await {
+            Ok(Some(Ok(done))) => flush::settle(engine, run, done),
+            // A driver's error: what it was about is settled as stopped.
+            Ok(Some(Err(_))) => {}
+            Ok(None) | Err(_) => return,
         }
     }
 }

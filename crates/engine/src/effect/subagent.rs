@@ -15,93 +15,92 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 
-use crate::driver::session::{Completion, SessionRun};
+use crate::driver::session::{Completion, DriveBelow, SessionRun};
 use crate::driver::tasks::scoped;
 use crate::driver::wait::WaitingOnPeople;
+use crate::sandbox::handle;
 use crate::sandbox::handle::SandboxHandle;
+use crate::sandbox::suspend;
 use crate::{Engine, Error, limits};
 
-impl Engine {
-    /// `None` if no reply of the model contains the call.
-    pub(super) fn run_subagent(
-        &self,
-        run: &SessionRun,
-        effect: Seq,
-        call: &ToolCall,
-    ) -> Option<impl Future<Output = Result<Completion, Error>> + Send + use<>> {
-        run.state.call(call)?;
-        let subagent = self.subagent(&run.session, &run.state, effect, call);
-        let (waiting, session) = (run.waiting.clone(), run.session.clone());
-        Some(async move {
-            match subagent {
-                // It goes on while its parent's driver waits for something else: both use
-                // the same journal, and one that is not polled may be who holds it.
-                Ok(subagent) => scoped(async move { subagent.run(&waiting).await })
-                    .await
-                    .unwrap_or(Err(Error::Driver(session))),
-                Err(detail) => Ok(not_begun(effect, &detail)),
-            }
-        })
-    }
-
-    fn subagent(
-        &self,
-        session: &SessionId,
-        state: &State,
-        effect: Seq,
-        call: &ToolCall,
-    ) -> Result<Subagent, String> {
-        let child = state.child(session, effect, call)?;
-        let disks = match child.files {
-            Files::Copy => self.disks(session, state, &child).map_err(|error| error.to_string()),
-            Files::Start => Ok(Vec::new()),
-        };
-        let (engine, parent) = (self.clone(), session.clone());
-        Ok(Subagent { engine, parent, effect, child, disks })
-    }
-
-    /// The disks of a session that a subagent's tools act on.
-    fn disks(&self, session: &SessionId, state: &State, child: &Child) -> Result<Vec<Disk>, Error> {
-        let mut disks = Vec::new();
-        let tools = child.spec.tools.iter().filter_map(|tool| tool.sandbox.as_deref());
-        for name in tools.collect::<BTreeSet<_>>() {
-            let Some(ready) = state.last_ready(name).cloned() else { continue };
-            let theirs = self.handle_of(session, state, name)?;
-            if !theirs.shared {
-                let sandbox = CutSandbox { ready, kept: state.kept(name).last().cloned() };
-                let lives = state.sandbox(name).is_some();
-                disks.push(Disk { name: name.to_owned(), sandbox, lives, theirs });
-            }
+/// `None` if no reply of the model contains the call.
+pub(super) fn run_subagent(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    call: &ToolCall,
+) -> Option<impl Future<Output = Result<Completion, Error>> + Send + use<>> {
+    run.state.call(call)?;
+    let subagent = subagent(engine, run, effect, call);
+    let (waiting, session) = (run.waiting.clone(), run.session.clone());
+    Some(async move {
+        match subagent {
+            // It goes on while its parent's driver waits for something else: both use
+            // the same journal, and one that is not polled may be who holds it.
+            Ok(subagent) => scoped(async move { subagent.run(&waiting).await })
+                .await
+                .unwrap_or(Err(Error::Driver(session))),
+            Err(detail) => Ok(not_begun(effect, &detail)),
         }
-        Ok(disks)
-    }
+    })
+}
 
-    /// Ends a subagent, whether it was opened or not, and gives what it spent. A driver
-    /// that others believe dead can't begin it any more either.
-    pub(crate) fn stop_subagent(
-        &self,
-        session: &SessionId,
-        state: &State,
-        effect: Seq,
-    ) -> BoxFuture<'static, Result<Amounts, Error>> {
-        let subagent = match state.effect(effect).map(|effect| &effect.work) {
-            Some(Work::CallTool(call)) => self.subagent(session, state, effect, call).ok(),
-            Some(Work::AskModel | Work::Compact | Work::Provision { .. }) | None => None,
-        };
-        async move {
-            match subagent {
-                Some(subagent) => subagent.stop().await,
-                None => Ok(Amounts::default()),
-            }
+fn subagent(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    call: &ToolCall,
+) -> Result<Subagent, String> {
+    let (session, state) = (&run.session, &run.state);
+    let child = state.child(session, effect, call)?;
+    let disks = match child.files {
+        Files::Copy => disks(engine, session, state, &child).map_err(|error| error.to_string()),
+        Files::Start => Ok(Vec::new()),
+    };
+    let (engine, parent, drive) = (engine.clone(), session.clone(), run.drive_below);
+    Ok(Subagent { engine, drive, parent, effect, child, disks })
+}
+
+/// The disks of a session that a subagent's tools act on.
+fn disks(
+    engine: &Engine,
+    session: &SessionId,
+    state: &State,
+    child: &Child,
+) -> Result<Vec<Disk>, Error> {
+    let mut disks = Vec::new();
+    let tools = child.spec.tools.iter().filter_map(|tool| tool.sandbox.as_deref());
+    for name in tools.collect::<BTreeSet<_>>() {
+        let Some(ready) = state.last_ready(name).cloned() else { continue };
+        let theirs = handle::handle_of(engine, session, state, name)?;
+        if !theirs.shared {
+            let sandbox = CutSandbox { ready, kept: state.kept(name).last().cloned() };
+            let lives = state.sandbox(name).is_some();
+            disks.push(Disk { name: name.to_owned(), sandbox, lives, theirs });
         }
-        .boxed()
     }
+    Ok(disks)
+}
 
-    fn drive_below<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Park, Error>> {
-        async move { self.drive_on(session, &Notify::new()).await }.boxed()
+/// Ends a subagent, whether it was opened or not, and gives what it spent. A driver
+/// that others believe dead can't begin it any more either.
+pub(crate) fn stop_subagent(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+) -> BoxFuture<'static, Result<Amounts, Error>> {
+    let subagent = match run.state.effect(effect).map(|effect| &effect.work) {
+        Some(Work::CallTool(call)) => subagent(engine, run, effect, call).ok(),
+        Some(Work::AskModel | Work::Compact | Work::Provision { .. }) | None => None,
+    };
+    async move {
+        match subagent {
+            Some(subagent) => subagent.stop().await,
+            None => Ok(Amounts::default()),
+        }
     }
+    .boxed()
 }
 
 /// A disk of the session above.
@@ -115,6 +114,7 @@ struct Disk {
 
 struct Subagent {
     engine: Engine,
+    drive: DriveBelow,
     parent: SessionId,
     effect: Seq,
     child: Child,
@@ -129,10 +129,10 @@ impl Subagent {
         }
         let (engine, session) = (&self.engine, &self.child.session);
         loop {
-            match engine.drive_below(session).await? {
+            match (self.drive)(engine.clone(), session.clone()).await? {
                 Park::Answers(_) => {
                     // What can't be suspended now goes on running; listeners are told.
-                    engine.suspend(session).await?;
+                    suspend::suspend(engine, session).await?;
                     let _guard = waiting.begin(self.effect);
                     self.wait().await?;
                 }
@@ -223,7 +223,10 @@ impl Subagent {
         let (engine, session) = (&self.engine, &self.child.session);
         loop {
             let state = engine.state(session).await?;
-            if !matches!(engine.current_park(session, &state).await?, Some(Park::Answers(_))) {
+            if !matches!(
+                suspend::current_park(engine, session, &state).await?,
+                Some(Park::Answers(_))
+            ) {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(limits::FOREIGN_POLL_MS)).await;
@@ -262,7 +265,7 @@ impl Subagent {
             Err(Error::Contended(_)) => return Ok(None),
             Err(error) => return Err(error),
         }
-        self.engine.suspend(session).await?;
+        suspend::suspend(&self.engine, session).await?;
         self.drop_copies().await;
         self.engine.state(session).await.map(Some)
     }
@@ -282,8 +285,8 @@ impl Subagent {
             return Ok(Amounts::STEP);
         }
         self.engine.cancel(&session, &by, &reason).await?;
-        self.engine.drive_below(&session).await?;
-        self.engine.suspend(&session).await?;
+        (self.drive)(self.engine.clone(), session.clone()).await?;
+        suspend::suspend(&self.engine, &session).await?;
         self.drop_copies().await;
         Ok(self.engine.state(&session).await?.spent().plus(Amounts::STEP))
     }

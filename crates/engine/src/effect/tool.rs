@@ -10,72 +10,72 @@ use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{CommandTime, Invocation};
 use std::sync::Arc;
 
-use super::AttemptEnd;
+use super::attempt::AttemptEnd;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
+use crate::memory;
 use crate::memory::SessionMemory;
 use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle;
 use crate::sandbox::handle::SandboxHandle;
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
-impl Engine {
-    /// `None` if no reply of the model contains the call.
-    pub(super) fn call_tool(
-        &self,
-        run: &SessionRun,
-        effect: Seq,
-        call: &ToolCall,
-        kind: AttemptKind,
-    ) -> Option<impl Future<Output = Completion> + Send + use<>> {
-        let genuine = run.state.call(call)?;
-        let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
-        let sandbox = place.as_ref().map(|place| self.tool_sandbox(run, place, kind));
-        if let Some(sandbox) = &sandbox {
-            self.serve(run, sandbox.handle.as_ref().ok(), effect);
-        }
-        let attempt = ToolAttempt {
-            tool: run.state.tool(&call.tool)?.built_in().to_owned(),
-            arguments: genuine.given().to_owned(),
-            exec: match place {
-                Some(place) => place.exec.clone(),
-                None => run.session.effect(effect),
-            },
-            sandbox,
-            kind,
-            seen: run.state.effect(effect)?.seen.clone(),
-            memory: self.session_memory(run, effect),
+/// `None` if no reply of the model contains the call.
+pub(super) fn call_tool(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+    call: &ToolCall,
+    kind: AttemptKind,
+) -> Option<impl Future<Output = Completion> + Send + use<>> {
+    let genuine = run.state.call(call)?;
+    let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
+    let sandbox = place.as_ref().map(|place| tool_sandbox(engine, run, place, kind));
+    if let Some(sandbox) = &sandbox {
+        memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect);
+    }
+    let attempt = ToolAttempt {
+        tool: run.state.tool(&call.tool)?.built_in().to_owned(),
+        arguments: genuine.given().to_owned(),
+        exec: match place {
+            Some(place) => place.exec.clone(),
+            None => run.session.effect(effect),
+        },
+        sandbox,
+        kind,
+        seen: run.state.effect(effect)?.seen.clone(),
+        memory: memory::session_memory(engine, run, effect),
+    };
+    let (clock, reserved) = (Arc::clone(&engine.parts.clock), run.state.reserved_for(effect));
+    let sink =
+        OutputForwarder { feed: engine.feed().clone(), session: run.session.clone(), effect };
+    Some(async move {
+        let since_ms = clock.now_ms();
+        let AttemptEnd { mut outcome, lost, attached, took } = attempt.perform(&sink).await;
+        let touched = match &attempt.memory {
+            Some(memory) => {
+                attempt.say_what_is_not_served(&mut outcome);
+                memory.record(&mut outcome).await
+            }
+            None => Touched::default(),
         };
-        let (clock, reserved) = (Arc::clone(&self.parts.clock), run.state.reserved_for(effect));
-        let sink =
-            OutputForwarder { feed: self.feed().clone(), session: run.session.clone(), effect };
-        Some(async move {
-            let since_ms = clock.now_ms();
-            let AttemptEnd { mut outcome, lost, attached, took } = attempt.perform(&sink).await;
-            let touched = match &attempt.memory {
-                Some(memory) => {
-                    attempt.say_what_is_not_served(&mut outcome);
-                    memory.record(&mut outcome).await
-                }
-                None => Touched::default(),
-            };
-            let passed_ms = clock.now_ms().saturating_sub(since_ms);
-            let spent = spent(&outcome, took, passed_ms, reserved);
-            let estimated = matches!(outcome, Outcome::Unknown { .. });
-            let done = Completion::new(effect, outcome, spent);
-            Completion { touched, estimated, lost, attached, ..done }
-        })
-    }
+        let passed_ms = clock.now_ms().saturating_sub(since_ms);
+        let spent = spent(&outcome, took, passed_ms, reserved);
+        let estimated = matches!(outcome, Outcome::Unknown { .. });
+        let done = Completion::new(effect, outcome, spent);
+        Completion { touched, estimated, lost, attached, ..done }
+    })
+}
 
-    /// The sandbox of a call, as the driver knows it.
-    pub(super) fn tool_sandbox(
-        &self,
-        run: &SessionRun,
-        place: &Place,
-        kind: AttemptKind,
-    ) -> ToolSandbox {
-        let handle = self.handle_of(&run.session, &run.state, &place.sandbox);
-        let known = run.sandboxes.get(&place.sandbox).cloned();
-        ToolSandbox { handle, known, place: place.clone(), kind }
-    }
+/// The sandbox of a call, as the driver knows it.
+pub(super) fn tool_sandbox(
+    engine: &Engine,
+    run: &SessionRun,
+    place: &Place,
+    kind: AttemptKind,
+) -> ToolSandbox {
+    let handle = handle::handle_of(engine, &run.session, &run.state, &place.sandbox);
+    let known = run.sandboxes.get(&place.sandbox).cloned();
+    ToolSandbox { handle, known, place: place.clone(), kind }
 }
 
 /// What a call cost. Of one whose outcome is not known, the worst case in the time that

@@ -69,98 +69,109 @@ impl SessionMemory {
     }
 }
 
-impl Engine {
-    /// Memory and skills as a session sees them; nothing if nobody configured them, or its
-    /// principal is no person.
-    pub(crate) fn memory_tree(&self, session: &SessionId, state: &State) -> Option<MemoryTree> {
-        let (service, clock) = (self.parts.memory.as_ref()?, &self.parts.clock);
-        let journal = (Arc::clone(&self.parts.journal), self.feed().clone());
-        let labels = SessionLabels::new(clock, session, Some(journal));
-        labels.add(state.labels());
-        service.session_tree(&state.spec()?.principal, labels)
-    }
+/// Memory and skills as a session sees them; nothing if nobody configured them, or its
+/// principal is no person.
+pub(crate) fn memory_tree(
+    engine: &Engine,
+    session: &SessionId,
+    state: &State,
+) -> Option<MemoryTree> {
+    let (service, clock) = (engine.parts.memory.as_ref()?, &engine.parts.clock);
+    let journal = (Arc::clone(&engine.parts.journal), engine.feed().clone());
+    let labels = SessionLabels::new(clock, session, Some(journal));
+    labels.add(state.labels());
+    service.session_tree(&state.spec()?.principal, labels)
+}
 
-    /// How the paths are judged that an effect comes to.
-    fn judgement(&self, state: &State, effect: Seq, origin: Origin) -> Option<Judgement> {
-        let (rules, effect) = (self.rules().ok()?, state.effect(effect)?);
-        let at_ms = self.parts.clock.now_ms();
-        let facts = with_facts(state, &effect.work, at_ms, rules.looks(), |it| Situation::from(it));
-        // Nobody was asked about what a program might do.
-        let approved = if origin == Origin::Sandbox { Vec::new() } else { effect.approved.clone() };
-        Some(Judgement::new(rules, facts, approved))
-    }
+/// How the paths are judged that an effect comes to.
+fn judgement(engine: &Engine, state: &State, effect: Seq, origin: Origin) -> Option<Judgement> {
+    let (rules, effect) = (engine.rules().ok()?, state.effect(effect)?);
+    let at_ms = engine.parts.clock.now_ms();
+    let facts = with_facts(state, &effect.work, at_ms, rules.looks(), |it| Situation::from(it));
+    // Nobody was asked about what a program might do.
+    let approved = if origin == Origin::Sandbox { Vec::new() } else { effect.approved.clone() };
+    Some(Judgement::new(rules, facts, approved))
+}
 
-    /// The memory of an effect that is about to be performed.
-    pub(crate) fn session_memory(&self, run: &SessionRun, effect: Seq) -> Option<SessionMemory> {
-        let tree = run.tree.as_ref()?;
-        tree.labels.add(run.state.labels());
-        self.memory_of(tree, &run.state, effect, Origin::Tool(effect))
-    }
+/// The memory of an effect that is about to be performed.
+pub(crate) fn session_memory(
+    engine: &Engine,
+    run: &SessionRun,
+    effect: Seq,
+) -> Option<SessionMemory> {
+    let tree = run.tree.as_ref()?;
+    tree.labels.add(run.state.labels());
+    memory_of(engine, tree, &run.state, effect, Origin::Tool(effect))
+}
 
-    /// The memory of a person who looks at what an effect would change.
-    pub(crate) fn memory_preview(
-        &self,
-        session: &SessionId,
-        state: &State,
-        effect: Seq,
-    ) -> Option<SessionMemory> {
-        let tree = Arc::new(self.memory_tree(session, state)?);
-        self.memory_of(&tree, state, effect, Origin::Preview)
-    }
+/// The memory of a person who looks at what an effect would change.
+pub(crate) fn memory_preview(
+    engine: &Engine,
+    session: &SessionId,
+    state: &State,
+    effect: Seq,
+) -> Option<SessionMemory> {
+    let tree = Arc::new(memory_tree(engine, session, state)?);
+    memory_of(engine, &tree, state, effect, Origin::Preview)
+}
 
-    fn memory_of(
-        &self,
-        tree: &Arc<MemoryTree>,
-        state: &State,
-        effect: Seq,
-        origin: Origin,
-    ) -> Option<SessionMemory> {
-        let view = Arc::new(tree.view(origin, self.judgement(state, effect, origin)?));
-        Some(SessionMemory { view, effect, noted: state.noted() })
-    }
+fn memory_of(
+    engine: &Engine,
+    tree: &Arc<MemoryTree>,
+    state: &State,
+    effect: Seq,
+    origin: Origin,
+) -> Option<SessionMemory> {
+    let view = Arc::new(tree.view(origin, judgement(engine, state, effect, origin)?));
+    Some(SessionMemory { view, effect, noted: state.noted() })
+}
 
-    /// From now on programs in a sandbox see what their session sees. What sessions share is
-    /// served to none of them.
-    pub(crate) fn serve(&self, run: &SessionRun, handle: Option<&SandboxHandle>, effect: Seq) {
-        let own = handle.filter(|handle| !handle.shared);
-        let (Some(service), Some(tree), Some(handle)) = (&self.parts.memory, &run.tree, own) else {
-            return;
-        };
-        tree.labels.add(run.state.labels());
-        let Some(judgement) = self.judgement(&run.state, effect, Origin::Sandbox) else { return };
-        let command = is_command(&run.state, effect);
-        // Of what runs there already, the command is not known any more.
-        let judgement = if command { judgement } else { judgement.without_tool() };
-        service.served.serve(handle.id.clone(), tree.view(Origin::Sandbox, judgement), command);
-    }
+/// From now on programs in a sandbox see what their session sees. What sessions share is
+/// served to none of them.
+pub(crate) fn serve(
+    engine: &Engine,
+    run: &SessionRun,
+    handle: Option<&SandboxHandle>,
+    effect: Seq,
+) {
+    let own = handle.filter(|handle| !handle.shared);
+    let (Some(service), Some(tree), Some(handle)) = (&engine.parts.memory, &run.tree, own) else {
+        return;
+    };
+    tree.labels.add(run.state.labels());
+    let Some(judgement) = judgement(engine, &run.state, effect, Origin::Sandbox) else { return };
+    let command = is_command(&run.state, effect);
+    // Of what runs there already, the command is not known any more.
+    let judgement = if command { judgement } else { judgement.without_tool() };
+    service.served.serve(handle.id.clone(), tree.view(Origin::Sandbox, judgement), command);
+}
 
-    /// What was done to entries becomes part of the journal, each version once.
-    pub(crate) fn note(&self, run: &mut SessionRun, mut touched: Touched, at_ms: u64) {
-        let noted = run.state.noted();
-        touched.changes.retain(|change| change.number > noted);
-        let first = touched.changes.len().min(limits::TOUCHED_CHANGES_PER_EVENT);
-        let rest = touched.changes.split_off(first);
-        if !touched.is_empty() {
-            run.push(at_ms, Event::Touched(Arc::new(touched)));
+/// What was done to entries becomes part of the journal, each version once.
+pub(crate) fn note(run: &mut SessionRun, mut touched: Touched, at_ms: u64) {
+    let noted = run.state.noted();
+    touched.changes.retain(|change| change.number > noted);
+    let first = touched.changes.len().min(limits::TOUCHED_CHANGES_PER_EVENT);
+    let rest = touched.changes.split_off(first);
+    if !touched.is_empty() {
+        run.push(at_ms, Event::Touched(Arc::new(touched)));
+    }
+    for changes in rest.chunks(limits::TOUCHED_CHANGES_PER_EVENT) {
+        let touched = Touched { changes: changes.to_vec(), ..Touched::default() };
+        run.push(at_ms, Event::Touched(Arc::new(touched)));
+    }
+}
+
+/// What an earlier driver did not come to note.
+pub(crate) async fn note_left_over(engine: &Engine, run: &mut SessionRun) {
+    let Some(tree) = run.tree.clone() else { return };
+    match tree.unnoted(run.state.noted()).await {
+        Ok(changes) => {
+            let touched = Touched { changes, ..Touched::default() };
+            note(run, touched, engine.parts.clock.now_ms());
         }
-        for changes in rest.chunks(limits::TOUCHED_CHANGES_PER_EVENT) {
-            let touched = Touched { changes: changes.to_vec(), ..Touched::default() };
-            run.push(at_ms, Event::Touched(Arc::new(touched)));
-        }
-    }
-
-    /// What an earlier driver did not come to note.
-    pub(crate) async fn note_left_over(&self, run: &mut SessionRun) {
-        let Some(tree) = run.tree.clone() else { return };
-        match tree.unnoted(run.state.noted()).await {
-            Ok(changes) => {
-                let touched = Touched { changes, ..Touched::default() };
-                self.note(run, touched, self.parts.clock.now_ms());
-            }
-            Err(source) => {
-                let warning = Warning::NotNoted { reason: source.to_string() };
-                self.feed().tell(&run.session, || Notice::Warning(warning));
-            }
+        Err(source) => {
+            let warning = Warning::NotNoted { reason: source.to_string() };
+            engine.feed().tell(&run.session, || Notice::Warning(warning));
         }
     }
 }

@@ -8,8 +8,10 @@ use outrigger_policy::{Approved, Verdict};
 use outrigger_sandbox::{Error as SandboxError, ExecId};
 use outrigger_tools::{Invocation, Preview};
 
+use crate::memory;
 use crate::policy_facts::with_facts;
 use crate::sandbox::attach::AttachError;
+use crate::sandbox::handle;
 use crate::{Engine, Error};
 
 /// A person's answer about one effect.
@@ -93,7 +95,7 @@ impl Engine {
 
     /// What an effect that waits would make of a file. Nothing for one that changes none,
     /// would fail, or acts in a sandbox that is not made yet. Reaches the sandbox: call
-    /// [`Engine::suspend`] afterwards.
+    /// [`suspend`](crate::suspend) afterwards.
     ///
     /// # Errors
     /// [`Error::Sandbox`], [`Error::NoSuchSandbox`].
@@ -113,14 +115,14 @@ impl Engine {
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let arguments = call.arguments.as_str();
         let invocation = Invocation { tool: tool.built_in(), arguments, exec, seen: None };
-        let memory = self.memory_preview(session, state, effect);
+        let memory = memory::memory_preview(self, session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
             let Some(memory) = memory else { return Ok(None) };
             let preview = outrigger_tools::preview(&invocation, &memory.namespace()).await;
             return preview.map_err(Error::Sandbox);
         };
         let Some(ready) = state.sandbox(name) else { return Ok(None) };
-        let handle = self.handle_of(session, state, name)?;
+        let handle = handle::handle_of(self, session, state, name)?;
         let sandbox = match handle.attach(&ready.generation).await {
             Ok(sandbox) => sandbox,
             // What becomes of it is for the call to say, when it is performed.

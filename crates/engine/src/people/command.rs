@@ -7,6 +7,7 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::driver::journal;
 use crate::{Engine, Error, limits};
 
 impl Engine {
@@ -52,7 +53,7 @@ impl Engine {
             let record = Record { seq: state.seq().next(), at_ms, event: event.clone() };
             state.apply(&record)
         });
-        self.append(session, Seq::default(), at_ms, events, &state).await
+        journal::append(self, session, Seq::default(), at_ms, events, &state).await
     }
 
     /// Says something: begins a turn, or steers the running one.
@@ -124,7 +125,7 @@ impl Engine {
     /// # Errors
     /// No such session, or the journal's.
     pub async fn state(&self, session: &SessionId) -> Result<State, Error> {
-        let (state, _) = self.fold(session).await?;
+        let (state, _) = journal::fold(self, session).await?;
         if state.spec().is_none() {
             return Err(Error::NotFound(session.clone()));
         }
@@ -143,7 +144,7 @@ impl Engine {
             let after = state.seq();
             let record = Record { seq: after.next(), at_ms, event };
             let state = state.apply(&record);
-            match self.append(session, after, at_ms, vec![record.event], &state).await {
+            match journal::append(self, session, after, at_ms, vec![record.event], &state).await {
                 Err(Error::Journal { source: StoreError::Conflict { .. }, .. }) => {}
                 other => return other,
             }

@@ -12,8 +12,10 @@ use outrigger_store::Error as StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::driver::session::last_said;
+use crate::driver::journal::last_said;
+use crate::sandbox::handle;
 use crate::sandbox::handle::{SandboxHandle, origin_of};
+use crate::sandbox::suspend;
 use crate::{Engine, Error, Warning};
 
 /// A place in a session at which it can be forked or gone back to.
@@ -96,13 +98,13 @@ impl Engine {
     ) -> Result<SessionCheckpoint, Error> {
         // Its sandboxes have the names of those that are made here.
         let found = self.parts.journal.head(into).await;
-        let found = found.map_err(|source| Self::journal_error(into, source))?;
+        let found = found.map_err(|source| Error::journal(into, source))?;
         if found != Seq::default() {
             let source =
                 StoreError::Conflict { session: into.clone(), expected: Seq::default(), found };
-            return Err(Self::journal_error(into, source));
+            return Err(Error::journal(into, source));
         }
-        self.suspend(session).await?;
+        suspend::suspend(self, session).await?;
         let ForkSource { checkpoint, spec, budget, mut cut } =
             self.find(session, at, Fallback::Last).await?;
         let opened = Spec { budget, ..spec.on_its_own() };
@@ -110,8 +112,8 @@ impl Engine {
         let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
         let state = State::default().apply(&Record { seq: after, at_ms, event: opened.clone() });
         for (name, sandbox) in &mut cut.sandboxes {
-            let theirs = self.handle_of(session, &state, name)?;
-            let ours = self.handle_of(into, &state, name)?;
+            let theirs = handle::handle_of(self, session, &state, name)?;
+            let ours = handle::handle_of(self, into, &state, name)?;
             adopt(&theirs, &ours, sandbox, after.next()).await.map_err(Error::Sandbox)?;
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
@@ -134,7 +136,7 @@ impl Engine {
         let ForkSource { checkpoint, cut, .. } = self.find(session, to, Fallback::Before).await?;
         let rewound = Event::Rewound { by: by.to_owned(), cut: Arc::new(cut) };
         self.command(session, |state| {
-            if self.own_park(session, state).is_none() {
+            if suspend::own_park(self, session, state).is_none() {
                 let why = "something runs in it; interrupt it first".to_owned();
                 return Err(no_checkpoint(session, to, why));
             }
@@ -159,11 +161,11 @@ impl Engine {
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names.into_iter().filter(|name| state.is_set_back(name)) {
             let Some(before) = state.last_ready(name) else { continue };
-            let ended = match self.handle_of(session, &state, name) {
+            let ended = match handle::handle_of(self, session, &state, name) {
                 Ok(handle) => end(&handle, before).await,
                 Err(error) => Err(SandboxError::Backend(error.to_string())),
             };
-            let id = || Self::sandbox_id(session, name).to_string();
+            let id = || handle::sandbox_id(session, name).to_string();
             warnings.extend(ended.err().map(|source| warning(id(), source)));
         }
         warnings
@@ -219,7 +221,7 @@ impl Engine {
         let mut next = Some(Seq::default());
         while let Some(after) = next.filter(|after| up_to.is_none_or(|up_to| *after < up_to)) {
             let loaded = self.parts.journal.load(session, after).await;
-            let page = loaded.map_err(|source| Self::journal_error(session, source))?;
+            let page = loaded.map_err(|source| Error::journal(session, source))?;
             for record in page.records {
                 if up_to.is_some_and(|up_to| record.seq > up_to) {
                     break;
@@ -241,7 +243,7 @@ impl Engine {
         let mut there = BTreeSet::new();
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names {
-            let Ok(handle) = self.handle_of(session, state, name) else { continue };
+            let Ok(handle) = handle::handle_of(self, session, state, name) else { continue };
             if let Ok(snapshots) = handle.backend.snapshots() {
                 let listed = snapshots.list().await.map_err(Error::Sandbox)?;
                 there.extend(listed.into_iter().map(|snapshot| snapshot.name.to_string()));

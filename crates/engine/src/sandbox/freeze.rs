@@ -7,39 +7,43 @@ use tokio::time::Instant;
 
 use super::handle::SandboxHandle;
 use crate::driver::session::SessionRun;
+use crate::sandbox::handle;
 use crate::{Engine, Notice, Warning};
 
-impl Engine {
-    /// Freezes the session's sandboxes, each after its time, if nothing is under way
-    /// but the model. Ends when there is nothing left to freeze. Dropping it in the
-    /// middle is fine: a frozen sandbox thaws at its next command.
-    pub(crate) fn freezing(&self, run: &SessionRun) -> impl Future<Output = ()> + Send + use<> {
-        let mut idle: Vec<(u64, String, SandboxHandle)> = Vec::new();
-        if thinks(&run.state, run) {
-            for (name, _) in run.state.sandboxes() {
-                let Ok(handle) = self.handle_of(&run.session, &run.state, name) else { continue };
-                let offered = &handle.backend.capabilities().suspend;
-                // Others may be at work in one that is shared.
-                if let Some(after_ms) = handle.retention.freeze_after_ms
-                    && !handle.shared
-                    && offered.contains(&Suspend::Frozen)
-                {
-                    idle.push((after_ms, name.to_owned(), handle));
-                }
+/// Freezes the session's sandboxes, each after its time, if nothing is under way
+/// but the model. Ends when there is nothing left to freeze. Dropping it in the
+/// middle is fine: a frozen sandbox thaws at its next command.
+pub(crate) fn freezing(
+    engine: &Engine,
+    run: &SessionRun,
+) -> impl Future<Output = ()> + Send + use<> {
+    let mut idle: Vec<(u64, String, SandboxHandle)> = Vec::new();
+    if thinks(&run.state, run) {
+        for (name, _) in run.state.sandboxes() {
+            let Ok(handle) = handle::handle_of(engine, &run.session, &run.state, name) else {
+                continue;
+            };
+            let offered = &handle.backend.capabilities().suspend;
+            // Others may be at work in one that is shared.
+            if let Some(after_ms) = handle.retention.freeze_after_ms
+                && !handle.shared
+                && offered.contains(&Suspend::Frozen)
+            {
+                idle.push((after_ms, name.to_owned(), handle));
             }
         }
-        idle.sort_by_key(|(after_ms, ..)| *after_ms);
-        let (feed, session, began) = (self.feed().clone(), run.session.clone(), Instant::now());
-        async move {
-            for (after_ms, sandbox, handle) in idle {
-                tokio::time::sleep_until(began + Duration::from_millis(after_ms)).await;
-                match handle.backend.suspend(&handle.id, Suspend::Frozen).await {
-                    // Busy with what a command left behind, or gone: the next call sees to it.
-                    Ok(()) | Err(Error::Busy { .. } | Error::Absent { .. }) => {}
-                    Err(source) => {
-                        let warning = Warning::NotSuspended { sandbox, source };
-                        feed.tell(&session, || Notice::Warning(warning));
-                    }
+    }
+    idle.sort_by_key(|(after_ms, ..)| *after_ms);
+    let (feed, session, began) = (engine.feed().clone(), run.session.clone(), Instant::now());
+    async move {
+        for (after_ms, sandbox, handle) in idle {
+            tokio::time::sleep_until(began + Duration::from_millis(after_ms)).await;
+            match handle.backend.suspend(&handle.id, Suspend::Frozen).await {
+                // Busy with what a command left behind, or gone: the next call sees to it.
+                Ok(()) | Err(Error::Busy { .. } | Error::Absent { .. }) => {}
+                Err(source) => {
+                    let warning = Warning::NotSuspended { sandbox, source };
+                    feed.tell(&session, || Notice::Warning(warning));
                 }
             }
         }

@@ -73,141 +73,143 @@ enum GcMode {
     DryRun,
 }
 
-impl Engine {
-    /// Destroys what no journal names and nobody used for `retention_ms`.
-    pub async fn gc(&self, retention_ms: u64) -> GcReport {
-        self.collect(retention_ms, GcMode::Destroy).await
-    }
+/// Destroys what no journal names and nobody used for `retention_ms`.
+pub async fn gc(engine: &Engine, retention_ms: u64) -> GcReport {
+    collect(engine, retention_ms, GcMode::Destroy).await
+}
 
-    /// What [`Self::gc`] would destroy; nothing is touched.
-    pub async fn gc_dry_run(&self, retention_ms: u64) -> GcReport {
-        self.collect(retention_ms, GcMode::DryRun).await
-    }
+/// What [`Self::gc`] would destroy; nothing is touched.
+pub async fn gc_dry_run(engine: &Engine, retention_ms: u64) -> GcReport {
+    collect(engine, retention_ms, GcMode::DryRun).await
+}
 
-    async fn collect(&self, retention_ms: u64, mode: GcMode) -> GcReport {
-        let before_ms = self.parts.clock.now_ms().saturating_sub(retention_ms);
-        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
-        for config in self.parts.sandboxes.values() {
-            if !backends.iter().any(|known| Arc::ptr_eq(known, &config.backend)) {
-                backends.push(&config.backend);
-            }
+async fn collect(engine: &Engine, retention_ms: u64, mode: GcMode) -> GcReport {
+    let before_ms = engine.parts.clock.now_ms().saturating_sub(retention_ms);
+    let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
+    for config in engine.parts.sandboxes.values() {
+        if !backends.iter().any(|known| Arc::ptr_eq(known, &config.backend)) {
+            backends.push(&config.backend);
         }
-        let mut claims = Claims::new();
-        let mut report = GcReport::default();
-        for backend in backends {
-            let scope = (before_ms, mode);
-            self.sandboxes_of(&**backend, scope, &mut claims, &mut report).await;
-            self.snapshots_of(&**backend, scope, &mut claims, &mut report).await;
-            if mode == GcMode::DryRun {
-                continue;
-            }
-            match backend.sweep().await {
-                Ok(swept) => report.swept += swept,
-                Err(source) => report.warnings.push(warning(&**backend, source)),
-            }
-        }
-        report
     }
+    let mut claims = Claims::new();
+    let mut report = GcReport::default();
+    for backend in backends {
+        let scope = (before_ms, mode);
+        sandboxes_of(engine, &**backend, scope, &mut claims, &mut report).await;
+        snapshots_of(engine, &**backend, scope, &mut claims, &mut report).await;
+        if mode == GcMode::DryRun {
+            continue;
+        }
+        match backend.sweep().await {
+            Ok(swept) => report.swept += swept,
+            Err(source) => report.warnings.push(warning(&**backend, source)),
+        }
+    }
+    report
+}
 
-    async fn sandboxes_of(
-        &self,
-        backend: &dyn Backend,
-        (before_ms, mode): (u64, GcMode),
-        claims: &mut Claims,
-        report: &mut GcReport,
-    ) {
-        let listed = match backend.list().await {
-            Ok(listed) => listed,
+async fn sandboxes_of(
+    engine: &Engine,
+    backend: &dyn Backend,
+    (before_ms, mode): (u64, GcMode),
+    claims: &mut Claims,
+    report: &mut GcReport,
+) {
+    let listed = match backend.list().await {
+        Ok(listed) => listed,
+        Err(source) => {
+            report.warnings.push(warning(backend, source));
+            return;
+        }
+    };
+    for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
+        let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
+        let (claim, seq) = claim(engine, &session, claims).await;
+        if claim.names(&name) || !still(engine, &session, *seq).await {
+            continue;
+        }
+        if mode == GcMode::DryRun {
+            report.sandboxes.push(listed.id);
+            continue;
+        }
+        // Somebody may have come back to it since: then it is used.
+        match backend.list().await {
+            Ok(now) if now.contains(&listed) => {}
+            Ok(_) => continue,
             Err(source) => {
                 report.warnings.push(warning(backend, source));
                 return;
             }
-        };
-        for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
-            let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
-            let (claim, seq) = self.claim(&session, claims).await;
-            if claim.names(&name) || !self.still(&session, *seq).await {
-                continue;
-            }
-            if mode == GcMode::DryRun {
-                report.sandboxes.push(listed.id);
-                continue;
-            }
-            // Somebody may have come back to it since: then it is used.
-            match backend.list().await {
-                Ok(now) if now.contains(&listed) => {}
-                Ok(_) => continue,
-                Err(source) => {
-                    report.warnings.push(warning(backend, source));
-                    return;
-                }
-            }
-            match backend.destroy(&listed.id).await {
-                Ok(()) => report.sandboxes.push(listed.id),
-                Err(source) => report
-                    .warnings
-                    .push(Warning::NotRemoved { name: listed.id.to_string(), source }),
-            }
         }
-    }
-
-    async fn snapshots_of(
-        &self,
-        backend: &dyn Backend,
-        (before_ms, mode): (u64, GcMode),
-        claims: &mut Claims,
-        report: &mut GcReport,
-    ) {
-        let Ok(snapshots) = backend.snapshots() else { return };
-        let listed = match snapshots.list().await {
-            Ok(listed) => listed,
+        match backend.destroy(&listed.id).await {
+            Ok(()) => report.sandboxes.push(listed.id),
             Err(source) => {
-                report.warnings.push(warning(backend, source));
-                return;
+                report.warnings.push(Warning::NotRemoved { name: listed.id.to_string(), source })
             }
+        }
+    }
+}
+
+async fn snapshots_of(
+    engine: &Engine,
+    backend: &dyn Backend,
+    (before_ms, mode): (u64, GcMode),
+    claims: &mut Claims,
+    report: &mut GcReport,
+) {
+    let Ok(snapshots) = backend.snapshots() else { return };
+    let listed = match snapshots.list().await {
+        Ok(listed) => listed,
+        Err(source) => {
+            report.warnings.push(warning(backend, source));
+            return;
+        }
+    };
+    for snapshot in listed.into_iter().filter(|snapshot| snapshot.taken_at_ms < before_ms) {
+        let Some(Owner::Session { session, name }) = Owner::of(&snapshot.sandbox) else {
+            continue;
         };
-        for snapshot in listed.into_iter().filter(|snapshot| snapshot.taken_at_ms < before_ms) {
-            let Some(Owner::Session { session, name }) = Owner::of(&snapshot.sandbox) else {
-                continue;
-            };
-            // Somebody may have taken one of a session's sandbox by hand.
-            let (claim, seq) = self.claim(&session, claims).await;
-            let kept = claim.keeps(&name, snapshot.name.as_str());
-            if kept || !is_ours(&snapshot) || !self.still(&session, *seq).await {
-                continue;
-            }
-            let name = snapshot.name.to_string();
-            if mode == GcMode::DryRun {
-                report.snapshots.push(name);
-                continue;
-            }
-            let warnings = remove(snapshots, vec![name.clone()]).await;
-            if warnings.is_empty() {
-                report.snapshots.push(name);
-            }
-            report.warnings.extend(warnings);
+        // Somebody may have taken one of a session's sandbox by hand.
+        let (claim, seq) = claim(engine, &session, claims).await;
+        let kept = claim.keeps(&name, snapshot.name.as_str());
+        if kept || !is_ours(&snapshot) || !still(engine, &session, *seq).await {
+            continue;
         }
-    }
-
-    async fn claim<'a>(&self, session: &SessionId, claims: &'a mut Claims) -> &'a (Claim, Seq) {
-        if !claims.contains_key(session) {
-            let claim = match self.state(session).await {
-                Ok(state) => {
-                    let seq = state.seq();
-                    (Claim::State(Box::new(state)), seq)
-                }
-                Err(Error::NotFound(_)) => (Claim::Nothing, Seq::default()),
-                Err(_) => (Claim::Unreadable, Seq::default()),
-            };
-            claims.insert(session.clone(), claim);
+        let name = snapshot.name.to_string();
+        if mode == GcMode::DryRun {
+            report.snapshots.push(name);
+            continue;
         }
-        claims.get(session).unwrap_or(&(Claim::Unreadable, Seq(0)))
+        let warnings = remove(snapshots, vec![name.clone()]).await;
+        if warnings.is_empty() {
+            report.snapshots.push(name);
+        }
+        report.warnings.extend(warnings);
     }
+}
 
-    /// Whether nothing was said in a session since it was looked at.
-    async fn still(&self, session: &SessionId, seq: Seq) -> bool {
-        self.parts.journal.head(session).await.is_ok_and(|head| head == seq)
+async fn claim<'a>(
+    engine: &Engine,
+    session: &SessionId,
+    claims: &'a mut Claims,
+) -> &'a (Claim, Seq) {
+    if !claims.contains_key(session) {
+        let claim = match engine.state(session).await {
+            Ok(state) => {
+                let seq = state.seq();
+                (Claim::State(Box::new(state)), seq)
+            }
+            Err(Error::NotFound(_)) => (Claim::Nothing, Seq::default()),
+            Err(_) => (Claim::Unreadable, Seq::default()),
+        };
+        claims.insert(session.clone(), claim);
     }
+    claims.get(session).unwrap_or(&(Claim::Unreadable, Seq(0)))
+}
+
+/// Whether nothing was said in a session since it was looked at.
+async fn still(engine: &Engine, session: &SessionId, seq: Seq) -> bool {
+    engine.parts.journal.head(session).await.is_ok_and(|head| head == seq)
 }
 
 fn warning(backend: &dyn Backend, source: outrigger_sandbox::Error) -> Warning {

@@ -23,43 +23,41 @@ pub(crate) struct SandboxHandle {
     spec: CreateSpec,
 }
 
-impl Engine {
-    /// The id, at its backend, of a sandbox that is a session's alone.
-    #[must_use]
-    pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
-        Owner::Session { session: session.clone(), name: name.to_owned() }.id()
-    }
+/// The id, at its backend, of a sandbox that is a session's alone.
+#[must_use]
+pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
+    Owner::Session { session: session.clone(), name: name.to_owned() }.id()
+}
 
-    /// A sandbox of a session.
-    pub(crate) fn handle_of(
-        &self,
-        session: &SessionId,
-        state: &State,
-        name: &str,
-    ) -> Result<SandboxHandle, Error> {
-        let unknown = || Error::NoSuchSandbox(name.to_owned());
-        let config = self.parts.sandboxes.get(name).ok_or_else(unknown)?;
-        let asked = state.spec().and_then(|spec| spec.sandbox(name)).cloned();
-        let name = name.to_owned();
-        let owner = match asked.as_ref().map(|asked| &asked.scope) {
-            Some(Scope::Assistant(assistant)) => {
-                Owner::Assistant { assistant: assistant.clone(), name: name.clone() }
-            }
-            Some(Scope::Thread) | None => {
-                Owner::Session { session: session.clone(), name: name.clone() }
-            }
-        };
-        Ok(SandboxHandle {
-            id: owner.id(),
-            shared: matches!(owner, Owner::Assistant { .. }),
-            backend: Arc::clone(&config.backend),
-            retention: config.retention,
-            content: state.spec().and_then(|spec| spec.content(&name)).cloned(),
-            kept: state.kept(&name).to_vec(),
-            asked,
-            spec: config.spec.clone(),
-        })
-    }
+/// A sandbox of a session.
+pub(crate) fn handle_of(
+    engine: &Engine,
+    session: &SessionId,
+    state: &State,
+    name: &str,
+) -> Result<SandboxHandle, Error> {
+    let unknown = || Error::NoSuchSandbox(name.to_owned());
+    let config = engine.parts.sandboxes.get(name).ok_or_else(unknown)?;
+    let asked = state.spec().and_then(|spec| spec.sandbox(name)).cloned();
+    let name = name.to_owned();
+    let owner = match asked.as_ref().map(|asked| &asked.scope) {
+        Some(Scope::Assistant(assistant)) => {
+            Owner::Assistant { assistant: assistant.clone(), name: name.clone() }
+        }
+        Some(Scope::Thread) | None => {
+            Owner::Session { session: session.clone(), name: name.clone() }
+        }
+    };
+    Ok(SandboxHandle {
+        id: owner.id(),
+        shared: matches!(owner, Owner::Assistant { .. }),
+        backend: Arc::clone(&config.backend),
+        retention: config.retention,
+        content: state.spec().and_then(|spec| spec.content(&name)).cloned(),
+        kept: state.kept(&name).to_vec(),
+        asked,
+        spec: config.spec.clone(),
+    })
 }
 
 impl SandboxHandle {

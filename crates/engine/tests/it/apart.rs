@@ -34,7 +34,7 @@ async fn each_sandbox_has_its_own_tools_disk_and_backend() {
         let there: Vec<&str> = there.iter().map(|listed| listed.id.as_str()).collect();
         assert_eq!(there, [name]);
     }
-    assert_eq!(engine.discard(&session, &state).await, []);
+    assert_eq!(outrigger_engine::discard(&engine, &session, &state).await, []);
     for spy in [&world.spy, &other] {
         assert_eq!(Backend::list(spy).await.unwrap(), []);
         assert_eq!(outrigger_sandbox::Snapshots::list(spy).await.unwrap(), []);

@@ -82,7 +82,7 @@ async fn lost(world: &World) -> Engine {
     let engine = world.engine(&steps);
     let session = world.open(&engine, "s1").await;
     let poke = Notify::new();
-    let driving = engine.drive(&session, &poke);
+    let driving = outrigger_engine::drive(&engine, &session, &poke);
     let cut = tokio::time::timeout(Duration::from_millis(1_000), driving).await;
     assert!(cut.is_err(), "it was still thinking");
     drop(engine);
@@ -105,7 +105,7 @@ async fn what_was_lost_is_refused_with_its_own_cause() {
     let world = World::new().await;
     let engine = lost(&world).await;
     set(&world, soft(steps(1))).await;
-    let park = engine.drive(&id, &Notify::new()).await.unwrap();
+    let park = outrigger_engine::drive(&engine, &id, &Notify::new()).await.unwrap();
     let Park::Answers(asked) = park else { panic!("nobody is asked: {park:?}") };
     let state = engine.state(&id).await.unwrap();
     let (_, effect, question) = state.asked().next().unwrap();
@@ -133,7 +133,7 @@ async fn a_yes_to_the_rules_is_none_to_a_budget() {
     let id = world.open(&engine, "s1").await;
     let mut questions = Vec::new();
     for _ in 0..2 {
-        let park = engine.drive(&id, &Notify::new()).await.unwrap();
+        let park = outrigger_engine::drive(&engine, &id, &Notify::new()).await.unwrap();
         assert!(matches!(park, Park::Answers(_)), "{park:?}");
         let state = engine.state(&id).await.unwrap();
         let (effect, _, asked) = state.asked().next().unwrap();
@@ -175,7 +175,7 @@ async fn what_a_person_stops_is_charged_with_what_it_took() {
             engine.interrupt(&id, "person:test").await.unwrap();
             poke.notify_one();
         };
-        let (park, ()) = tokio::join!(engine.drive(&id, &poke), stopping);
+        let (park, ()) = tokio::join!(outrigger_engine::drive(&engine, &id, &poke), stopping);
         assert_eq!(park.unwrap(), Park::Message);
         let stopped =
             records(&world).await.into_iter().rev().find_map(|record| match record.event {

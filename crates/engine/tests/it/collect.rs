@@ -13,7 +13,7 @@ const HOUR_MS: u64 = 3_600_000;
 async fn only_what_is_old_and_nobodys_goes() {
     let world = World::new().await;
     let (engine, live) = world.played(&[run("append a 1"), done()]).await;
-    assert_eq!(engine.suspend(&live).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &live).await.unwrap(), []);
     engine.say(&live, crate::world::said("more")).await.unwrap();
     let ended = world.open(&engine, "s2").await;
     let make = async |name: &str| {
@@ -35,10 +35,10 @@ async fn only_what_is_old_and_nobodys_goes() {
     keep(&work(&live), "s1.work.4711").await;
     engine.cancel(&ended, "person:test", "done").await.unwrap();
     let kept = engine.state(&live).await.unwrap().kept("work").len();
-    assert_eq!(engine.gc(HOUR_MS).await, outrigger_engine::GcReport::default());
+    assert_eq!(outrigger_engine::gc(&engine, HOUR_MS).await, outrigger_engine::GcReport::default());
     tokio::time::advance(Duration::from_millis(2 * HOUR_MS)).await;
     make("young.work").await;
-    let collected = engine.gc(HOUR_MS).await;
+    let collected = outrigger_engine::gc(&engine, HOUR_MS).await;
     let ids: Vec<&str> = collected.sandboxes.iter().map(SandboxId::as_str).collect();
     assert_eq!(ids, ["gone.work", "s1.other", "s2.work"]);
     assert_eq!(collected.snapshots, ["gone.work.7", "s1.work.4711"]);
@@ -47,7 +47,7 @@ async fn only_what_is_old_and_nobodys_goes() {
     let there: Vec<&str> = there.iter().map(|listed| listed.id.as_str()).collect();
     assert_eq!(there, ["assistant.ann.work", "mine", "s1.work", "young.work"]);
     assert_eq!(Snapshots::list(&world.spy).await.unwrap().len(), kept + 1);
-    assert_eq!(engine.gc(HOUR_MS).await, outrigger_engine::GcReport::default());
+    assert_eq!(outrigger_engine::gc(&engine, HOUR_MS).await, outrigger_engine::GcReport::default());
     assert!(engine.state(&session("gone")).await.is_err());
 }
 
@@ -55,11 +55,11 @@ async fn only_what_is_old_and_nobodys_goes() {
 async fn what_a_session_answered_from_goes_when_nobody_came_back() {
     let world = World::new().await;
     let (engine, answered) = world.played(&[run("append a 1"), done(), done()]).await;
-    assert_eq!(engine.suspend(&answered).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &answered).await.unwrap(), []);
     tokio::time::advance(Duration::from_millis(HOUR_MS / 2)).await;
-    assert_eq!(engine.gc(HOUR_MS).await, outrigger_engine::GcReport::default());
+    assert_eq!(outrigger_engine::gc(&engine, HOUR_MS).await, outrigger_engine::GcReport::default());
     tokio::time::advance(Duration::from_millis(2 * HOUR_MS)).await;
-    let collected = engine.gc(HOUR_MS).await;
+    let collected = outrigger_engine::gc(&engine, HOUR_MS).await;
     assert_eq!((collected.sandboxes.len(), collected.snapshots.len()), (1, 2), "{collected:?}");
     // Somebody comes back after all, and is told.
     crate::world::next_turn(&engine, &answered).await;
@@ -69,12 +69,12 @@ async fn what_a_session_answered_from_goes_when_nobody_came_back() {
 async fn what_somebody_came_back_to_meanwhile_stays() {
     let world = World::new().await;
     let (engine, answered) = world.played(&[run("append a 1"), done(), done()]).await;
-    assert_eq!(engine.suspend(&answered).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &answered).await.unwrap(), []);
     // Nobody wants this one, and while it goes somebody wants the next one after all.
     world.spy.create(&SandboxId::new("s1.older").unwrap(), &Fake::spec()).await.unwrap();
     tokio::time::advance(Duration::from_millis(2 * HOUR_MS)).await;
     world.spy.come_back(&world.journal, &answered);
-    let collected = engine.gc(HOUR_MS).await;
+    let collected = outrigger_engine::gc(&engine, HOUR_MS).await;
     let ids: Vec<&str> = collected.sandboxes.iter().map(SandboxId::as_str).collect();
     assert_eq!((ids, collected.snapshots.len()), (vec!["s1.older"], 0), "{:?}", collected.warnings);
 }

@@ -35,7 +35,7 @@ async fn asked(world: &mut World) -> (Engine, Seq) {
     let look = Step::of([("read_file", json!({ "file_path": "/workspace/seed" }))]);
     let engine = world.engine(&[look, done()]);
     let id = world.open(&engine, "s1").await;
-    let park = engine.drive(&id, &Notify::new()).await.unwrap();
+    let park = outrigger_engine::drive(&engine, &id, &Notify::new()).await.unwrap();
     let Park::Answers(asked) = park else { panic!("nobody is asked: {park:?}") };
     (engine, asked[0])
 }
@@ -80,7 +80,7 @@ async fn an_answer_that_was_given_too_early_is_worth_nothing_later() {
     let (now_ms, summary) = (world.now_ms(), SessionSummary::default());
     world.journal.append(&id, state.seq(), now_ms, &[early], summary).await.unwrap();
     tokio::time::advance(HOUR / 2).await;
-    let park = engine.drive(&id, &Notify::new()).await.unwrap();
+    let park = outrigger_engine::drive(&engine, &id, &Notify::new()).await.unwrap();
     assert_eq!(park, Park::Answers(vec![effect]), "it is asked again");
     approve(&engine, effect, "person:ada").await.unwrap();
     drive(&engine, &id).await;

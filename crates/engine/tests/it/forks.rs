@@ -23,7 +23,7 @@ async fn worked(world: &World) -> (outrigger_engine::Engine, outrigger_agent::Se
     let steps = [run(ADD), done(), run(ADD), done(), run(ADD), done()];
     let (engine, session) = world.played(&steps).await;
     next_turn(&engine, &session).await;
-    assert_eq!(engine.suspend(&session).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
     (engine, session)
 }
 
@@ -45,9 +45,9 @@ async fn a_fork_is_a_session_of_its_own() {
     assert!(Backend::find(&world.spy, &work(&two)).await.unwrap().is_none(), "lazily");
     // Nothing that happens to the first one takes anything from the second.
     let state = engine.state(&one).await.unwrap();
-    assert_eq!(engine.discard(&one, &state).await, []);
+    assert_eq!(outrigger_engine::discard(&engine, &one, &state).await, []);
     engine.cancel(&one, BY, "done with it").await.unwrap();
-    let collected = engine.gc(3_600_000).await;
+    let collected = outrigger_engine::gc(&engine, 3_600_000).await;
     assert_eq!((collected.snapshots, collected.warnings), (vec![], vec![]));
     engine.say(&two, said("look")).await.unwrap();
     drive(&engine, &two).await;
@@ -76,7 +76,8 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         assert_eq!((checkpoint.said.as_str(), warnings.len()), ("go", usize::from(crash)));
         let there = Backend::find(&world.spy, &work(&session)).await.unwrap().is_some();
         let state = engine.state(&session).await.unwrap();
-        let revisited = engine.reattach(&session, &state, "work").await.unwrap();
+        let revisited =
+            outrigger_engine::reattach(&engine, &session, &state, "work").await.unwrap();
         assert!(revisited.is_none(), "what was given up is nobody's work, also if it is there");
         assert!(crash || !there);
         world.spy.mend();
@@ -87,7 +88,7 @@ async fn a_rewind_puts_the_disk_back_also_after_a_crash_in_the_middle() {
         drive(&engine, &session).await;
         assert_eq!(looked(&engine, &session).await, 2, "one of before, and another one");
         // And once more, to before anything was said: the disk begins anew.
-        assert_eq!(engine.suspend(&session).await.unwrap(), []);
+        assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
         let left = engine.checkpoints(&session).await.unwrap();
         let places: Vec<u64> = left.iter().map(|it| it.at.0).collect();
         assert!(places.is_sorted() && left.iter().all(|it| it.said != "go on"), "{left:?}");

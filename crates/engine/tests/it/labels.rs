@@ -116,7 +116,7 @@ async fn what_a_program_read_is_in_the_journal_before_it_has_the_text() {
         put(&*tree, "/memory/user/copy.md", "a copy").await.unwrap();
     };
     tokio::select! {
-        park = engine.drive(&session, &poke) => panic!("it ended: {park:?}"),
+        park = outrigger_engine::drive(&engine, &session, &poke) => panic!("it ended: {park:?}"),
         () = program => {}
     }
     // Everything that the harness held in memory is gone now.

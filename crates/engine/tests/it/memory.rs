@@ -179,7 +179,7 @@ async fn a_change_whose_outcome_a_crash_hid_is_made_once() {
         let session = memory.world.open(&engine, "s1").await;
         let poke = Notify::new();
         tokio::select! {
-            park = engine.drive(&session, &poke) => panic!("it ended: {park:?}"),
+            park = outrigger_engine::drive(&engine, &session, &poke) => panic!("it ended: {park:?}"),
             () = memory.store.made.notified() => {}
         }
         // Another driver finds the effect started and not settled.
@@ -251,7 +251,7 @@ async fn a_change_that_was_not_waited_for_is_not_called_stopped() {
         engine.interrupt(&session, "person:test").await.unwrap();
         poke.notify_one();
     };
-    let (driven, ()) = tokio::join!(engine.drive(&session, &poke), stop);
+    let (driven, ()) = tokio::join!(outrigger_engine::drive(&engine, &session, &poke), stop);
     driven.unwrap();
     assert_eq!(memory.history("/memory/user/a.md").await.len(), 1);
     let shown = results(&engine.state(&session).await.unwrap());
@@ -267,7 +267,7 @@ async fn what_a_crash_left_untold_is_told_once() {
     let by = Attribution { via: Via::Sandbox, session: Some(id.clone()), ..Attribution::person(7) };
     memory.put("/memory/user/late.md", "late\n", "person:test", by).await;
     crate::world::next_turn(&engine, &id).await;
-    engine.suspend(&id).await.unwrap();
+    outrigger_engine::suspend(&engine, &id).await.unwrap();
     drive(&engine, &id).await;
     let touched = memory.touched(&id).await;
     let paths: Vec<_> = touched

@@ -24,7 +24,7 @@ async fn a_lost_sandbox_is_replaced_by_the_best_that_is_there() {
         world.retention.snapshots = keep;
         let steps = [run("append /workspace/a a"), done(), run(LOOK), run(LOOK)];
         let (engine, session) = world.played(&steps).await;
-        assert_eq!(engine.suspend(&session).await.unwrap(), []);
+        assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
         world.spy.inner.lose(&work(&session), disk);
         engine.say(&session, said("go on")).await.unwrap();
         drive(&engine, &session).await;
@@ -44,7 +44,7 @@ async fn a_disk_that_was_changed_while_it_was_cold_is_not_used() {
     let world = World::new().await;
     let steps = [run("append /workspace/a a"), done(), run(LOOK), run(LOOK)];
     let (engine, session) = world.played(&steps).await;
-    assert_eq!(engine.suspend(&session).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
     world.spy.alter();
     engine.say(&session, said("go on")).await.unwrap();
     drive(&engine, &session).await;
@@ -94,7 +94,7 @@ async fn what_can_t_be_kept_is_told_and_fails_nothing() {
     let session = world.open(&engine, "s1").await;
     world.spy.fill();
     drive(&engine, &session).await;
-    let warnings = engine.suspend(&session).await.unwrap();
+    let warnings = outrigger_engine::suspend(&engine, &session).await.unwrap();
     let [Warning::NotKept { sandbox, .. }] = &warnings[..] else { panic!("{warnings:?}") };
     assert_eq!(sandbox, "work");
     assert_eq!(engine.state(&session).await.unwrap().ended(), Some(&TurnEnd::Answered));

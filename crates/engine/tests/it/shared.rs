@@ -18,7 +18,7 @@ async fn shared() -> World {
 async fn sessions_see_each_others_files_and_go_without_it() {
     let world = shared().await;
     let (first, one) = world.played(&[run("append a one"), done()]).await;
-    assert_eq!(first.suspend(&one).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&first, &one).await.unwrap(), []);
     let second = world.engine(&[run("cat a"), done()]);
     let two = world.open(&second, "s2").await;
     drive(&second, &two).await;
@@ -26,7 +26,7 @@ async fn sessions_see_each_others_files_and_go_without_it() {
     assert!(results(&state)[0].starts_with("one"), "{:?}", results(&state));
     first.cancel(&one, "person:test", "done").await.unwrap();
     let state = first.state(&one).await.unwrap();
-    assert_eq!(first.discard(&one, &state).await, []);
+    assert_eq!(outrigger_engine::discard(&first, &one, &state).await, []);
     let there = Backend::list(&world.spy).await.unwrap();
     let there: Vec<String> = there.iter().map(|listed| listed.id.to_string()).collect();
     assert_eq!(there, ["assistant.ann.work"], "one sandbox, and it is not gone with a session");
@@ -43,12 +43,15 @@ async fn who_stops_kills_nothing_of_the_others() {
     let stopping = async {
         tokio::time::sleep(Duration::from_secs(1)).await; // poll: none; the clock is paused, this puts the two in order
         // It must not be suspended under the other one's command either.
-        assert_eq!(first.suspend(&one).await.unwrap(), []);
+        assert_eq!(outrigger_engine::suspend(&first, &one).await.unwrap(), []);
         second.interrupt(&two, "person:test").await.unwrap();
         poke.notify_one();
     };
-    let (first_park, second_park, ()) =
-        tokio::join!(first.drive(&one, &calm), second.drive(&two, &poke), stopping);
+    let (first_park, second_park, ()) = tokio::join!(
+        outrigger_engine::drive(&first, &one, &calm),
+        outrigger_engine::drive(&second, &two, &poke),
+        stopping
+    );
     first_park.unwrap();
     second_park.unwrap();
     let state = first.state(&one).await.unwrap();
@@ -64,7 +67,7 @@ async fn one_that_was_lost_begins_from_what_any_of_them_kept() {
     let second = world.engine(&[run("append a two"), done()]);
     let two = world.open(&second, "s2").await;
     drive(&second, &two).await;
-    assert_eq!(second.suspend(&two).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&second, &two).await.unwrap(), []);
     let id = Backend::list(&world.spy).await.unwrap().remove(0).id;
     world.spy.inner.lose(&id, Disk::Dropped);
     first.say(&one, crate::world::said("go on")).await.unwrap();

@@ -31,7 +31,7 @@ async fn about_to_begin(steps: &[Step], tools: &[ToolSpec]) -> (World, Engine, E
 
     let world = world().await;
     let (engine, id) = world.played(steps).await;
-    assert_eq!(engine.suspend(&id).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &id).await.unwrap(), []);
     let known = records(&world).await.len();
     let begins = |record: &Record| match &record.event {
         Event::Started { place: Some(place), .. } => Some(place.exec.clone()),

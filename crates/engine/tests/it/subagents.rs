@@ -144,7 +144,10 @@ async fn a_hundred_race_for_a_cent_and_start_what_fits() {
     let steps = [calls("task", &race), done()];
     let engine = world.engine(&steps);
     let one = world.open(&engine, "s1").await;
-    assert_eq!(engine.drive(&one, &Notify::new()).await.unwrap(), Park::Message);
+    assert_eq!(
+        outrigger_engine::drive(&engine, &one, &Notify::new()).await.unwrap(),
+        Park::Message
+    );
     let state = never_over(&world, &one).await;
     let (mut settled, mut asked) = (0, 0);
     let rows = world.journal.sessions(None, 200).await.unwrap();
@@ -174,14 +177,17 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         let steps = [run("true"), start("ask"), done()];
         let engine = world.engine(&steps);
         let one = world.open(&engine, "s1").await;
-        assert!(matches!(engine.drive(&one, &Notify::new()).await.unwrap(), Park::Answers(_)));
+        assert!(matches!(
+            outrigger_engine::drive(&engine, &one, &Notify::new()).await.unwrap(),
+            Park::Answers(_)
+        ));
         let below = child(&world).await;
         let above = engine.state(&below).await.unwrap().spec().unwrap().parent().cloned();
         assert_eq!(above.unwrap().session, one);
         for id in [&one, &below] {
             assert_eq!(status(&world, id).await, State::WAITS);
         }
-        assert_eq!(engine.suspend(&one).await.unwrap(), []);
+        assert_eq!(outrigger_engine::suspend(&engine, &one).await.unwrap(), []);
         let listed = Backend::list(&world.spy).await.unwrap();
         assert!(listed.iter().all(|listed| listed.state == LifecycleState::Cold), "{listed:?}");
         let waiting = engine.state(&below).await.unwrap();
@@ -192,7 +198,7 @@ async fn one_that_waits_for_a_person_holds_nothing() {
         if same_process {
             // It goes on by itself where the session above is being driven.
             let poke = Notify::new();
-            let (driving, answering) = (engine.drive(&one, &poke), async {
+            let (driving, answering) = (outrigger_engine::drive(&engine, &one, &poke), async {
                 engine.answer(&below, given).await.unwrap();
             });
             let (park, ()) = tokio::join!(driving, answering);
@@ -224,7 +230,10 @@ async fn a_crash_at_any_moment_finds_the_same_one_again() {
         let engine = world.engine(&steps);
         let one = world.open(&engine, "s1").await;
         let limit = Duration::from_millis(at_ms);
-        drop(tokio::time::timeout(limit, engine.drive(&one, &Notify::new())).await);
+        drop(
+            tokio::time::timeout(limit, outrigger_engine::drive(&engine, &one, &Notify::new()))
+                .await,
+        );
         let engine = world.engine(&steps);
         drive(&engine, &one).await;
         assert_eq!(results(&engine.state(&one).await.unwrap())[1], "reply 1", "{at_ms}");
@@ -259,7 +268,7 @@ async fn stopping_reaches_all_of_them() {
             }
         };
         let poke = Notify::new();
-        let (park, ()) = tokio::join!(engine.drive(&one, &poke), stop);
+        let (park, ()) = tokio::join!(outrigger_engine::drive(&engine, &one, &poke), stop);
         assert!(matches!(park.unwrap(), Park::Message | Park::Cancelled));
         let rows = world.journal.sessions(None, 10).await.unwrap();
         assert_eq!(rows.len(), 5, "{rows:?}");
@@ -292,7 +301,10 @@ async fn one_whose_files_can_t_be_copied_is_given_up_for_good() {
     let state = engine.state(&below).await.unwrap();
     assert!(state.is_cancelled() && state.conversation().is_empty(), "it heard its task");
     // Another driver of the subagent finds nothing to do.
-    assert_eq!(engine.drive(&below, &Notify::new()).await.unwrap(), Park::Cancelled);
+    assert_eq!(
+        outrigger_engine::drive(&engine, &below, &Notify::new()).await.unwrap(),
+        Park::Cancelled
+    );
     assert_eq!(engine.state(&below).await.unwrap().spent().steps, 0);
 }
 
@@ -303,7 +315,13 @@ async fn what_was_stopped_before_it_was_opened_is_not_opened() {
     let engine = world.engine(&[start("late").after(10), done()]);
     let one = world.open(&engine, "s1").await;
     // All that the first driver did.
-    drop(tokio::time::timeout(Duration::from_millis(5), engine.drive(&one, &Notify::new())).await);
+    drop(
+        tokio::time::timeout(
+            Duration::from_millis(5),
+            outrigger_engine::drive(&engine, &one, &Notify::new()),
+        )
+        .await,
+    );
     drive(&engine, &one).await;
     let below = child(&world).await;
     let events = records(&world, &one).await;
@@ -479,7 +497,7 @@ async fn stopping_an_account_reaches_them() {
         world.journal.set_terms(&org, TermsChange::Stop(stopped)).await.unwrap();
     };
     let poke = Notify::new();
-    let (park, ()) = tokio::join!(engine.drive(&one, &poke), stop);
+    let (park, ()) = tokio::join!(outrigger_engine::drive(&engine, &one, &poke), stop);
     assert_eq!(park.unwrap(), Park::Message);
     let below = engine.state(&child(&world).await).await.unwrap();
     assert!(matches!(below.ended(), Some(TurnEnd::OutOfBudget(_))), "{:?}", below.ended());

@@ -12,7 +12,7 @@ use crate::world::{World, drive, next_turn, results, said, work};
 async fn no_sandbox_is_made_before_a_call_needs_one() {
     let world = World::new().await;
     let (engine, session) = world.played(&[done(), run("echo hi"), done()]).await;
-    assert_eq!(engine.suspend(&session).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
     assert_eq!(world.spy.noted(), [""; 0]);
     engine.say(&session, said("go on")).await.unwrap();
     drive(&engine, &session).await;
@@ -51,7 +51,7 @@ async fn a_session_that_waits_goes_as_deep_as_is_wanted_and_offered() {
         let running = Backend::list(&world.spy).await.unwrap().remove(0);
         assert_eq!(running.state, LifecycleState::Running, "whoever waits still has use for it");
         world.spy.noted();
-        assert_eq!(engine.suspend(&session).await.unwrap(), []);
+        assert_eq!(outrigger_engine::suspend(&engine, &session).await.unwrap(), []);
         let suspended = Backend::list(&world.spy).await.unwrap().remove(0);
         assert_eq!(suspended.state, state);
         assert_eq!(world.spy.noted().get(1).map_or("", String::as_str), notes);

@@ -192,19 +192,19 @@ pub(crate) fn said(text: &str) -> Message {
 }
 
 pub(crate) async fn drive(engine: &Engine, session: &SessionId) {
-    let park = engine.drive(session, &Notify::new()).await.unwrap();
+    let park = outrigger_engine::drive(&engine, session, &Notify::new()).await.unwrap();
     assert_eq!(park, Park::Message);
 }
 
 /// Another turn, after the sandboxes were looked after.
 pub(crate) async fn next_turn(engine: &Engine, session: &SessionId) {
-    assert_eq!(engine.suspend(session).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(&engine, session).await.unwrap(), []);
     engine.say(session, said("go on")).await.unwrap();
     drive(engine, session).await;
 }
 
 pub(crate) fn work(session: &SessionId) -> SandboxId {
-    Engine::sandbox_id(session, "work")
+    outrigger_engine::sandbox_id(session, "work")
 }
 
 /// What the model was told beside results.

@@ -142,7 +142,7 @@ impl Change {
         let engine = compose::caretaker(paths, &config, store).await?;
         let preview = engine.preview(&waiting.session, &waiting.state, waiting.effect).await;
         // It may have been cold, and goes on waiting.
-        drop(engine.suspend(&waiting.session).await);
+        drop(outrigger_engine::suspend(&engine, &waiting.session).await);
         let preview = preview?;
         Ok(preview.map(|preview| {
             let seen = preview.seen();

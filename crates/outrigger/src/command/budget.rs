@@ -367,7 +367,7 @@ async fn recount(paths: &Paths, config: &Config, store: &Store) -> Outcome {
     })
     .await?;
     for session in sessions {
-        engine.recharge(&session).await?;
+        outrigger_engine::recharge(&engine, &session).await?;
     }
     Ok(())
 }

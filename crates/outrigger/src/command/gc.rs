@@ -145,8 +145,8 @@ async fn disks(
         Err(failure) => return (Vec::new(), Vec::new(), vec![failure.message]),
     };
     let found = match mode {
-        GcMode::Destroy => engine.gc(config.retention_ms()).await,
-        GcMode::DryRun => engine.gc_dry_run(config.retention_ms()).await,
+        GcMode::Destroy => outrigger_engine::gc(&engine, config.retention_ms()).await,
+        GcMode::DryRun => outrigger_engine::gc_dry_run(&engine, config.retention_ms()).await,
     };
     let sandboxes = found.sandboxes.iter().map(ToString::to_string).collect();
     let warnings = found.warnings.iter().map(|it| outrigger_engine::workspace::explain(it));

@@ -99,7 +99,7 @@ pub(crate) async fn rewind(
     if state.in_turn() && state.asked().next().is_none() && !state.is_cancelled() {
         // It was killed in the middle: what may still run is stopped first.
         engine.interrupt(&session, session::WHO).await?;
-        engine.drive(&session, &Notify::new()).await?;
+        outrigger_engine::drive(&engine, &session, &Notify::new()).await?;
     }
     let screen = Screen::new(output);
     let (moment, warnings) = engine.rewind(&session, to.map(Seq), session::WHO).await?;
