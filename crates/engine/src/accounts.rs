@@ -92,7 +92,7 @@ pub async fn release(engine: &Engine, session: &SessionId) -> Result<bool, Error
     charge.spent = charge.spent.plus(left.lost);
     charge.reserved = left.reserved;
     let keeps = charge.reserved != Amounts::default();
-    let summary = Summary { charge: Some(charge), ..Summary::default() };
+    let summary = SessionSummary { charge: Some(charge), ..SessionSummary::default() };
     match engine.parts.journal.append(session, state.seq(), at_ms, &[], summary).await {
         Ok(_) | Err(StoreError::Conflict { .. }) => Ok(keeps),
         Err(error) => Err(Error::journal(session, error)),
@@ -139,7 +139,7 @@ pub async fn recharge(engine: &Engine, session: &SessionId) -> Result<(), Error>
     for _ in 0..crate::limits::CONFLICTS_MAX {
         let state = engine.state(session).await?;
         let charge = Some(standing(engine, &state));
-        let summary = Summary { charge, cover: Cover::Soon, ..Summary::default() };
+        let summary = SessionSummary { charge, cover: Cover::Soon, ..SessionSummary::default() };
         let (at_ms, seq) = (engine.parts.clock.now_ms(), state.seq());
         match engine.parts.journal.append(session, seq, at_ms, &[], summary).await {
             Err(StoreError::Conflict { .. }) => {}

@@ -16,7 +16,7 @@ mod write;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::wire::Reply;
+use outrigger_sandbox::wire::GuestReply;
 use outrigger_sandbox::{Error, FileOp, FileReply};
 
 use crate::connection::Connections;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use outrigger_sandbox::client::{Link, RemoteSandbox};
 use outrigger_sandbox::{CreateOutcome, Error, SandboxId};
+use outrigger_sandbox_client::{Link, RemoteSandbox};
 
 use crate::held;
 use crate::inner::{Inner, Used, locked};

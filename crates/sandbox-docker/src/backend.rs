@@ -21,8 +21,8 @@ use crate::store::{self, Disk};
 use crate::{guest, held, limits, maker, probe};
 use async_trait::async_trait;
 use outrigger_sandbox::{
-    Backend, Capabilities, CreateOutcome, Error, Generation, ListedSandbox, Sandbox, SandboxId,
-    Snapshots, Spec, Suspend,
+    Backend, Capabilities, CreateOutcome, CreateSpec, Error, Generation, ListedSandbox, Sandbox,
+    SandboxId, Snapshots, Suspend,
 };
 
 /// The daemon's socket where none is named.

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use outrigger_sandbox::client::Link;
 use outrigger_sandbox::{Capabilities, Generation, SandboxId};
+use outrigger_sandbox_client::Link;
 use tokio::sync::{Mutex as Turn, Notify};
 
 use crate::config::Config;

@@ -4,7 +4,6 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{Author, Event, Message, Seq, SessionId};
-use outrigger_sandbox::fake::{Disk, Fake};
 use outrigger_sandbox::{Backend, Suspend};
 use outrigger_sandbox_testing::fake::{Disk, Fake};
 use outrigger_store::{

@@ -1,6 +1,6 @@
 //! What must hold of every run, whatever happened to it.
 
-use outrigger_agent::{Event, Failure, Outcome, Record, Seq, SessionId};
+use outrigger_agent::{Event, Failure, Outcome, Record, SessionId};
 use outrigger_engine::Owner;
 use outrigger_sandbox::{Backend, SandboxId, Snapshots};
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! it is asked, and one that only reads.
 
 use outrigger_agent::{Concurrency, Raw, ToolSpec};
-use outrigger_tools::outside::{Declared, Described, Offer};
+use outrigger_tools::outside::{Declared, Offer, ToolDescription};
 
 use crate::limits;
 use crate::seed::is_one_of;
@@ -19,9 +19,9 @@ pub(crate) fn has(seed: u64) -> bool {
     is_one_of(seed, 53, limits::DESKS_OF_256)
 }
 
-pub(crate) fn described(tool: &str) -> Described {
+pub(crate) fn described(tool: &str) -> ToolDescription {
     let schema = Raw::new(r#"{"type":"object"}"#.to_owned()).expect("it is JSON");
-    Described { tool: tool.to_owned(), description: format!("Does {tool}."), schema }
+    ToolDescription { tool: tool.to_owned(), description: format!("Does {tool}."), schema }
 }
 
 /// Its tools, as a session is opened with them.

@@ -5,7 +5,10 @@ use outrigger_agent::{
 };
 use outrigger_engine::{Clock, Engine, Error, Feed, Parts, SandboxConfig};
 use outrigger_sandbox::{Backend, SandboxId, Suspend};
-use outrigger_store::{Accounts, Blobs, Change, Journal, Memory, Stopped, Terms, load_all};
+use outrigger_sandbox_testing::fake::{Disk, Fake};
+use outrigger_store::{
+    AccountStop, Accounts, Blobs, Journal, Memory, Terms, TermsChange, load_all,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -267,7 +270,7 @@ impl World {
     pub(crate) async fn limit_all(&self, rng: &mut fastrand::Rng) {
         let tokens = rng.u64(limits::PURSE_TOKENS_MIN..limits::PURSE_TOKENS_MAX);
         let limit = Limit { tokens: Some(tokens), ..Limit::NONE };
-        let change = Change::Set(Terms { limit, ..Terms::default() });
+        let change = TermsChange::Set(Terms { limit, ..Terms::default() });
         let account = match rng.bool() {
             true => AccountId::organisation(),
             false => AccountId::user("person:sim"),
@@ -281,8 +284,8 @@ impl World {
     pub(crate) async fn switch(&self, is_stopped: bool) {
         let (by, reason, at_ms) = ("person:other".to_owned(), String::new(), self.now_ms());
         let change = match is_stopped {
-            true => Change::Stop(Stopped { by, reason, at_ms }),
-            false => Change::Allow,
+            true => TermsChange::Stop(AccountStop { by, reason, at_ms }),
+            false => TermsChange::Allow,
         };
         let set = self.journal.set_terms(&AccountId::organisation(), change).await;
         set.expect("accounts in memory can be set");

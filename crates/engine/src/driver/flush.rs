@@ -4,7 +4,7 @@
 //! happened is settled although somebody else appended first.
 
 use outrigger_agent::{Event, FOLD, Phase, Seq};
-use outrigger_store::{Error as StoreError, Snapshot};
+use outrigger_store::{Error as StoreError, SessionSnapshot};
 use std::sync::Arc;
 
 use super::journal;
@@ -94,7 +94,7 @@ async fn cache_fold(engine: &Engine, run: &mut SessionRun) {
         return;
     }
     if let Ok(state) = serde_json::to_vec(&run.state) {
-        let snapshot = Snapshot { seq, version: FOLD, state };
+        let snapshot = SessionSnapshot { seq, version: FOLD, state };
         drop(engine.parts.journal.keep_snapshot(&run.session, snapshot).await);
     }
     run.kept = seq;

@@ -4,7 +4,7 @@
 //! of this crate appends.
 
 use outrigger_agent::{Author, Event, FOLD, Item, Message, Record, Seq, SessionId, State};
-use outrigger_store::{Cover, Error as StoreError, Summary};
+use outrigger_store::{Cover, Error as StoreError, SessionSummary};
 use std::sync::Arc;
 
 use crate::{Engine, Error, Notice, accounts, limits};
@@ -59,7 +59,7 @@ pub(crate) async fn append(
     let status = Some(state.status().to_owned());
     let charge = accounts::charge(engine, &events, state);
     let title = title(&events);
-    let summary = Summary { title, status, cover, charge };
+    let summary = SessionSummary { title, status, cover, charge };
     let appended = engine.parts.journal.append(session, after, at_ms, &events, summary).await;
     appended.map_err(|source| Error::journal(session, source))?;
     let told = if engine.feed().is_heard() { events } else { Vec::new() };
@@ -79,7 +79,7 @@ pub(crate) async fn record_status(
     status: &str,
 ) -> Result<(), Error> {
     let status = Some(status.to_owned());
-    let summary = Summary { status, cover: Cover::Now, ..Summary::default() };
+    let summary = SessionSummary { status, cover: Cover::Now, ..SessionSummary::default() };
     let at_ms = engine.parts.clock.now_ms();
     let told = engine.parts.journal.append(session, seq, at_ms, &[], summary).await;
     match told {

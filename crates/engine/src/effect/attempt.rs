@@ -2,7 +2,7 @@
 
 use outrigger_agent::Outcome;
 use outrigger_sandbox::Sandbox;
-use outrigger_tools::Took;
+use outrigger_tools::CommandTime;
 use std::sync::Arc;
 
 use crate::driver::session::SandboxLoss;
@@ -15,7 +15,7 @@ pub(super) struct AttemptEnd {
     /// The sandbox that did it, and its name.
     pub(super) attached: Option<(String, Arc<dyn Sandbox>)>,
     /// What a command took.
-    pub(super) took: Option<Took>,
+    pub(super) took: Option<CommandTime>,
 }
 
 impl AttemptEnd {

@@ -2,10 +2,11 @@
 
 use clap::{Args, Subcommand};
 use outrigger_agent::{Seq, SessionId};
-use outrigger_store::audit::{
-    self, Asked, Outside, Progress, Proof, Report, Text, VerifyingKey, verifying_key,
+use outrigger_audit::{
+    ExternalCheckpoint, Proof, ProofFault, Report, VerificationProgress, VerifyingKey,
+    verifying_key,
 };
-use outrigger_store::{Audit, AuditRequest, EventText};
+use outrigger_store::{AuditRequest, EventText};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,8 +94,8 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
             checkpoint(paths, out.as_deref(), key.then_some(Print::Key), output).await
         }
         Audit::Prove { session, seq, out, without_text, output } => {
-            let text = if without_text { Text::LeftOut } else { Text::Included };
-            let audit = audit::Audit::open(paths.data()).await?;
+            let text = if without_text { EventText::LeftOut } else { EventText::Included };
+            let audit = outrigger_store::Audit::open(paths.data()).await?;
             let session = find(&audit, &session).await?;
             let proof = audit.prove(&session, seq.map(Seq), text).await.map_err(uncovered)?;
             prove(&proof, out.as_deref(), output)
@@ -103,7 +104,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Audit) -> Outcome<u8> {
 }
 
 async fn verify(paths: &Paths, asked: Verify) -> Outcome<u8> {
-    let audit = audit::Audit::open(paths.data()).await?;
+    let audit = outrigger_store::Audit::open(paths.data()).await?;
     let session = match &asked.session {
         Some(name) => Some(find(&audit, name).await?),
         None => None,
@@ -173,7 +174,7 @@ async fn checkpoint(
     output: Output,
 ) -> Outcome<u8> {
     // A store is not made for the sake of a checkpoint.
-    let audit = audit::Audit::open(paths.data()).await?;
+    let audit = outrigger_store::Audit::open(paths.data()).await?;
     if let Some(path) = out {
         continues(&audit, path).await?;
     }
@@ -204,7 +205,7 @@ async fn checkpoint(
 }
 
 /// Refuses to replace a checkpoint that the log does not continue: it is the evidence.
-async fn continues(audit: &audit::Audit, path: &Path) -> Outcome {
+async fn continues(audit: &outrigger_store::Audit, path: &Path) -> Outcome {
     // A pipe or a device has nothing to be compared with.
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
@@ -276,7 +277,7 @@ fn check_proof(file: &Path, expected: Option<&str>, output: Output) -> Outcome<u
 }
 
 /// The one session whose name begins like that.
-async fn find(audit: &audit::Audit, beginning: &str) -> Outcome<SessionId> {
+async fn find(audit: &outrigger_store::Audit, beginning: &str) -> Outcome<SessionId> {
     let mut found = audit.named(beginning).await?;
     match (found.pop(), found.pop()) {
         (Some(session), None) if !beginning.is_empty() => Ok(session),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use outrigger_agent::{AccountId, Amounts, Limit, Measure, SessionId, State};
 use outrigger_engine::Engine;
-use outrigger_store::{Account, Change, Period, SessionRow, Stopped, Terms};
+use outrigger_store::{Account, AccountStop, Period, SessionRow, Terms, TermsChange};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 

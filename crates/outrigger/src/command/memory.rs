@@ -11,7 +11,7 @@ mod shelf;
 mod version;
 
 use clap::{Args, Subcommand, value_parser};
-use outrigger_store::entries::{Change, Error, Expected, File, Which};
+use outrigger_store::entries::{ChangeRequest, EntryFile, Error, Expected, Which};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::num::NonZeroU32;
@@ -223,7 +223,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
             let file = EntryFile { review_by_ms, ..EntryFile::of(bytes) };
             let expected = replaces.map_or(Expected::Absent, Expected::Revision);
             let at = memory.place(&at.path)?;
-            let change = Change::Write { at, expected, file };
+            let change = ChangeRequest::Write { at, expected, file };
             make(&memory, change, message).await?;
         }
         Memory::Rm { at, .. } => remove(&memory, &at.path).await?,
@@ -237,7 +237,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
                 Err(Error::Absent) => Expected::Absent,
                 Err(error) => return Err(memory.failed(&at, error)),
             };
-            make(&memory, Change::Revert { at, to, expected }, None).await?;
+            make(&memory, ChangeRequest::Revert { at, to, expected }, None).await?;
         }
         Memory::Redact { at, revision, derived, why, .. } => {
             let at = memory.place(&at.path)?;
@@ -302,8 +302,8 @@ async fn remove(memory: &MemoryContext, path: &str) -> Outcome {
     let node = memory.entries.stat(&memory.scope, &at).await;
     let node = node.map_err(|error| memory.failed(&at, error))?;
     let change = match node.folder {
-        true => Change::RemoveFolder { at },
-        false => Change::Remove { at, revision: node.revision },
+        true => ChangeRequest::RemoveFolder { at },
+        false => ChangeRequest::Remove { at, revision: node.revision },
     };
     make(memory, change, None).await
 }

@@ -282,7 +282,7 @@ fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
 /// not yet a skill.
 async fn put(
     memory: &MemoryContext,
-    root: &Place,
+    root: &EntryAddress,
     files: &Files,
     before: &BTreeMap<String, Version>,
 ) -> Outcome<Vec<u64>> {

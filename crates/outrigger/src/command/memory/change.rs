@@ -1,7 +1,9 @@
 //! Changes of entries, each made by the person; proposed where a shelf needs reviews.
 
 use outrigger_engine::path_of;
-use outrigger_store::entries::{By, Change, Changed, Error, Place, Proposed};
+use outrigger_store::entries::{
+    Attribution, ChangeOutcome, ChangeRequest, EntryAddress, Error, NewProposal,
+};
 use serde_json::json;
 
 use super::context::MemoryContext;
@@ -13,11 +15,11 @@ use crate::show::{self, Tone};
 /// Makes a change and says what it made. Where a shelf needs reviews it is proposed.
 pub(super) async fn make(
     memory: &MemoryContext,
-    change: Change,
+    change: ChangeRequest,
     message: Option<String>,
 ) -> Outcome {
     let at = about(&change);
-    let by = By { message, ..By::person(now_ms()) };
+    let by = Attribution { message, ..Attribution::person(now_ms()) };
     let made = match memory.entries.change(&memory.scope, change.clone(), by.clone()).await {
         Err(Error::NeedsReview) => return propose(memory, change, by).await,
         made => made.map_err(|error| memory.failed(&at, error))?,
@@ -26,7 +28,7 @@ pub(super) async fn make(
 }
 
 /// Says what a change made.
-pub(super) fn tell(memory: &MemoryContext, made: &Changed) -> Outcome {
+pub(super) fn tell(memory: &MemoryContext, made: &ChangeOutcome) -> Outcome {
     let count = made.versions.len() as u64 + made.unseen;
     if memory.json {
         let versions: Vec<_> = made.versions.iter().map(version).collect();
@@ -48,24 +50,28 @@ pub(super) fn tell(memory: &MemoryContext, made: &Changed) -> Outcome {
 }
 
 /// The place that a change is about.
-fn about(change: &Change) -> Place {
+fn about(change: &ChangeRequest) -> EntryAddress {
     match change {
-        Change::Write { at, .. }
-        | Change::Edit { at, .. }
-        | Change::Remove { at, .. }
-        | Change::MakeFolder { at }
-        | Change::RemoveFolder { at }
-        | Change::Revert { at, .. }
-        | Change::Redact { at, .. }
-        | Change::Move { from: at, .. } => at.clone(),
-        Change::Prune { at, .. } => at.clone(),
+        ChangeRequest::Write { at, .. }
+        | ChangeRequest::Edit { at, .. }
+        | ChangeRequest::Remove { at, .. }
+        | ChangeRequest::MakeFolder { at }
+        | ChangeRequest::RemoveFolder { at }
+        | ChangeRequest::Revert { at, .. }
+        | ChangeRequest::Redact { at, .. }
+        | ChangeRequest::Move { from: at, .. } => at.clone(),
+        ChangeRequest::Prune { at, .. } => at.clone(),
     }
 }
 
 /// Puts up a change of a shelf that needs reviews.
-pub(super) async fn propose(memory: &MemoryContext, change: Change, by: By) -> Outcome {
+pub(super) async fn propose(
+    memory: &MemoryContext,
+    change: ChangeRequest,
+    by: Attribution,
+) -> Outcome {
     let at = about(&change);
-    let proposed = Proposed::of(&*memory.entries, &memory.scope, change).await;
+    let proposed = NewProposal::of(&*memory.entries, &memory.scope, change).await;
     let Some(proposed) = proposed.map_err(|error| memory.failed(&at, error))? else {
         let path = path_of(&at);
         let text = format!("{path}: changes are reviewed, and only files can be proposed");

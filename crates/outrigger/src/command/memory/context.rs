@@ -2,7 +2,7 @@
 
 use outrigger_engine::{path_of, place_of};
 use outrigger_policy::Scope;
-use outrigger_store::entries::{Contents, Entries, Error, Place, Reviews};
+use outrigger_store::entries::{Contents, Entries, EntryAddress, Error, Reviews};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl MemoryContext {
     }
 
     /// Where a path leads. One without a slash before it is one of the person's own.
-    pub(super) fn place(&self, path: &str) -> Outcome<Place> {
+    pub(super) fn place(&self, path: &str) -> Outcome<EntryAddress> {
         let path =
             if path.starts_with('/') { path.to_owned() } else { format!("/memory/user/{path}") };
         place_of(&path, &self.scope).ok_or_else(|| {
@@ -48,7 +48,7 @@ impl MemoryContext {
     }
 
     /// An error about a place.
-    pub(crate) fn failed(&self, at: &Place, error: Error) -> Failure {
+    pub(crate) fn failed(&self, at: &EntryAddress, error: Error) -> Failure {
         let kind = match &error {
             Error::Absent | Error::Pruned | Error::Redacted(_) => Kind::NotFound,
             Error::Conflict(_) | Error::Exists | Error::NotEmpty | Error::Decided { .. } => {
@@ -73,7 +73,7 @@ impl MemoryContext {
         }
     }
 
-    pub(super) async fn read(&self, at: &Place, revision: Option<u64>) -> Outcome<Contents> {
+    pub(super) async fn read(&self, at: &EntryAddress, revision: Option<u64>) -> Outcome<Contents> {
         let read = self.entries.read(&self.scope, at, revision).await;
         read.map_err(|error| self.failed(at, error))
     }

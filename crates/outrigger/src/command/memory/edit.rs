@@ -77,7 +77,7 @@ pub(super) async fn edit(memory: &MemoryContext, path: &str, message: Option<Str
 }
 
 /// What is there, and what a change of it expects.
-async fn current(memory: &MemoryContext, at: &Place) -> Outcome<(Expected, Vec<u8>)> {
+async fn current(memory: &MemoryContext, at: &EntryAddress) -> Outcome<(Expected, Vec<u8>)> {
     match memory.entries.read(&memory.scope, at, None).await {
         Ok(read) => Ok((Expected::Revision(read.version.revision), read.bytes)),
         Err(Error::Absent) => Ok((Expected::Absent, Vec::new())),

@@ -2,7 +2,7 @@
 
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
-use outrigger_store::entries::{self, EntryPath, Error, Node, Place, Search};
+use outrigger_store::entries::{self, EntryAddress, EntryPath, EntryStat, Error, Search};
 use serde_json::{Value, json};
 
 use super::context::MemoryContext;
@@ -16,7 +16,7 @@ pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -
         None => ShelfKind::ALL
             .into_iter()
             .flat_map(|kind| memory.scope.shelves(kind))
-            .map(|shelf| Place { shelf, path: EntryPath::ROOT })
+            .map(|shelf| EntryAddress { shelf, path: EntryPath::ROOT })
             .collect(),
     };
     let mut listed = Vec::new();
@@ -30,14 +30,16 @@ pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -
             }
             found => {
                 let found = found.map_err(|error| memory.failed(root, error))?.into_iter();
-                listed.extend(found.map(|(path, node)| (Place { path, ..root.clone() }, node)));
+                listed.extend(
+                    found.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)),
+                );
             }
         }
     }
     show_nodes(memory, &listed, "nothing is there yet")
 }
 
-fn show_nodes(memory: &MemoryContext, listed: &[(Place, Node)], none: &str) -> Outcome {
+fn show_nodes(memory: &MemoryContext, listed: &[(EntryAddress, EntryStat)], none: &str) -> Outcome {
     if memory.json {
         let entries: Vec<_> = listed.iter().map(|(place, node)| of_node(place, node)).collect();
         return show::line(&json!({ "type": "entries", "entries": entries }));
@@ -89,16 +91,16 @@ pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) 
 pub(super) async fn stale(memory: &MemoryContext) -> Outcome {
     let mut listed = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let root = Place { shelf: shelf.clone(), path: EntryPath::ROOT };
+        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
         let stale = memory.entries.stale(&memory.scope, &shelf, now_ms()).await;
         let stale = stale.map_err(|error| memory.failed(&root, error))?;
         let entries = stale.entries.into_iter();
-        listed.extend(entries.map(|(path, node)| (Place { path, ..root.clone() }, node)));
+        listed.extend(entries.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)));
     }
     show_nodes(memory, &listed, "nothing waits to be looked at again")
 }
 
-fn of_node(place: &Place, node: &Node) -> Value {
+fn of_node(place: &EntryAddress, node: &EntryStat) -> Value {
     json!({
         "path": path_of(place),
         "folder": node.folder,

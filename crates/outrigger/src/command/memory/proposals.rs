@@ -4,7 +4,7 @@ use clap::Subcommand;
 use outrigger_engine::path_of;
 use outrigger_policy::ShelfKind;
 use outrigger_store::entries::{
-    self, Asked, Decision, EntryPath, Error, Place, Proposal, ProposalId,
+    self, Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
 };
 use serde_json::{Value, json};
 
@@ -82,7 +82,9 @@ impl Proposals {
 
 pub(super) async fn execute(memory: &MemoryContext, asked: Proposals) -> Outcome {
     match asked {
-        Proposals::Ls { all, .. } => ls(memory, if all { Asked::All } else { Asked::Open }).await,
+        Proposals::Ls { all, .. } => {
+            ls(memory, if all { ProposalFilter::All } else { ProposalFilter::Open }).await
+        }
         Proposals::Show { number, .. } => show(memory, number).await,
         Proposals::Accept { number, .. } => {
             decide(memory, number, Decision::Accept, "accepted").await
@@ -129,7 +131,7 @@ async fn decide(memory: &MemoryContext, number: u64, decision: Decision, what: &
     done(memory, number, what)
 }
 
-async fn ls(memory: &MemoryContext, asked: Asked) -> Outcome {
+async fn ls(memory: &MemoryContext, asked: ProposalFilter) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
     for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
         let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };

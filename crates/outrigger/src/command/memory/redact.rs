@@ -2,7 +2,9 @@
 
 use clap::ValueEnum;
 use outrigger_engine::path_of;
-use outrigger_store::entries::{self, By, Change, Error, Place, Reach, Related, Which};
+use outrigger_store::entries::{
+    self, Attribution, ChangeRequest, EntryAddress, Error, Reach, Related, Which,
+};
 
 use super::change::{make, tell};
 use super::context::MemoryContext;
@@ -22,7 +24,7 @@ pub(crate) enum Derived {
 
 pub(super) async fn redact(
     memory: &MemoryContext,
-    at: Place,
+    at: EntryAddress,
     which: Which,
     (asked, why): (Option<Derived>, String),
 ) -> Outcome {
@@ -35,7 +37,7 @@ pub(super) async fn redact(
         Some(Derived::Destroy) => entries::Derived::Destroy,
         None => {
             let asked = change(entries::Derived::Ask);
-            match memory.entries.change(&memory.scope, asked, By::person(now_ms())).await {
+            match memory.entries.change(&memory.scope, asked, Attribution::person(now_ms())).await {
                 Ok(changed) => return tell(memory, &changed),
                 Err(Error::Related(related)) => decide(memory, &at, &related).await?,
                 Err(error) => return Err(memory.failed(&at, error)),
@@ -48,7 +50,7 @@ pub(super) async fn redact(
 /// Shows what still has a part of it, and asks what becomes of it.
 async fn decide(
     memory: &MemoryContext,
-    at: &Place,
+    at: &EntryAddress,
     related: &Related,
 ) -> Outcome<entries::Derived> {
     let versions = related.versions.iter();

@@ -81,7 +81,11 @@ fn changed(asked: &Shelf, before: Settings) -> Settings {
 }
 
 /// Lets go of contents, some at a time.
-pub(super) async fn prune(memory: &MemoryContext, at: &Place, keep: Option<NonZeroU32>) -> Outcome {
+pub(super) async fn prune(
+    memory: &MemoryContext,
+    at: &EntryAddress,
+    keep: Option<NonZeroU32>,
+) -> Outcome {
     let mut count = 0;
     loop {
         let change = ChangeRequest::Prune { at: at.clone(), keep };
@@ -109,7 +113,7 @@ async fn all(memory: &MemoryContext) -> Outcome {
     tell(memory, &found)
 }
 
-fn tell(memory: &MemoryContext, found: &[(Place, Settings)]) -> Outcome {
+fn tell(memory: &MemoryContext, found: &[(EntryAddress, Settings)]) -> Outcome {
     if memory.json {
         let shelves: Vec<_> = found
             .iter()

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 /// A version as programs read it.
 pub(super) fn version(version: &Version) -> Value {
-    use outrigger_store::entries::{Kept, State};
+    use outrigger_store::entries::{ContentState, EntryState};
     let (state, digest) = match &version.state {
-        State::File { digest, .. } => ("file", Some(digest)),
-        State::Folder => ("folder", None),
-        State::Gone => ("removed", None),
+        EntryState::File { digest, .. } => ("file", Some(digest)),
+        EntryState::Folder => ("folder", None),
+        EntryState::Gone => ("removed", None),
     };
     let redacted = match &version.kept {
-        Kept::Redacted(redaction) => json!(redaction),
-        Kept::Whole | Kept::Pruned => Value::Null,
+        ContentState::Redacted(redaction) => json!(redaction),
+        ContentState::Whole | ContentState::Pruned => Value::Null,
     };
     json!({
         "path": path_of(&version.place),
@@ -30,7 +30,7 @@ pub(super) fn version(version: &Version) -> Value {
         "labels": version.by.labels,
         "message": version.by.message,
         "accepted_by": version.accepted_by,
-        "kept": !matches!(version.kept, Kept::Pruned),
+        "kept": !matches!(version.kept, ContentState::Pruned),
         "redacted": redacted,
     })
 }

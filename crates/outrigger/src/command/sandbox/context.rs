@@ -1,7 +1,8 @@
 //! What the verbs of `outrigger sandbox` work with.
 
 use outrigger_sandbox::{
-    Backend, Error, FileError, FileErrorKind, ListedSandbox, Sandbox, SandboxId, SnapshotId, Spec,
+    Backend, CreateSpec, Error, FileError, FileErrorKind, ListedSandbox, Sandbox, SandboxId,
+    SnapshotId,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::show;
 pub(super) struct SandboxContext {
     pub(super) backend: Arc<dyn Backend>,
     /// What the configuration says of sandboxes.
-    pub(super) spec: Spec,
+    pub(super) spec: CreateSpec,
 }
 
 impl SandboxContext {

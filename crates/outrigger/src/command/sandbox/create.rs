@@ -2,7 +2,7 @@
 
 use clap::{Args, value_parser};
 use outrigger_engine::Owner;
-use outrigger_sandbox::{CreateOutcome, Origin, Sandbox, SandboxId, Spec};
+use outrigger_sandbox::{CreateOutcome, CreateSpec, DiskOrigin, Sandbox, SandboxId};
 use serde_json::json;
 
 use super::context::{SandboxContext, failed, fresh, sandbox_id, snapshot_id};
@@ -72,8 +72,8 @@ pub(super) async fn fork(
     let mut screen = Screen::new(output);
     let forking = async {
         let kept = take(sandboxes, name, None).await?;
-        let origin = Origin::Snapshot(kept.name.clone());
-        let spec = Spec { origin, ..sandboxes.spec.clone() };
+        let origin = DiskOrigin::Snapshot(kept.name.clone());
+        let spec = CreateSpec { origin, ..sandboxes.spec.clone() };
         let made = sandboxes.backend.create(&new, &spec).await.map_err(|error| failed(&error));
         // The new one stands on it by now; its name is needed no longer.
         let snapshots = sandboxes.backend.snapshots().map_err(|error| failed(&error))?;
@@ -122,13 +122,13 @@ fn made(sandboxes: &SandboxContext, sandbox: &dyn Sandbox, output: Output) -> Ou
 }
 
 /// What the configuration says, and the command line above it.
-fn spec(sandboxes: &SandboxContext, asked: &Create) -> Outcome<Spec> {
+fn spec(sandboxes: &SandboxContext, asked: &Create) -> Outcome<CreateSpec> {
     let mut spec = sandboxes.spec.clone();
     if let Some(snapshot) = &asked.from {
-        spec.origin = Origin::Snapshot(snapshot_id(snapshot.clone())?);
+        spec.origin = DiskOrigin::Snapshot(snapshot_id(snapshot.clone())?);
     }
     if let Some(template) = &asked.template {
-        spec.origin = Origin::Template(template.clone());
+        spec.origin = DiskOrigin::Template(template.clone());
     }
     let mib = |mib: Option<u64>, own: u64| mib.map_or(own, |mib| mib << 20);
     spec.memory_bytes_max = mib(asked.memory_mib, spec.memory_bytes_max);

@@ -28,7 +28,7 @@ pub(crate) async fn cancel(paths: &Paths, name: &str, output: Output) -> Outcome
     })?;
     wind_down(paths, &store, &engine, &session).await?;
     let state = engine.state(&session).await?;
-    if let Some(warning) = engine.discard(&session, &state).await.first() {
+    if let Some(warning) = outrigger_engine::discard(&engine, &session, &state).await.first() {
         return Err(Failure::from_error(Kind::SandboxUnavailable, warning));
     }
     screen.note(Tone::Good, format!("● session {session} is cancelled; its sandbox is deleted"));
@@ -49,7 +49,7 @@ pub(crate) async fn wind_down(
     let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
     for _ in 0..polls {
         if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
-            engine.drive(session, &tokio::sync::Notify::new()).await?;
+            outrigger_engine::drive(&engine, session, &tokio::sync::Notify::new()).await?;
             return Ok(());
         }
         if !session::fold(&*store.journal, session).await?.in_turn() {

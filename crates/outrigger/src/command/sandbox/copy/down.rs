@@ -3,7 +3,7 @@
 //! What comes is hostile: everything is made beneath one handle, links last, and nothing is
 //! ever followed. Only a regular file is replaced.
 
-use outrigger_beneath::{self as beneath, Dir, words};
+use outrigger_beneath::{self as beneath, Dir, Draft, words};
 use outrigger_sandbox::{
     EntryKind, Error, FileErrorKind, FileOp, FileReply, ManifestEntry, Sandbox, limits as door,
 };
