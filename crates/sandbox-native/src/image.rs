@@ -18,6 +18,7 @@ mod install;
 mod manifest;
 mod registry;
 pub(crate) mod request;
+mod scratch;
 pub(crate) mod stream;
 pub(crate) mod tar;
 

@@ -11,8 +11,8 @@ use std::path::Path;
 use outrigger_sandbox::Error;
 use serde::Deserialize;
 
-use super::install::scratch;
 use super::manifest::{self, Document, Image, ImageConfig, Layer, invalid};
+use super::scratch::scratch;
 use super::stream::{BoundedReader, Decoder, FileSlice};
 use super::tar::{self, Kind};
 use super::{Digest, HashingReader};

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use outrigger_sandbox::Error;
-use rustix::fs::{Mode, OFlags};
 
 use super::archive::{Archive, ArchiveIndex};
 use super::manifest::{Image, Layer};
@@ -53,26 +52,6 @@ struct Blob {
 
 fn backend(what: &str, error: &io::Error) -> Error {
     Error::Backend(format!("cannot {what}: {error}"))
-}
-
-/// A file without a name, gone when it is closed.
-pub(super) fn scratch(state: &Path) -> io::Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match rustix::fs::open(state, flags, mode) {
-        Ok(file) => Ok(file.into()),
-        // Not every file system has such files.
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {
-            let mut bytes = [0; 8];
-            rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-            let path = state.join(format!(".blob-{:x}", u64::from_ne_bytes(bytes)));
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-            let file = rustix::fs::open(&path, flags, mode)?;
-            std::fs::remove_file(&path)?;
-            Ok(file.into())
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 fn astray() -> Error {

@@ -19,8 +19,8 @@ use sha2::Digest as _;
 use super::Digest;
 use super::fetch::{self, Failure, RepositoryClient};
 use super::hosts::AllowedHosts;
-use super::install::scratch;
 use super::manifest::{self, Document, Image, Layer, invalid};
+use super::scratch::scratch;
 use crate::limits;
 
 /// How a registry is talked to.

@@ -97,7 +97,7 @@ impl ZygotePool {
     }
 
     fn start(template: &GuestTemplate, prepared: &Rc<OwnedFd>) -> io::Result<Self> {
-        let zygote = Zygote::start(template, prepared)?;
+        let zygote = Zygote::start(&template.program, template.capabilities, prepared)?;
         let made =
             Worker::start(&[zygote.socket.as_fd()], |socket| prefork(template, &zygote, socket));
         match made {

@@ -14,8 +14,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
+use rustix::thread::CapabilitySet;
 
-use super::prefork::GuestTemplate;
 use crate::spawner::quota::cgroup::Handles;
 use crate::spawner::sys::{self, Fork};
 use crate::{limits, passing};
@@ -37,9 +37,13 @@ pub(crate) struct Zygote {
 }
 
 impl Zygote {
-    /// Starts one for this prepared root, a mount namespace. To be called by the spawner,
-    /// whose children its guests are.
-    pub(crate) fn start(template: &GuestTemplate, prepared: &OwnedFd) -> io::Result<Self> {
+    /// Starts one of this sealed program for this prepared root, a mount namespace. Its
+    /// guests keep these capabilities. To be called by the spawner, whose children they are.
+    pub(crate) fn start(
+        program: &OwnedFd,
+        capabilities: CapabilitySet,
+        prepared: &OwnedFd,
+    ) -> io::Result<Self> {
         let spawner = rustix::process::getpid().as_raw_nonzero().get();
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -54,8 +58,9 @@ impl Zygote {
                     sys::leave(1)
                 };
                 let ready = sys::die_with(spawner);
-                let Err(error) =
-                    ready.and_then(|()| execute(template, prepared, &theirs, report.as_raw_fd()));
+                let Err(error) = ready.and_then(|()| {
+                    execute(program, capabilities, prepared, &theirs, report.as_raw_fd())
+                });
                 let why = format!("cannot execute the guest program: {error}");
                 let _ = send(&report, why.as_bytes(), SendFlags::NOSIGNAL);
                 sys::leave(1)
@@ -115,7 +120,8 @@ fn end(pid: i32, pidfd: &OwnedFd) {
 
 /// Puts every descriptor at its number, closes all others but `report`, and executes.
 fn execute(
-    template: &GuestTemplate,
+    program: &OwnedFd,
+    capabilities: CapabilitySet,
     prepared: &OwnedFd,
     socket: &OwnedFd,
     report: i32,
@@ -123,10 +129,10 @@ fn execute(
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     let mut args = vec!["outrigger-guest".to_owned()];
     args.extend(["--zygote".to_owned(), SOCKET.to_string()]);
-    args.extend(["--capabilities".to_owned(), template.capabilities.bits().to_string()]);
+    args.extend(["--capabilities".to_owned(), capabilities.bits().to_string()]);
     args.extend(["--prepared".to_owned(), PREPARED.to_string()]);
     let above = |fd: BorrowedFd<'_>| sys::move_above(fd, SCRATCH);
-    let (null, program) = (above(null.as_fd())?, above(template.program.as_fd())?);
+    let (null, program) = (above(null.as_fd())?, above(program.as_fd())?);
     let given: Vec<_> = [(socket.as_fd(), SOCKET), (prepared.as_fd(), PREPARED)]
         .into_iter()
         .map(|(fd, number)| Ok((above(fd)?, number)))

@@ -7,6 +7,7 @@
 
 mod below;
 mod cpu;
+mod file;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,10 +17,11 @@ use std::path::{Path, PathBuf};
 
 use outrigger_sandbox::CreateSpec;
 use outrigger_sandbox::cpu::CpuQuota;
-use rustix::fs::{Access, CWD, Gid, Mode, OFlags, Uid};
+use rustix::fs::{Access, CWD, Gid, OFlags, Uid};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use self::cpu::Version;
+use self::file::{open, put};
 use crate::limits;
 
 /// The group, below that of a sandbox, in which its guest has all commands.
@@ -274,16 +276,6 @@ impl Groups {
         }
         Ok(())
     }
-}
-
-/// Writes to a file of the kernel's.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    rustix::io::write(open(path, OFlags::WRONLY)?, text.as_bytes())?;
-    Ok(())
-}
-
-fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 fn make(dir: &Path) -> io::Result<()> {

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, mkdirat};
 use rustix::mount::MountFlags;
 
 use super::mounts::{self, doing};
-use super::{LowerDir, RootPlan};
+use super::plan::{LowerDir, RootPlan};
 use crate::spawner::quota::ids;
 use crate::spawner::store::DiskDir;
 use crate::spawner::sys;

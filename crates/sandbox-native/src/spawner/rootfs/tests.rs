@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 
 use super::*;
+use crate::spawner::store::DiskDir;
 
 /// Owner of what the tests' sandboxes write, as a range would have it.
 const FIRST: u32 = 1_900_000_000;

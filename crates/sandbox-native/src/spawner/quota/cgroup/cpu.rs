@@ -7,7 +7,7 @@ use std::path::Path;
 
 use outrigger_sandbox::cpu::CpuQuota;
 
-use super::put;
+use super::file::put;
 
 /// How a version says how much CPU a group gets: all that a version differs in here.
 #[derive(Debug, Clone, Copy)]
