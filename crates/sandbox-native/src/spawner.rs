@@ -18,11 +18,13 @@
 //! - `trash/`, what is being deleted; `mnt/`, an empty directory to mount on.
 
 mod create;
+mod error;
 mod event_loop;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod layers;
 mod lifecycle;
+mod names;
 pub(crate) mod quota;
 mod record;
 mod rootfs;
@@ -32,18 +34,13 @@ mod sys;
 mod tier;
 mod tree;
 
-use std::io;
-use std::path::Path;
-
-use outrigger_sandbox::{Error, Generation, Isolation};
-
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// What the spawner tells its starter on standard output before it serves.
-pub(crate) const READY: &str = "ready";
-/// What it tells when another one serves this state directory already.
-pub(crate) const BUSY: &str = "busy";
+use outrigger_sandbox::Isolation;
+
+pub(crate) use self::start::{BUSY, READY};
 
 /// Runs a spawner until it is idle. `args` is the state directory alone.
 ///
@@ -66,20 +63,4 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// no better one.
 pub(crate) fn tier(state: Option<&Path>) -> Result<(Isolation, Option<String>), String> {
     tier::choose(state).map(|tier| (tier.isolation, tier.why))
-}
-
-fn backend(what: &str, error: &io::Error) -> Error {
-    Error::Backend(format!("{what}: {error}"))
-}
-
-/// A name that nothing has.
-fn random_name() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// A name for a life that never was.
-fn generation() -> io::Result<Generation> {
-    Generation::new(random_name()?).map_err(io::Error::other)
 }

@@ -6,10 +6,11 @@
 pub(crate) mod entries;
 mod flatten;
 pub(crate) mod images;
+pub(crate) mod layer;
 pub(crate) mod origin;
 mod seal;
 pub(crate) mod snapshots;
-mod template;
+pub(crate) mod template;
 mod unpack;
 pub(crate) mod verify;
 
@@ -17,40 +18,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-use outrigger_sandbox::{Error, SnapshotId};
+use outrigger_sandbox::Error;
 use serde::{Deserialize, Serialize};
 
-use super::layers::verify::Check;
+use self::layer::Layer;
+use self::verify::Check;
+use super::error::backend;
 use super::record::{self, Durability};
 use super::rootfs::LowerDir;
 use super::store::{Store, private};
 use super::tree::fingerprint::Fingerprint;
-use super::{backend, random_name};
-use crate::image::Digest;
-
-/// Its name: a plain file name, as a snapshot's is. Those of images are digests.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Layer(SnapshotId);
-
-impl Layer {
-    pub(crate) fn new(name: impl Into<String>) -> io::Result<Self> {
-        SnapshotId::new(name).map(Self).map_err(io::Error::other)
-    }
-
-    /// A name that no layer has.
-    pub(crate) fn random() -> io::Result<Self> {
-        Self::new(random_name()?)
-    }
-
-    /// The one with the content of an image's layer.
-    pub(crate) fn of_image(digest: &Digest) -> io::Result<Self> {
-        Self::new(digest.hex())
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
 
 /// What is recorded about a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

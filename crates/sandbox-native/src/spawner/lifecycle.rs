@@ -1,356 +1,137 @@
-//! Changes of a sandbox that take more than one step.
+//! Changes of sandboxes that take more than one step.
 //!
-//! Owns the order of the steps: a guest hands over and ends, its disk is looked at,
-//! sealed or deleted, a guest begins. Whatever may take long is waited for by the
-//! loop; one sandbox has one change at a time, and whoever asks for it meanwhile waits.
+//! Owns what a change waits for outside of [`machine`], which decides: callers, processes
+//! that may take long, guests that begin. Performs what is decided and tells the machine
+//! what came of it. Nothing is decided here.
 
+mod attach;
 mod begin;
 mod destroy;
 pub(crate) mod disk_record;
-mod expire;
+mod disk_task;
+pub(crate) mod event;
+pub(crate) mod expire;
 mod kill_retry;
+#[deny(clippy::wildcard_enum_match_arm)]
+mod machine;
 pub(crate) mod sandboxes;
 mod snapshot;
 mod suspend;
 pub(crate) mod suspend_record;
 
-use std::collections::VecDeque;
-use std::fs;
-use std::os::fd::OwnedFd;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::Instant;
 
-use outrigger_sandbox::{CreateOutcome, CreateSpec, Error, Generation, SandboxId, SnapshotId};
+use outrigger_sandbox::{Error, SandboxId};
 
-use super::backend;
+use self::disk_task::{PendingDiskTask, TaskStart};
+use self::event::{LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest};
+use self::machine::Change;
+use self::sandboxes::{Sandboxes, not_started};
 use super::create::running::GuestMessage;
-use super::event_loop::Spawner;
+use super::create::spec::SandboxSpec;
+use super::create::starting::StartingGuest;
+use super::error::backend;
 use super::event_loop::poll::{Key, Source};
-use super::event_loop::task::Task;
-use super::layers::Layer;
-use super::layers::verify::{self, Check, Measure};
-use super::lifecycle::sandboxes::StartingSandbox;
-use super::rootfs::LowerDir;
-use crate::limits;
-use crate::protocol::{Answer, Request};
+use crate::protocol::{self, Answer};
 
-pub(crate) use begin::check;
-
-/// What is to become of a sandbox.
-#[derive(Debug)]
-pub(crate) enum DesiredState {
-    /// It lives, and the caller has a way to it.
-    Live(Box<CreateRequest>),
-    /// Nothing of it runs, its life is kept.
-    Cold,
-    /// Its disk is kept under a name.
-    Snapshot(SnapshotId),
-    /// It is gone.
-    Gone,
+/// The changes that go on, and what they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Lifecycle {
+    changes: BTreeMap<SandboxId, Change>,
+    peers: BTreeMap<PeerId, UnixStream>,
+    next_peer: u64,
+    /// Processes that look at a disk, copy or delete it.
+    tasks: BTreeMap<SandboxId, PendingDiskTask>,
+    starting: BTreeMap<SandboxId, (StartingGuest, Key)>,
 }
 
-/// What somebody asks a sandbox to be like.
-#[derive(Debug, Clone)]
-pub(crate) struct CreateRequest {
-    pub(crate) spec: CreateSpec,
-    pub(crate) read_only: Vec<PathBuf>,
-}
-
-/// A change that goes on.
-#[derive(Debug)]
-pub(crate) struct Change {
-    desired: DesiredState,
-    /// Who asked for it; `None`: the spawner itself.
-    peer: Option<UnixStream>,
-    stage: Stage,
-    /// The life that was ended for it, to go on afterwards.
-    previous: Option<PreviousGuest>,
-    /// Who asks for the same sandbox.
-    waiting: VecDeque<(Request, UnixStream)>,
-}
-
-/// A life that was ended for a change.
-#[derive(Debug)]
-struct PreviousGuest {
-    generation: Generation,
-    request: CreateRequest,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// Nothing was done yet.
-    New,
-    /// Its guest was asked to hand over.
-    HandingOver { until: Instant },
-    /// Its guest was told to end.
-    Ending,
-    /// Its guest was ended because it did not hand over.
-    Failing,
-    /// A process looks at its disk.
-    Measuring(Task, Key),
-    /// A process compares its disk with how it was left.
-    Verifying(Task, Key, Vec<Check>, FollowUp),
-    /// A process makes one layer of those that it stands on.
-    Flattening(Task, Key, Layer),
-    /// What was asked for is done, and the life that was ended for it goes on soon: others
-    /// come first.
-    PutOff { until: Instant },
-    /// Its guest was told to begin.
-    Beginning(Box<PendingStart>, Key),
-    /// A process deletes its disk.
-    Deleting(Task, Key),
-}
-
-/// What follows a comparison.
-#[derive(Debug)]
-enum FollowUp {
-    /// Its guest begins.
-    Begin(StartPlan),
-    /// Its tree, which looks like this, is sealed.
-    Seal(Measure),
-}
-
-/// How a guest is to begin.
-#[derive(Debug)]
-struct StartPlan {
-    outcome: CreateOutcome,
-    generation: Generation,
-    lowers: Vec<LowerDir>,
-    template: String,
-    disk_age: DiskAge,
-}
-
-/// Whose disk it begins over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DiskAge {
-    /// One that this change made, and that nothing ever ran on.
-    New,
-    /// One that was there before.
-    Old,
-}
-
-/// A guest that begins.
-#[derive(Debug)]
-struct PendingStart {
-    starting: StartingSandbox,
-    disk_age: DiskAge,
-    until: Instant,
-    goal: Goal,
-}
-
-/// What a guest begins for.
-#[derive(Debug)]
-enum Goal {
-    /// Somebody wants to reach it.
-    Attach(CreateOutcome),
-    /// It goes on after something was done, which holds even if it can't.
-    GoOn,
-}
-
-/// What comes of a step.
-#[derive(Debug)]
-enum StepResult {
-    Wait(Stage),
-    /// It is done. The life that was ended for it goes on, for which nobody waits.
-    GoOn(Answer),
-    Done(Answer, Option<OwnedFd>),
-}
-
-type Step = Result<StepResult, Error>;
-
-fn done(answer: Answer) -> Step {
-    Ok(StepResult::Done(answer, None))
-}
-
-impl Change {
-    pub(crate) fn new(desired: DesiredState, peer: Option<UnixStream>) -> Self {
-        Self { desired, peer, stage: Stage::New, previous: None, waiting: VecDeque::new() }
+impl Lifecycle {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
     }
 
-    /// Has somebody wait for its end. Gives them back if too many do.
-    pub(crate) fn queue(&mut self, request: Request, peer: UnixStream) -> Option<UnixStream> {
-        if self.waiting.len() >= limits::QUEUED_MAX {
-            return Some(peer);
-        }
-        self.waiting.push_back((request, peer));
-        None
+    pub(crate) fn is_changing(&self, id: &SandboxId) -> bool {
+        self.changes.contains_key(id)
     }
 
-    /// Whether a life goes on by it that was ended for something else.
-    pub(crate) fn revives(&self) -> bool {
-        match &self.stage {
-            Stage::PutOff { .. } => true,
-            Stage::Beginning(pending, _) => matches!(pending.goal, Goal::GoOn),
-            _ => false,
-        }
+    /// Whether a life goes on that was ended for something else: whoever asks for it waits
+    /// for that.
+    pub(crate) fn revives(&self, id: &SandboxId) -> bool {
+        self.changes.get(id).is_some_and(Change::revives)
     }
 
-    /// When it is to be looked at although nothing happened.
-    pub(crate) fn until(&self) -> Option<Instant> {
-        match self.stage {
-            Stage::HandingOver { until } | Stage::PutOff { until } => Some(until),
-            Stage::Beginning(ref pending, _) => Some(pending.until),
-            _ => None,
-        }
-    }
-}
-
-impl Spawner {
-    /// Begins a change.
-    pub(crate) fn begin(&mut self, id: SandboxId, mut change: Change) {
-        let settled = self.sandboxes.settle(&id);
-        let settled = settled.map_err(|error| backend("cannot write the record", &error));
-        let step = match &change.desired {
-            DesiredState::Gone => self.end(&id),
-            DesiredState::Live(request) => settled.and_then(|()| self.create(&id, request)),
-            DesiredState::Cold => settled.and_then(|()| self.make_cold(&id)),
-            DesiredState::Snapshot(name) => settled.and_then(|()| self.snapshot(&id, name)),
-        };
-        if let Some(id) = self.conclude(id, &mut change, step) {
-            self.changes.insert(id, change);
-        }
+    /// When a change is to be looked at although nothing happened.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.changes.values().filter_map(Change::until).min()
     }
 
-    /// Notes what came of a step. Gives the name back if the change goes on.
-    fn conclude(&mut self, id: SandboxId, change: &mut Change, step: Step) -> Option<SandboxId> {
-        let (answer, fd) = match step {
-            Ok(StepResult::Wait(stage)) => {
-                change.stage = stage;
-                return Some(id);
-            }
-            Ok(StepResult::GoOn(answer)) => {
-                if let Some(peer) = change.peer.take() {
-                    self.answer(&peer, &answer, None);
-                }
-                let step = self.go_on_living(&id, change);
-                return self.conclude(id, change, step);
-            }
-            Ok(StepResult::Done(answer, fd)) => (answer, fd),
-            Err(error) => (Answer::Failed(error), None),
-        };
-        if let Some(peer) = &change.peer {
-            self.answer(peer, &answer, fd);
-        }
-        // The next one may begin a change itself, and take the others along.
-        let mut waiting = std::mem::take(&mut change.waiting);
-        while let Some((request, peer)) = waiting.pop_front() {
-            self.perform(request, peer);
-            if let Some(next) = self.changes.get_mut(&id) {
-                next.waiting.append(&mut waiting);
-            }
-        }
-        None
+    /// Somebody asks for a sandbox, or the spawner itself does.
+    pub(crate) fn ask(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        id: &SandboxId,
+        request: SandboxRequest,
+        peer: Option<UnixStream>,
+    ) {
+        let peer = peer.map(|peer| {
+            let number = PeerId(self.next_peer);
+            self.next_peer += 1;
+            self.peers.insert(number, peer);
+            number
+        });
+        self.advance(sandboxes, id, LifecycleEvent::Asked(request, peer));
     }
 
-    /// Goes on with a change, because something happened to it.
-    fn go_on(&mut self, id: &SandboxId, step: impl FnOnce(&mut Self, &mut Change) -> Step) {
-        let Some(mut change) = self.changes.remove(id) else { return };
-        let result = step(self, &mut change);
-        if let Some(id) = self.conclude(id.clone(), &mut change, result) {
-            self.changes.insert(id, change);
-        }
-    }
-
-    /// A guest ended.
-    pub(crate) fn ended(&mut self, id: &SandboxId) {
-        let awaited = |change: &Change| {
-            matches!(change.stage, Stage::Ending | Stage::Failing | Stage::HandingOver { .. })
-        };
-        match self.sandboxes.running.get(id) {
-            // News of a life that somebody reaped already, about the one after it.
-            Some(running) if !running.has_ended() => return,
-            None if !self.changes.get(id).is_some_and(awaited) => return,
-            Some(_) | None => {}
-        }
-        if !self.changes.contains_key(id) {
-            self.sandboxes.reap(id);
+    /// The descriptor of a guest says that it ended.
+    pub(crate) fn guest_ended(&mut self, sandboxes: &mut Sandboxes, id: &SandboxId) {
+        // It may be news of a life that somebody reaped already, about the one after it.
+        if sandboxes.running.get(id).is_some_and(|running| !running.has_ended()) {
             return;
         }
-        self.go_on(id, |spawner, change| {
-            let stage = std::mem::replace(&mut change.stage, Stage::New);
-            if matches!(stage, Stage::Ending) {
-                change.previous = spawner.sandboxes.running.get(id).map(|running| PreviousGuest {
-                    generation: running.generation.clone(),
-                    request: CreateRequest {
-                        spec: running.spec.clone(),
-                        read_only: running.read_only.clone(),
-                    },
-                });
-            }
-            spawner.sandboxes.reap(id);
-            match (stage, &change.desired) {
-                (Stage::Ending, DesiredState::Gone) => spawner.delete(id),
-                (Stage::Ending, _) => spawner.measure(id, change),
-                _ => Err(Error::Lost { reason: "its guest ended instead of handing over".into() }),
-            }
-        });
+        let previous = sandboxes.reap(id);
+        self.advance(sandboxes, id, LifecycleEvent::Ended(previous));
     }
 
     /// A guest said something.
-    pub(crate) fn guest_said(&mut self, id: &SandboxId) {
-        let Some(running) = self.sandboxes.running.get_mut(id) else { return };
+    pub(crate) fn guest_said(&mut self, sandboxes: &mut Sandboxes, id: &SandboxId) {
+        let Some(running) = sandboxes.running.get_mut(id) else { return };
         for message in running.hear() {
-            match message {
-                GuestMessage::Active => running.active = Instant::now(),
+            let event = match message {
+                GuestMessage::Active => {
+                    running.active = Instant::now();
+                    continue;
+                }
                 GuestMessage::Busy => {
                     running.active = Instant::now();
-                    let busy = Error::Busy { reason: "a command runs in it".to_owned() };
-                    return self.refused(id, busy);
+                    LifecycleEvent::Refused(Error::Busy {
+                        reason: "a command runs in it".to_owned(),
+                    })
                 }
                 GuestMessage::Failed => {
                     let what = "its guest could not write down what it knows".to_owned();
-                    return self.refused(id, Error::Backend(what));
+                    LifecycleEvent::Refused(Error::Backend(what))
                 }
-                GuestMessage::HandedOver => {
-                    return self.go_on(id, |spawner, change| {
-                        let stage = std::mem::replace(&mut change.stage, Stage::New);
-                        if !matches!(stage, Stage::HandingOver { .. }) {
-                            return Ok(StepResult::Wait(stage));
-                        }
-                        spawner.kill(id);
-                        Ok(StepResult::Wait(Stage::Ending))
-                    });
-                }
+                GuestMessage::HandedOver => LifecycleEvent::HandedOver,
                 GuestMessage::Nonsense => {
                     // Its end is near, or it is broken.
-                    running.stop_hearing(&mut self.sandboxes.poller);
-                    return self.kill(id);
+                    running.stop_hearing(&mut sandboxes.poller);
+                    return sandboxes.kill(id);
                 }
-            }
+            };
+            return self.advance(sandboxes, id, event);
         }
     }
 
-    /// A guest goes on instead of handing over.
-    fn refused(&mut self, id: &SandboxId, why: Error) {
-        self.go_on(id, |spawner, change| match change.stage {
-            Stage::HandingOver { .. } => {
-                let _ = fs::remove_file(spawner.sandboxes.store.disk(id).kept());
-                Err(why)
-            }
-            _ => Ok(StepResult::Wait(std::mem::replace(&mut change.stage, Stage::New))),
-        });
-    }
-
-    /// A guest was told to end and does not.
-    pub(crate) fn does_not_end(&mut self, id: &SandboxId) {
-        self.go_on(id, |_, change| match std::mem::replace(&mut change.stage, Stage::New) {
-            Stage::Ending | Stage::Failing => {
-                Err(Error::Backend("its processes do not end, whatever they are told".to_owned()))
-            }
-            stage => Ok(StepResult::Wait(stage)),
-        });
-    }
-
-    /// Somebody asks for a sandbox: what was put off for others is not any more.
-    pub(crate) fn wanted(&mut self, id: &SandboxId) {
-        if self.changes.get(id).is_some_and(|change| matches!(change.stage, Stage::PutOff { .. })) {
-            self.go_on(id, |spawner, change| spawner.go_on_living(id, change));
-        }
+    /// A guest was told to end for a long time and does not.
+    pub(crate) fn unkillable(&mut self, sandboxes: &mut Sandboxes, id: &SandboxId) {
+        self.advance(sandboxes, id, LifecycleEvent::Unkillable);
     }
 
     /// Looks at the changes whose time is over.
-    pub(crate) fn overdue(&mut self, now: Instant) {
+    pub(crate) fn overdue(&mut self, sandboxes: &mut Sandboxes, now: Instant) {
         let late: Vec<SandboxId> = self
             .changes
             .iter()
@@ -358,67 +139,182 @@ impl Spawner {
             .map(|(id, _)| id.clone())
             .collect();
         for id in late {
-            self.go_on(&id, |spawner, change| {
-                match std::mem::replace(&mut change.stage, Stage::New) {
-                    Stage::Beginning(pending, key) => {
-                        let late = "the sandbox could not be started: it takes too long";
-                        spawner.start_failed(&id, *pending, key, Error::Backend(late.to_owned()))
-                    }
-                    Stage::PutOff { .. } => spawner.revive(&id, change.previous.take()),
-                    // What it handed over so far is worth nothing, and it may have
-                    // stopped to serve.
-                    _ => {
-                        spawner.kill(&id);
-                        Ok(StepResult::Wait(Stage::Failing))
-                    }
-                }
-            });
+            self.advance(sandboxes, &id, LifecycleEvent::Due);
         }
     }
 
-    /// The process of a change ended, or has something to say.
-    pub(crate) fn changed(&mut self, id: &SandboxId) {
-        self.go_on(id, |spawner, change| match std::mem::replace(&mut change.stage, Stage::New) {
-            Stage::Measuring(task, key) => {
-                let result = spawner.finish(task, key)?;
-                let found = Measure::told(&result)
-                    .map_err(|error| backend("cannot look at the disk", &error))?;
-                spawner.measured(id, change, found)
-            }
-            Stage::Verifying(task, key, checks, follow_up) => {
-                let result = spawner.finish(task, key)?;
-                spawner.verified(id, change, verify::told(&checks, &result), follow_up)
-            }
-            Stage::Flattening(task, key, layer) => {
-                spawner.sandboxes.poller.remove(key, task.ended());
-                spawner.flattened(id, change, &layer, task.finish())
-            }
-            Stage::Beginning(pending, key) => spawner.starting(id, pending, key),
-            Stage::Deleting(task, key) => {
-                spawner.finish(task, key).map_err(destroy::left)?;
-                done(Answer::Done)
-            }
-            stage @ (Stage::New
-            | Stage::HandingOver { .. }
-            | Stage::Ending
-            | Stage::Failing
-            | Stage::PutOff { .. }) => Ok(StepResult::Wait(stage)),
-        });
+    /// The process of a change ended, or a guest that begins has something to say.
+    pub(crate) fn progressed(&mut self, sandboxes: &mut Sandboxes, id: &SandboxId) {
+        let event = match self.tasks.remove(id) {
+            Some(pending) => Some(pending.finish(sandboxes, id)),
+            None => self.hear_starting(sandboxes, id),
+        };
+        if let Some(event) = event {
+            self.advance(sandboxes, id, event);
+        }
     }
 
-    fn finish(&mut self, task: Task, key: Key) -> Result<Vec<u8>, Error> {
-        self.sandboxes.poller.remove(key, task.ended());
-        task.finish().map_err(|error| backend("a task of the spawner failed", &error))
+    fn hear_starting(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        id: &SandboxId,
+    ) -> Option<LifecycleEvent> {
+        let heard = match self.starting.get_mut(id)?.0.hear() {
+            Ok(false) => return None,
+            heard => heard,
+        };
+        let (guest, key) = self.starting.remove(id)?;
+        sandboxes.poller.remove(key, guest.control());
+        let started = match heard {
+            Ok(_) => {
+                sandboxes.refill();
+                sandboxes.adopt(id, guest.into_running())
+            }
+            Err(error) => {
+                guest.discard();
+                Err(not_started(error))
+            }
+        };
+        Some(LifecycleEvent::Started(started))
     }
 
-    fn await_task(&mut self, id: &SandboxId, task: &Task) -> Result<Key, Error> {
-        let source = Source::Change(id.clone());
-        let added = self.sandboxes.poller.add(task.ended(), source);
-        added.map_err(|error| backend("cannot wait", &error))
+    /// Has the machine decide, and performs that, until there is something to wait for.
+    fn advance(&mut self, sandboxes: &mut Sandboxes, id: &SandboxId, event: LifecycleEvent) {
+        let mut next = Some(event);
+        while let Some(event) = next.take() {
+            let state = self.changes.remove(id);
+            let (state, effects) = machine::step(id, state, event, Instant::now());
+            if let Some(change) = state {
+                self.changes.insert(id.clone(), change);
+            }
+            for effect in effects {
+                next = self.perform(sandboxes, id, effect).or(next);
+            }
+        }
     }
-}
 
-/// A bug of ours.
-fn astray() -> Error {
-    Error::Backend("a change of a sandbox went astray".to_owned())
+    /// Performs one effect. Gives what came of it, if that is known already.
+    fn perform(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        id: &SandboxId,
+        effect: LifecycleEffect,
+    ) -> Option<LifecycleEvent> {
+        match effect {
+            LifecycleEffect::Answer(peer, answer) => self.answer(peer, &answer, None),
+            LifecycleEffect::Find(peer) => self.connected(peer, attach::find(sandboxes, id)),
+            LifecycleEffect::Attach(peer, outcome) => {
+                self.connected(peer, attach::attach(sandboxes, id, outcome));
+            }
+            LifecycleEffect::Inspect(name) => {
+                return Some(attach::inspect(sandboxes, id, name.as_ref()));
+            }
+            LifecycleEffect::Plan(request) => {
+                return Some(LifecycleEvent::Planned(begin::plan(sandboxes, id, *request)));
+            }
+            LifecycleEffect::Verify(checks) => {
+                let begun = begin::verify(sandboxes, id, checks);
+                return self.begin(sandboxes, id, begun);
+            }
+            LifecycleEffect::Start(spec) => return self.start(sandboxes, id, *spec),
+            LifecycleEffect::Resume(previous) => match begin::resume(sandboxes, id, previous) {
+                Ok(spec) => return self.start(sandboxes, id, spec),
+                Err(error) => return Some(LifecycleEvent::Started(Err(error))),
+            },
+            LifecycleEffect::AbandonStart => {
+                if let Some((guest, key)) = self.starting.remove(id) {
+                    sandboxes.poller.remove(key, guest.control());
+                    guest.discard();
+                }
+            }
+            LifecycleEffect::DiscardDisk => destroy::discard(sandboxes, id),
+            LifecycleEffect::HandOver => {
+                return suspend::hand_over(sandboxes, id).err().map(LifecycleEvent::Refused);
+            }
+            LifecycleEffect::ForgetHandedOver => suspend::forget_handed_over(sandboxes, id),
+            LifecycleEffect::Kill => sandboxes.kill(id),
+            LifecycleEffect::Measure { handed_over } => {
+                let begun = suspend::measure(sandboxes, id, handed_over);
+                return self.begin(sandboxes, id, begun);
+            }
+            LifecycleEffect::MeasureResting => {
+                let begun = snapshot::measure_resting(sandboxes, id);
+                return self.begin(sandboxes, id, begun);
+            }
+            LifecycleEffect::Record { generation, tree, kept } => {
+                let recorded = suspend::record(sandboxes, id, generation, tree, kept);
+                return Some(LifecycleEvent::Recorded(recorded));
+            }
+            LifecycleEffect::Seal(tree) => {
+                return Some(LifecycleEvent::Sealed(snapshot::seal(sandboxes, id, tree)));
+            }
+            LifecycleEffect::Flatten => {
+                let begun = snapshot::flatten(sandboxes, id);
+                return self.begin(sandboxes, id, begun);
+            }
+            LifecycleEffect::Name(name) => {
+                return Some(LifecycleEvent::Named(snapshot::name(sandboxes, id, &name)));
+            }
+            LifecycleEffect::CollectLayers => sandboxes.collect(),
+            LifecycleEffect::Delete => {
+                let begun = destroy::delete(sandboxes, id);
+                return self.begin(sandboxes, id, begun);
+            }
+        }
+        None
+    }
+
+    fn start(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        id: &SandboxId,
+        spec: SandboxSpec,
+    ) -> Option<LifecycleEvent> {
+        let guest = match sandboxes.start_guest(id, spec) {
+            Ok(guest) => guest,
+            Err(error) => return Some(LifecycleEvent::Started(Err(error))),
+        };
+        match sandboxes.poller.add(guest.control(), Source::Change(id.clone())) {
+            Ok(key) => {
+                self.starting.insert(id.clone(), (guest, key));
+                None
+            }
+            Err(error) => {
+                guest.discard();
+                Some(LifecycleEvent::Started(Err(backend("cannot wait", &error))))
+            }
+        }
+    }
+
+    /// Has a process waited for, unless what it was for is done already.
+    fn begin(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        id: &SandboxId,
+        start: TaskStart,
+    ) -> Option<LifecycleEvent> {
+        let (task, kind) = match start {
+            TaskStart::Done(event) => return Some(event),
+            TaskStart::Running(task, kind) => (task, kind),
+        };
+        match sandboxes.poller.add(task.ended(), Source::Change(id.clone())) {
+            Ok(key) => {
+                self.tasks.insert(id.clone(), PendingDiskTask { task, key, kind });
+                None
+            }
+            Err(error) => Some(kind.event(sandboxes, id, Err(backend("cannot wait", &error)))),
+        }
+    }
+
+    /// Tells a caller. One that is gone asks again when it is back.
+    fn answer(&mut self, peer: PeerId, answer: &Answer, fd: Option<OwnedFd>) {
+        if let Some(peer) = self.peers.remove(&peer) {
+            let _ = protocol::send(&peer, answer, fd.as_ref().map(AsFd::as_fd));
+        }
+    }
+
+    fn connected(&mut self, peer: PeerId, found: Result<(Answer, Option<OwnedFd>), Error>) {
+        let (answer, fd) = found.unwrap_or_else(|error| (Answer::Failed(error), None));
+        self.answer(peer, &answer, fd);
+    }
 }

@@ -25,9 +25,13 @@ use super::lifecycle::sandboxes::Sandboxes;
 use super::rootfs::HostMounts;
 use super::sys::{self, Fork};
 use super::tier::{self, Tier};
-use super::{BUSY, READY};
 use crate::limits;
 use crate::spawner::quota::cgroup;
+
+/// What the spawner tells its starter on standard output before it serves.
+pub(crate) const READY: &str = "ready";
+/// What it tells when another one serves this state directory already.
+pub(crate) const BUSY: &str = "busy";
 
 /// Numbers that what is kept is moved above while the rest is closed.
 const KEPT: i32 = 10;

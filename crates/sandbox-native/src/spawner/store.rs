@@ -3,6 +3,8 @@
 //! Owns the paths and the trash: what is to be deleted is first renamed there, so
 //! that its name is free at once and a crash leaves nothing half deleted in sight.
 
+pub(crate) mod cleaner;
+
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -14,8 +16,8 @@ use std::path::{Path, PathBuf};
 use outrigger_sandbox::{SandboxId, SnapshotId};
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
-use super::layers::Layer;
-use super::random_name;
+use super::layers::layer::Layer;
+use super::names::random_name;
 use super::tree::remove;
 use super::tree::walk::{self, TreeState};
 use crate::limits;

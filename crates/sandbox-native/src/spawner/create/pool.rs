@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use super::prefork::{GuestTemplate, PreforkedGuest};
 use super::worker::Worker;
 use super::zygote::Zygote;
-use crate::spawner::random_name;
+use crate::spawner::names::random_name;
 use crate::{limits, passing};
 
 /// Preforked guests, for whichever sandbox needs one next.

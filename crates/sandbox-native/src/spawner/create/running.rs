@@ -1,4 +1,4 @@
-//! A sandbox whose guest runs.
+//! A guest that serves.
 //!
 //! Owns the spawner's side of its control socket: connections handed in, and what
 //! both say to each other in messages of one byte. Nothing here waits for a guest.
@@ -6,19 +6,19 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{CreateSpec, Error, Generation};
+use outrigger_sandbox::{Error, Generation, SandboxId};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::starting::{self, RunningGuest};
+use super::request::CreateRequest;
+use super::spec::PreviousGuest;
 use crate::spawner::event_loop::poll::{Key, Poller, Source};
 use crate::spawner::quota::cgroup::Group;
-use crate::spawner::quota::disk_usage::QuotaState;
 use crate::spawner::quota::ids::IdRange;
+use crate::spawner::quota::quota_state::QuotaState;
 use crate::spawner::sys;
 use crate::{limits, passing};
 
@@ -51,14 +51,30 @@ pub(crate) enum GuestMessage {
     Nonsense,
 }
 
-/// A sandbox whose guest serves.
+/// Passes a guest one end of a new socket and gives the other.
+pub(crate) fn new_connection(control: &OwnedFd) -> io::Result<OwnedFd> {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // A guest that listens no more must not hold the spawner.
+    passing::send(control, b"c", &[theirs.as_fd()], SendFlags::DONTWAIT)?;
+    Ok(ours)
+}
+
+/// A guest that serves.
 #[derive(Debug)]
-pub(crate) struct RunningSandbox {
-    pub(crate) guest: RunningGuest,
+pub(crate) struct RunningGuest {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+    /// Over which it is spoken to.
+    pub(crate) control: OwnedFd,
+    /// A connection that it takes as soon as it serves, for whoever asks for one first.
+    pub(crate) connection: Option<OwnedFd>,
+    /// Numbers of the file systems that it serves itself, of which nobody else may ask
+    /// anything: the answer would be its own.
+    pub(crate) serves: Vec<u64>,
     pub(crate) generation: Generation,
     pub(crate) group: Group,
-    pub(crate) spec: CreateSpec,
-    pub(crate) read_only: Vec<PathBuf>,
+    pub(crate) request: CreateRequest,
     /// When a request was last handled, or tried to be handed over.
     pub(crate) active: Instant,
     /// What is known of its disk.
@@ -68,29 +84,19 @@ pub(crate) struct RunningSandbox {
     pub(crate) poll_keys: Option<(Key, Key)>,
 }
 
-impl RunningSandbox {
+impl RunningGuest {
     /// Has its end and its words waited for.
-    pub(crate) fn await_by(
-        &mut self,
-        poller: &mut Poller,
-        ended: Source,
-        message: Source,
-    ) -> io::Result<()> {
-        if let Some((end, words)) = self.poll_keys {
-            poller.rename(end, ended);
-            poller.rename(words, message);
-            return Ok(());
-        }
-        let end = poller.add(&self.guest.pidfd, ended)?;
-        let words = poller.add(&self.guest.control, message)?;
+    pub(crate) fn await_by(&mut self, poller: &mut Poller, id: &SandboxId) -> io::Result<()> {
+        let end = poller.add(&self.pidfd, Source::Ended(id.clone()))?;
+        let words = poller.add(&self.control, Source::Message(id.clone()))?;
         self.poll_keys = Some((end, words));
         Ok(())
     }
 
     /// A way to the guest: the one that was made at its start, or another one.
     pub(crate) fn connect(&mut self) -> io::Result<GuestConnection> {
-        let first = self.guest.connection.take().map(Ok);
-        let connection = first.unwrap_or_else(|| starting::connect(&self.guest.control))?;
+        let first = self.connection.take().map(Ok);
+        let connection = first.unwrap_or_else(|| new_connection(&self.control))?;
         Ok((self.generation.clone(), connection))
     }
 
@@ -107,7 +113,7 @@ impl RunningSandbox {
     fn say(&self, word: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
         // A guest that listens no more must not hold the spawner.
-        passing::send(&self.guest.control, word, &fds, SendFlags::DONTWAIT).map(drop)
+        passing::send(&self.control, word, &fds, SendFlags::DONTWAIT).map(drop)
     }
 
     /// What it said since the last time, as far as one turn goes.
@@ -115,7 +121,7 @@ impl RunningSandbox {
         let mut all = Vec::new();
         while all.len() < limits::GUEST_MESSAGES_MAX && !all.ends_with(&[GuestMessage::Nonsense]) {
             let mut word = [0; 8];
-            match recv(&self.guest.control, &mut word, RecvFlags::DONTWAIT) {
+            match recv(&self.control, &mut word, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => all.push(match &word[..length] {
                     b"a" => GuestMessage::Active,
                     b"b" => GuestMessage::Busy,
@@ -133,60 +139,63 @@ impl RunningSandbox {
     /// Has its words waited for no more: there are none, and the end of them is told for ever.
     pub(crate) fn stop_hearing(&self, poller: &mut Poller) {
         if let Some((_, words)) = self.poll_keys {
-            poller.remove(words, &self.guest.control);
+            poller.remove(words, &self.control);
         }
     }
 
     /// When it was idle for as long as it may be, whatever it has not said yet.
     pub(crate) fn idle_at(&self) -> Option<Instant> {
-        let idle_ms = self.spec.lifetime.idle_ms_max?.saturating_add(limits::ACTIVITY_LATE_MS);
+        let idle_ms =
+            self.request.spec.lifetime.idle_ms_max?.saturating_add(limits::ACTIVITY_LATE_MS);
         self.active.checked_add(Duration::from_millis(idle_ms))
     }
 
     /// Whether it ended already.
     pub(crate) fn has_ended(&self) -> bool {
-        sys::is_readable(&self.guest.pidfd)
+        sys::is_readable(&self.pidfd)
     }
 
     /// Tells it to end. It is to be reaped when it has.
     pub(crate) fn kill(&self) {
         // In version 1 what is frozen does not die.
         self.group.thaw();
-        let _ = pidfd_send_signal(&self.guest.pidfd, Signal::KILL);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
     /// Tells it to end although it may have been stopped since it was told before.
     pub(crate) fn kill_again(&self) {
-        self.group.release(self.guest.pid);
-        let _ = pidfd_send_signal(&self.guest.pidfd, Signal::KILL);
+        self.group.release(self.pid);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
     /// Waits for its end, but not for ever.
     fn await_end(&self) -> bool {
         let until = Instant::now() + Duration::from_millis(limits::REAP_MS_MAX);
-        let mut fds = [sys::pollfd(&self.guest.pidfd)];
+        let mut fds = [sys::pollfd(&self.pidfd)];
         while sys::poll(&mut fds, limits::KILL_AGAIN_MS as i32).is_err() || fds[0].revents == 0 {
             if Instant::now() >= until {
                 return false;
             }
             self.kill_again();
         }
-        sys::wait(self.guest.pid);
+        sys::wait(self.pid);
         true
     }
 
     /// Ends it, if it has not ended, and clears what the host had of it. Of one that the
-    /// kernel can't end, the ids stay taken for as long as this spawner lives.
-    pub(crate) fn reap(self, poller: &mut Poller) {
+    /// kernel can't end, the ids stay taken for as long as this spawner lives. Gives which
+    /// life it was.
+    pub(crate) fn reap(self, poller: &mut Poller) -> PreviousGuest {
         self.kill();
         let ended = self.await_end();
         if let Some((end, words)) = self.poll_keys {
-            poller.remove(end, &self.guest.pidfd);
-            poller.remove(words, &self.guest.control);
+            poller.remove(end, &self.pidfd);
+            poller.remove(words, &self.control);
         }
         self.group.remove();
         if !ended {
             std::mem::forget(self.ids);
         }
+        PreviousGuest { generation: self.generation, request: self.request }
     }
 }

@@ -7,17 +7,20 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::time::Instant;
 
-use outrigger_sandbox::{CreateSpec, Generation};
+use outrigger_sandbox::Generation;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, socketpair};
+use rustix::net::{RecvFlags, SendFlags, recv};
 
 use super::pool::PreforkPool;
 use super::prefork::{GuestTemplate, PreforkedGuest};
+use super::request::CreateRequest;
+use super::running::{RunningGuest, new_connection};
 use crate::passing;
-use crate::spawner::quota::cgroup::Group;
 use crate::spawner::quota::ids::IdRange;
+use crate::spawner::quota::quota_state::QuotaState;
 use crate::spawner::rootfs::{DetachedRoot, HostMounts, PreparedRoot, RootPlan};
 use crate::spawner::sys;
 
@@ -31,29 +34,25 @@ const READY: &[u8] = b"r";
 pub(crate) struct GuestConfig<'a> {
     pub(crate) plan: &'a RootPlan,
     pub(crate) prepared: &'a PreparedRoot,
-    pub(crate) ids: &'a IdRange,
-    pub(crate) spec: &'a CreateSpec,
-    pub(crate) generation: &'a Generation,
+    pub(crate) ids: IdRange,
+    pub(crate) request: CreateRequest,
+    pub(crate) generation: Generation,
     /// The table of commands of an earlier life, a file open for reading.
-    pub(crate) kept: Option<&'a OwnedFd>,
-}
-
-/// A guest that serves.
-#[derive(Debug)]
-pub(crate) struct RunningGuest {
-    pub(crate) pid: i32,
-    pub(crate) pidfd: OwnedFd,
-    pub(crate) control: OwnedFd,
-    /// A connection that it takes as soon as it serves, for whoever asks for one first.
-    pub(crate) connection: Option<OwnedFd>,
-    /// Numbers of the file systems that it serves itself, of which nobody else may ask
-    /// anything: the answer would be its own.
-    pub(crate) serves: Vec<u64>,
+    pub(crate) kept: Option<OwnedFd>,
 }
 
 /// A guest on its way.
 #[derive(Debug)]
 pub(crate) struct StartingGuest {
+    handshake: Handshake,
+    generation: Generation,
+    request: CreateRequest,
+    ids: IdRange,
+}
+
+/// How far a preforked guest and the spawner are with each other.
+#[derive(Debug)]
+struct Handshake {
     preforked: PreforkedGuest,
     host: Rc<HostMounts>,
     /// What it is told when it waits for that.
@@ -72,51 +71,13 @@ struct PendingConfig {
     agent: u32,
 }
 
-/// Has a guest begin. Where one that was made ahead fails, another one does: it may
-/// have been killed while it waited.
-pub(crate) fn spawn(config: &GuestConfig<'_>, pool: &mut PreforkPool) -> io::Result<StartingGuest> {
-    let prepared = &config.prepared.namespace;
-    let preforked = pool.take(prepared)?;
-    if let Ok(guest) = begin(config, preforked, &pool.template) {
-        return Ok(guest);
-    }
-    let preforked = pool.take(prepared)?;
-    begin(config, preforked, &pool.template)
-}
-
-fn begin(
-    config: &GuestConfig<'_>,
-    mut preforked: PreforkedGuest,
-    template: &GuestTemplate,
-) -> io::Result<StartingGuest> {
-    let pending = match prepare(config, &mut preforked, template) {
-        Ok(pending) => Some(pending),
-        Err(error) => {
-            // What ended may have said why.
-            let why = preforked.has_ended().then(|| expect(&preforked.control, WAITING).err());
-            preforked.discard();
-            return Err(why.flatten().unwrap_or(error));
-        }
-    };
-    let host = Rc::clone(&template.host);
-    let mut guest =
-        StartingGuest { preforked, host, pending, connection: None, serves: Vec::new() };
-    // One that was made ahead waits for its orders already.
-    if guest.speaks()
-        && let Err(error) = guest.hear()
-    {
-        guest.discard();
-        return Err(error);
-    }
-    Ok(guest)
-}
-
 fn prepare(
     config: &GuestConfig<'_>,
     preforked: &mut PreforkedGuest,
     template: &GuestTemplate,
 ) -> io::Result<PendingConfig> {
-    let GuestConfig { plan, prepared, ids, spec, generation, kept } = config;
+    let GuestConfig { plan, prepared, ids, request, generation, kept } = config;
+    let spec = &request.spec;
     template.groups.limit(&preforked.group, spec, ids.guest())?;
     let args = [
         ("--generation", generation.to_string()),
@@ -129,24 +90,91 @@ fn prepare(
         root: plan.ready(prepared, &template.host)?,
         map: ids.map(),
         args: args.collect(),
-        kept: kept.map(OwnedFd::try_clone).transpose()?,
+        kept: kept.as_ref().map(OwnedFd::try_clone).transpose()?,
         agent: ids.agent(),
     })
 }
 
 impl StartingGuest {
+    /// Has a guest begin. Where one that was made ahead fails, another one does: it may
+    /// have been killed while it waited.
+    pub(crate) fn spawn(config: GuestConfig<'_>, pool: &mut PreforkPool) -> io::Result<Self> {
+        let prepared = &config.prepared.namespace;
+        let handshake = match Handshake::begin(&config, pool.take(prepared)?, &pool.template) {
+            Ok(handshake) => handshake,
+            Err(_) => Handshake::begin(&config, pool.take(prepared)?, &pool.template)?,
+        };
+        let GuestConfig { ids, request, generation, .. } = config;
+        Ok(Self { handshake, generation, request, ids })
+    }
+
     /// Readable when it has something to say.
     pub(crate) fn control(&self) -> &OwnedFd {
-        &self.preforked.control
+        &self.handshake.preforked.control
     }
 
-    /// Whether it has something to say.
-    fn speaks(&self) -> bool {
-        sys::is_readable(&self.preforked.control)
-    }
-
-    /// Hears it, and answers; waits for no more than one word. `true`: it serves.
+    /// Hears what it has to say, and answers. `true`: it serves.
     pub(crate) fn hear(&mut self) -> io::Result<bool> {
+        self.handshake.hear()
+    }
+
+    /// It serves.
+    pub(crate) fn into_running(self) -> RunningGuest {
+        let Self { handshake, generation, request, ids } = self;
+        let Handshake { preforked, connection, serves, .. } = handshake;
+        let PreforkedGuest { pid, pidfd, control, group } = preforked;
+        RunningGuest {
+            pid,
+            pidfd,
+            control,
+            connection,
+            serves,
+            generation,
+            group,
+            request,
+            active: Instant::now(),
+            quota: QuotaState::default(),
+            ids,
+            poll_keys: None,
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn discard(self) {
+        self.handshake.preforked.discard();
+    }
+}
+
+impl Handshake {
+    fn begin(
+        config: &GuestConfig<'_>,
+        mut preforked: PreforkedGuest,
+        template: &GuestTemplate,
+    ) -> io::Result<Self> {
+        let pending = match prepare(config, &mut preforked, template) {
+            Ok(pending) => Some(pending),
+            Err(error) => {
+                // What ended may have said why.
+                let why = preforked.has_ended().then(|| expect(&preforked.control, WAITING).err());
+                preforked.discard();
+                return Err(why.flatten().unwrap_or(error));
+            }
+        };
+        let host = Rc::clone(&template.host);
+        let mut handshake = Self { preforked, host, pending, connection: None, serves: Vec::new() };
+        // One that was made ahead waits for its orders already.
+        if sys::is_readable(&handshake.preforked.control)
+            && let Err(error) = handshake.hear()
+        {
+            handshake.preforked.discard();
+            return Err(error);
+        }
+        Ok(handshake)
+    }
+
+    /// Hears what the guest has to say, and answers; waits for no more than one word.
+    /// `true`: it serves.
+    fn hear(&mut self) -> io::Result<bool> {
         let control = &self.preforked.control;
         let Some(pending) = self.pending.take() else {
             return expect(control, READY).map(|()| true);
@@ -154,7 +182,7 @@ impl StartingGuest {
         expect(control, WAITING)?;
         self.serves = self.tell(pending)?;
         // It comes upon this before anybody here hears that it is ready.
-        self.connection = Some(connect(&self.preforked.control)?);
+        self.connection = Some(new_connection(&self.preforked.control)?);
         Ok(false)
     }
 
@@ -184,29 +212,6 @@ impl StartingGuest {
         passing::send(control, args.as_bytes(), &fds, SendFlags::empty())?;
         Ok(devices.iter().map(|device| device.number).collect())
     }
-
-    /// It serves, and these are its groups.
-    pub(crate) fn into_running(self) -> (RunningGuest, Group) {
-        let PreforkedGuest { pid, pidfd, control, group } = self.preforked;
-        (
-            RunningGuest { pid, pidfd, control, connection: self.connection, serves: self.serves },
-            group,
-        )
-    }
-
-    /// Ends it.
-    pub(crate) fn discard(self) {
-        self.preforked.discard();
-    }
-}
-
-/// Passes a guest one end of a new socket and gives the other.
-pub(crate) fn connect(control: &OwnedFd) -> io::Result<OwnedFd> {
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // A guest that listens no more must not hold the spawner.
-    passing::send(control, b"c", &[theirs.as_fd()], SendFlags::DONTWAIT)?;
-    Ok(ours)
 }
 
 /// Root of a namespace may map many ids; with one, giving up groups stays forbidden.

@@ -63,11 +63,6 @@ impl Poller {
         Ok(key)
     }
 
-    /// Gives an entry another meaning.
-    pub(crate) fn rename(&mut self, key: Key, source: Source) {
-        self.sources.insert(key, source);
-    }
-
     /// Stops waiting. To be called before the descriptor is closed, because a new
     /// process may hold a copy of it for a moment.
     pub(crate) fn remove(&mut self, key: Key, fd: impl AsFd) {

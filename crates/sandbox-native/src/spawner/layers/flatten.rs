@@ -9,10 +9,11 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
-use outrigger_sandbox::{Isolation, SandboxId};
+use outrigger_sandbox::{Error, Isolation, SandboxId};
 
+use super::LayerRecord;
+use super::layer::Layer;
 use super::origin::base_of;
-use super::{Layer, LayerRecord};
 use crate::limits;
 use crate::spawner::event_loop::task::Task;
 use crate::spawner::lifecycle::disk_record::DiskRecord;
@@ -29,11 +30,8 @@ const AGENT: u32 = 1000;
 
 impl Sandboxes {
     /// Begins to make one layer of all that a resting disk stands on.
-    pub(crate) fn flatten(
-        &mut self,
-        id: &SandboxId,
-        record: &DiskRecord,
-    ) -> io::Result<(Task, Layer)> {
+    pub(crate) fn flatten(&mut self, id: &SandboxId) -> io::Result<(Task, Layer)> {
+        let record = self.record(id).map_err(io::Error::other)?.clone();
         let (lowers, _) = self.store.stack(&record.layers).map_err(io::Error::other)?;
         let layer = Layer::random()?;
         // A disk of its own, so that the sandbox's is not touched.
@@ -79,17 +77,17 @@ impl Sandboxes {
     pub(crate) fn flattened(
         &mut self,
         id: &SandboxId,
-        record: DiskRecord,
         layer: &Layer,
-        result: io::Result<Vec<u8>>,
+        result: Result<Vec<u8>, Error>,
     ) -> io::Result<()> {
-        let done = result.and_then(|result| {
+        let done = result.map_err(io::Error::other).and_then(|result| {
             let fingerprint = Fingerprint::from_bytes(&result)
                 .ok_or_else(|| io::Error::other("a process of the spawner told nonsense"))?;
             let owner = fs::metadata(self.store.disk(id).upper())?.uid();
             let first_id = (self.isolation == Isolation::RootRange).then_some(owner);
             let noted = LayerRecord { first_id, fingerprint: Some(fingerprint) };
             self.store.note_layer(layer, &noted)?;
+            let record = self.record(id).map_err(io::Error::other)?.clone();
             let record = DiskRecord { layers: vec![layer.clone()], ..record };
             self.note(id, record, Durability::Power)
         });

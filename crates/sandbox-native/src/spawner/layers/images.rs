@@ -15,9 +15,9 @@ use super::unpack;
 use crate::image::request::{ImageAnswer, ImageRequest, UnpackRequest};
 use crate::limits;
 use crate::protocol::{self, Answer};
-use crate::spawner::backend;
-use crate::spawner::event_loop::Spawner;
-use crate::spawner::event_loop::poll::{Key, Source};
+use crate::spawner::error::backend;
+use crate::spawner::event_loop::poll::{Key, Poller, Source};
+use crate::spawner::lifecycle::sandboxes::Sandboxes;
 use crate::spawner::sys::{self, Fork};
 
 /// A process that does one piece of work.
@@ -30,15 +30,9 @@ struct Job {
 
 /// Those that go on, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs {
+pub(crate) struct ImageJobs {
     running: BTreeMap<u64, (Job, Key)>,
     next: u64,
-}
-
-impl Jobs {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
 }
 
 impl Job {
@@ -70,10 +64,21 @@ impl Job {
     }
 }
 
-impl Spawner {
-    /// Answers a request about images, or starts a process that will.
-    pub(crate) fn image(&mut self, request: ImageRequest, file: Option<OwnedFd>, peer: UnixStream) {
-        let store = &self.sandboxes.store;
+impl ImageJobs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Answers a request about images, or starts a process that will. Gives the caller back
+    /// with the answer if there is one.
+    pub(crate) fn perform(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        request: ImageRequest,
+        file: Option<OwnedFd>,
+        peer: UnixStream,
+    ) -> Option<(UnixStream, Answer)> {
+        let store = &sandboxes.store;
         let answer = match request {
             ImageRequest::Missing(layers) => {
                 Ok(ImageAnswer::Missing(template::missing(store, &layers)))
@@ -89,53 +94,62 @@ impl Spawner {
             }
             ImageRequest::Unpack(request) => match file {
                 None => Err(Error::Invalid("no layer came with the request".to_owned())),
-                Some(blob) => return self.unpack(&request, &blob, peer),
+                Some(blob) => match self.unpack(sandboxes, &request, &blob, peer) {
+                    Ok(()) => return None,
+                    Err((peer, error)) => return Some((peer, Answer::Failed(error))),
+                },
             },
             ImageRequest::Remove(name) => template::forget(store, &name).map(|()| {
-                self.collect();
+                sandboxes.collect();
                 ImageAnswer::Done
             }),
         };
-        self.answer(&peer, &answer.map_or_else(Answer::Failed, Answer::Image), None);
+        Some((peer, answer.map_or_else(Answer::Failed, Answer::Image)))
     }
 
-    fn owners(&self) -> Owners {
-        match self.sandboxes.isolation {
+    fn unpack(
+        &mut self,
+        sandboxes: &mut Sandboxes,
+        request: &UnpackRequest,
+        blob: &OwnedFd,
+        peer: UnixStream,
+    ) -> Result<(), (UnixStream, Error)> {
+        if self.running.len() >= limits::LAYER_JOBS_MAX {
+            let what = "too many layers are unpacked at once; try again".to_owned();
+            return Err((peer, Error::Backend(what)));
+        }
+        let owners = match sandboxes.isolation {
             Isolation::RootRange => Owners::Layer,
             Isolation::RootlessRange => Owners::Shifted,
             _ => Owners::Caller,
-        }
-    }
-
-    fn unpack(&mut self, request: &UnpackRequest, blob: &OwnedFd, peer: UnixStream) {
-        let (store, owners) = (self.sandboxes.store.clone(), self.owners());
-        let number = self.jobs.next;
-        let started = if self.jobs.running.len() >= limits::LAYER_JOBS_MAX {
-            Err(Error::Backend("too many layers are unpacked at once; try again".to_owned()))
-        } else {
-            let work = || unpack::unpack(&store, owners, request, blob);
-            let started = Job::start(&peer, blob, work).and_then(|(pid, pidfd)| {
-                let key = self.sandboxes.poller.add(&pidfd, Source::Image(number))?;
-                Ok((pid, pidfd, key))
-            });
-            started.map_err(|error| backend("cannot start a process", &error))
         };
+        let work = || unpack::unpack(&sandboxes.store, owners, request, blob);
+        let started = Job::start(&peer, blob, work).and_then(|(pid, pidfd)| {
+            let key = sandboxes.poller.add(&pidfd, Source::Image(self.next))?;
+            Ok((pid, pidfd, key))
+        });
         match started {
             Ok((pid, pidfd, key)) => {
-                self.jobs.next += 1;
-                self.jobs.running.insert(number, (Job { pid, pidfd, peer }, key));
+                self.running.insert(self.next, (Job { pid, pidfd, peer }, key));
+                self.next += 1;
+                Ok(())
             }
-            Err(error) => self.answer(&peer, &Answer::Failed(error), None),
+            Err(error) => Err((peer, backend("cannot start a process", &error))),
         }
     }
 
-    /// Sees to a job that ended.
-    pub(crate) fn finish_job(&mut self, number: u64) {
-        let Some((job, key)) = self.jobs.running.remove(&number) else { return };
-        self.sandboxes.poller.remove(key, &job.pidfd);
-        if !sys::wait(job.pid) {
-            let reason = "the process that unpacks a layer ended early".to_owned();
-            self.answer(&job.peer, &Answer::Failed(Error::Backend(reason)), None);
+    /// Sees to a job that ended. Gives its caller back if it could not answer by itself.
+    pub(crate) fn ended(
+        &mut self,
+        poller: &mut Poller,
+        number: u64,
+    ) -> Option<(UnixStream, Answer)> {
+        let (job, key) = self.running.remove(&number)?;
+        poller.remove(key, &job.pidfd);
+        if sys::wait(job.pid) {
+            return None;
         }
+        let reason = "the process that unpacks a layer ended early".to_owned();
+        Some((job.peer, Answer::Failed(Error::Backend(reason))))
     }
 }

@@ -4,12 +4,13 @@
 
 use outrigger_sandbox::{DiskOrigin, Error};
 
-use super::Layer;
+use super::layer::Layer;
+use super::snapshots::SnapshotIndex;
 use super::template;
 pub(crate) use crate::image::request::HOST_TOOLS;
-use crate::spawner::backend;
-use crate::spawner::lifecycle::sandboxes::Sandboxes;
+use crate::spawner::error::backend;
 use crate::spawner::rootfs::Base;
+use crate::spawner::store::Store;
 
 /// What a disk stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,29 +26,33 @@ pub(crate) fn base_of(template: &str) -> Base {
     if template == HOST_TOOLS { Base::HostTools } else { Base::Image }
 }
 
-impl Sandboxes {
+impl LayerStack {
     /// What a disk that begins here stands on.
-    pub(crate) fn stack_of(&self, origin: &DiskOrigin) -> Result<LayerStack, Error> {
+    pub(crate) fn of(
+        origin: &Origin,
+        store: &Store,
+        snapshots: &SnapshotIndex,
+    ) -> Result<Self, Error> {
         let absent =
             |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
         match origin {
-            DiskOrigin::Template(name) if name == HOST_TOOLS => {
-                Ok(LayerStack { template: name.clone(), layers: Vec::new() })
+            Origin::Template(name) if name == HOST_TOOLS => {
+                Ok(Self { template: name.clone(), layers: Vec::new() })
             }
-            DiskOrigin::Template(name) => {
-                let found = template::load(&self.store, name)?;
+            Origin::Template(name) => {
+                let found = template::load(store, name)?;
                 let template = found.ok_or_else(|| absent("template", name))?;
                 // They stand in an image with the lowest first.
                 let layers = template.layers.iter().rev().map(Layer::of_image);
                 let layers = layers
                     .collect::<std::io::Result<_>>()
                     .map_err(|error| backend("cannot name the layers", &error))?;
-                Ok(LayerStack { template: name.clone(), layers })
+                Ok(Self { template: name.clone(), layers })
             }
             DiskOrigin::Snapshot(name) => {
                 let kept =
-                    self.snapshots.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
-                Ok(LayerStack { template: kept.template.clone(), layers: kept.layers.clone() })
+                    snapshots.all.get(name).ok_or_else(|| absent("snapshot", name.as_str()))?;
+                Ok(Self { template: kept.template.clone(), layers: kept.layers.clone() })
             }
         }
     }

@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt;
 
 use outrigger_sandbox::{Isolation, SandboxId};
 
-use super::{Layer, LayerRecord};
+use super::LayerRecord;
+use super::layer::Layer;
 use crate::spawner::lifecycle::disk_record::DiskRecord;
 use crate::spawner::lifecycle::sandboxes::{Sandboxes, make_upper};
 use crate::spawner::lifecycle::suspend_record::SuspendRecord;

@@ -1,18 +1,16 @@
 //! Snapshots: names for stacks of layers.
 //!
-//! Owns their records, and what becomes of layers that nothing names any more.
+//! Owns their records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId};
 use serde::{Deserialize, Serialize};
 
-use super::Layer;
-use super::template;
-use crate::spawner::backend;
-use crate::spawner::lifecycle::sandboxes::Sandboxes;
+use super::layer::Layer;
+use crate::spawner::error::backend;
 use crate::spawner::record::{self, Durability};
 use crate::spawner::store::{Store, private};
 
@@ -71,38 +69,24 @@ pub(crate) fn load(store: &Store) -> io::Result<SnapshotIndex> {
     Ok(loaded)
 }
 
-impl Sandboxes {
+impl SnapshotIndex {
     /// Gives a stack a name, for good.
-    pub(crate) fn keep(&mut self, name: &SnapshotId, kept: SnapshotRecord) -> io::Result<()> {
-        private(&self.store.snapshots())?;
-        record::write(&self.store.snapshot(name), &kept, Durability::Answer)?;
-        self.snapshots.insert(name.clone(), kept);
+    pub(crate) fn keep(
+        &mut self,
+        store: &Store,
+        name: &SnapshotId,
+        kept: SnapshotRecord,
+    ) -> io::Result<()> {
+        private(&store.snapshots())?;
+        record::write(&store.snapshot(name), &kept, Durability::Answer)?;
+        self.all.insert(name.clone(), kept);
         Ok(())
     }
 
     /// Takes a name back. Says whether it named anything.
-    pub(crate) fn forget_snapshot(&mut self, name: &SnapshotId) -> Result<bool, Error> {
-        record::remove(&self.store.snapshot(name))
+    pub(crate) fn forget(&mut self, store: &Store, name: &SnapshotId) -> Result<bool, Error> {
+        record::remove(&store.snapshot(name))
             .map_err(|error| backend("cannot remove the snapshot", &error))?;
-        Ok(self.snapshots.remove(name).is_some())
-    }
-
-    /// Moves every layer that nothing stands on to the trash. Says whether there was one.
-    /// `held` are those that are used in other ways.
-    pub(crate) fn discard_unused_layers(&self) -> io::Result<bool> {
-        // One whose record is damaged may name any.
-        if self.damaged_snapshot {
-            return Ok(false);
-        }
-        let Ok(image) = template::layers(&self.store) else { return Ok(false) };
-        let mut used: BTreeSet<&Layer> = image.iter().collect();
-        for disk in self.disks.values() {
-            // One whose record is damaged may stand on any.
-            let Some(record) = &disk.record else { return Ok(false) };
-            used.extend(record.layers.iter().chain(&record.sealing));
-        }
-        used.extend(self.snapshots.values().flat_map(|kept| &kept.layers));
-        used.extend(&self.making);
-        self.store.discard_layers(&used)
+        Ok(self.all.remove(name).is_some())
     }
 }

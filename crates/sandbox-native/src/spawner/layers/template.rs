@@ -8,11 +8,11 @@ use std::io;
 
 use outrigger_sandbox::Error;
 
-use super::Layer;
+use super::layer::Layer;
 use crate::image::Digest;
 use crate::image::request::{Template, is_name};
 use crate::limits;
-use crate::spawner::backend;
+use crate::spawner::error::backend;
 use crate::spawner::record::{self, Durability};
 use crate::spawner::store::{Store, private};
 

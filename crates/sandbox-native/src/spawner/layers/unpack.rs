@@ -23,13 +23,14 @@ use rustix::process::{Resource, Rlimit, Signal, pidfd_send_signal, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
+use super::LayerRecord;
 use super::entries::{self, Owners, Tree};
-use super::{Layer, LayerRecord};
+use super::layer::Layer;
 use crate::image::request::{ImageAnswer, UnpackRequest};
 use crate::image::stream::{BoundedReader, Decoder, FileSlice};
 use crate::image::{Digest, HashingReader, tar};
 use crate::limits::{self, SHARED_ID_FIRST};
-use crate::spawner::random_name;
+use crate::spawner::names::random_name;
 use crate::spawner::record::{self, Durability};
 use crate::spawner::store::{Store, private};
 use crate::spawner::sys::{self, Fork};

@@ -7,12 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use outrigger_sandbox::each_piece;
 use outrigger_sandbox::limits::HANDED_OVER_BYTES_MAX;
+use outrigger_sandbox::{Error, SandboxId, each_piece};
 use sha2::{Digest, Sha256};
 
 use crate::limits;
 use crate::spawner::event_loop::task::Task;
+use crate::spawner::store::DiskDir;
 use crate::spawner::tree::fingerprint::{self, Fingerprint};
 
 /// One thing to compare.
@@ -99,6 +100,24 @@ fn verdict(checks: &[Check], failing: Option<usize>) -> Verdict {
         None => Ok(()),
         Some(check) => Err(check.map(|check| check.path().to_owned()).unwrap_or_default()),
     }
+}
+
+/// Refuses a sandbox of which something is not as it was left.
+pub(crate) fn as_left(id: &SandboxId, disk_dir: &DiskDir, verdict: Verdict) -> Result<(), Error> {
+    let Err(path) = verdict else { return Ok(()) };
+    let detail = if path.starts_with(disk_dir.path()) {
+        "its tree is not as it was when it was suspended; it was left as it is: destroy the \
+         sandbox, or make another one from a snapshot of it"
+            .to_owned()
+    } else {
+        let layer = path.parent().and_then(|dir| dir.file_name()).unwrap_or_default();
+        format!(
+            "the layer `{}` that it stands on is not as it was sealed; what stands on it can \
+             be destroyed and not started",
+            layer.to_string_lossy()
+        )
+    };
+    Err(Error::Altered { name: id.to_string(), detail })
 }
 
 /// Begins to compare.

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use outrigger_sandbox::{DiskOrigin, Lifetime};
 use serde::{Deserialize, Serialize};
 
-use crate::spawner::layers::Layer;
+use crate::spawner::layers::layer::Layer;
 
 /// What is recorded of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

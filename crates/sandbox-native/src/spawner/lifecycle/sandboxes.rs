@@ -7,34 +7,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use outrigger_sandbox::{
-    CreateSpec, DiskOrigin, Error, Generation, Isolation, LifecycleState, ListedSandbox, SandboxId,
-    SnapshotId,
+    CreateOutcome, Error, Generation, Isolation, ListedSandbox, Origin, SandboxId, SnapshotId,
+    State,
 };
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 
 use super::disk_record::{DiskRecord, now_ms};
-use super::kill_retry::KillRetry;
+use super::kill_retry::KillRetries;
 use super::suspend_record::{self, SuspendRecord};
 use crate::limits;
-use crate::spawner::backend;
 use crate::spawner::create::pool::PreforkPool;
 use crate::spawner::create::prefork::GuestTemplate;
-use crate::spawner::create::running::RunningSandbox;
-use crate::spawner::create::starting::{GuestConfig, StartingGuest, spawn};
+use crate::spawner::create::running::RunningGuest;
+use crate::spawner::create::spec::{PreviousGuest, SandboxSpec};
+use crate::spawner::create::starting::{GuestConfig, StartingGuest};
+use crate::spawner::error::backend;
 use crate::spawner::event_loop::poll::Poller;
-use crate::spawner::layers::Layer;
+use crate::spawner::layers::layer::Layer;
 use crate::spawner::layers::origin::base_of;
-use crate::spawner::layers::snapshots::{self, SnapshotRecord};
-use crate::spawner::quota::disk_usage::QuotaState;
+use crate::spawner::layers::snapshots::{self, SnapshotIndex};
+use crate::spawner::layers::template;
 use crate::spawner::quota::ids::{self, IdRange};
 use crate::spawner::record::{self, Durability};
 use crate::spawner::rootfs::{Base, LowerDir, PreparedRoot, RootPlan, folders};
+use crate::spawner::store::cleaner::TrashCleaner;
 use crate::spawner::store::{self, DiskDir, Store, private};
 
 /// What is known of a disk.
@@ -66,13 +67,12 @@ pub(crate) struct Sandboxes {
     pub(crate) prepared: Option<PreparedRoot>,
     /// Which boot of the host this is.
     pub(crate) boot: String,
-    pub(crate) running: BTreeMap<SandboxId, RunningSandbox>,
-    /// Running sandboxes that were told to end.
-    pub(crate) kill_retries: BTreeMap<SandboxId, KillRetry>,
+    pub(crate) running: BTreeMap<SandboxId, RunningGuest>,
+    /// Those of them that were told to end.
+    pub(crate) kill_retries: KillRetries,
     pub(crate) disks: BTreeMap<SandboxId, Disk>,
-    pub(crate) snapshots: BTreeMap<SnapshotId, SnapshotRecord>,
-    /// The record of one can't be read.
-    pub(crate) damaged_snapshot: bool,
+    pub(crate) snapshots: SnapshotIndex,
+    pub(crate) cleaner: TrashCleaner,
     /// Disks whose record is behind what is known of them, and whether to write it
     /// failed already.
     pub(crate) unsettled: BTreeMap<SandboxId, bool>,
@@ -83,67 +83,8 @@ pub(crate) struct Sandboxes {
     pub(crate) poller: Poller,
 }
 
-/// What a sandbox is made of: what was asked for, its disk, what that stands on, its life.
-#[derive(Debug)]
-pub(crate) struct SandboxSpec<'a> {
-    pub(crate) disk_dir: &'a DiskDir,
-    pub(crate) spec: &'a CreateSpec,
-    /// Paths of the host, seen read-only.
-    pub(crate) read_only: &'a [PathBuf],
-    pub(crate) template: &'a str,
-    /// What the disk stands on, newest first.
-    pub(crate) lowers: Vec<LowerDir>,
-    pub(crate) generation: Generation,
-    /// What an earlier guest of the same life handed over.
-    pub(crate) kept: Option<OwnedFd>,
-}
-
-/// A guest on its way, and what it is to be.
-#[derive(Debug)]
-pub(crate) struct StartingSandbox {
-    guest: StartingGuest,
-    generation: Generation,
-    spec: CreateSpec,
-    read_only: Vec<PathBuf>,
-    ids: IdRange,
-}
-
-fn not_started(error: io::Error) -> Error {
+pub(super) fn not_started(error: io::Error) -> Error {
     Error::Backend(format!("the sandbox could not be started: {error}"))
-}
-
-impl StartingSandbox {
-    /// Readable when it has something to say.
-    pub(crate) fn control(&self) -> &OwnedFd {
-        self.guest.control()
-    }
-
-    /// Hears what it has to say. `true`: it serves.
-    pub(crate) fn hear(&mut self) -> Result<bool, Error> {
-        self.guest.hear().map_err(not_started)
-    }
-
-    /// It serves.
-    pub(crate) fn into_running(self) -> RunningSandbox {
-        let Self { guest, generation, spec, read_only, ids } = self;
-        let (guest, group) = guest.into_running();
-        RunningSandbox {
-            guest,
-            generation,
-            group,
-            spec,
-            read_only,
-            active: Instant::now(),
-            quota: QuotaState::default(),
-            ids,
-            poll_keys: None,
-        }
-    }
-
-    /// Ends it.
-    pub(crate) fn discard(self) {
-        self.guest.discard();
-    }
 }
 
 impl Sandboxes {
@@ -161,18 +102,17 @@ impl Sandboxes {
             private(&dir)?;
             store::spread(&dir);
         }
-        let snapshots::SnapshotIndex { all, damaged } = snapshots::load(&store)?;
         let pool = PreforkPool::new(template);
         let mut sandboxes = Self {
-            snapshots: all,
-            damaged_snapshot: damaged,
+            snapshots: snapshots::load(&store)?,
+            cleaner: TrashCleaner::default(),
             store,
             isolation,
             pool,
             prepared: None,
             boot: suspend_record::boot()?,
             running: BTreeMap::new(),
-            kill_retries: BTreeMap::new(),
+            kill_retries: KillRetries::default(),
             disks: BTreeMap::new(),
             making: BTreeSet::new(),
             unsettled: BTreeMap::new(),
@@ -285,13 +225,23 @@ impl Sandboxes {
     /// Has a guest begin over a disk that was verified.
     pub(crate) fn start_guest(
         &mut self,
-        sandbox: SandboxSpec<'_>,
-    ) -> Result<StartingSandbox, Error> {
-        let SandboxSpec { disk_dir, spec, read_only, template, lowers, generation, kept } = sandbox;
-        let base = base_of(template);
+        id: &SandboxId,
+        sandbox: SandboxSpec,
+    ) -> Result<StartingGuest, Error> {
+        let SandboxSpec { request, outcome, generation, template, lowers, .. } = sandbox;
+        let (disk_dir, base) = (self.store.disk(id), base_of(&template));
+        let kept = match outcome {
+            CreateOutcome::Resumed => Some(
+                fs::File::open(disk_dir.kept())
+                    .map_err(|error| backend("cannot read what is kept", &error))?
+                    .into(),
+            ),
+            CreateOutcome::Made | CreateOutcome::Attached | CreateOutcome::Restarted => None,
+        };
         let (ids, lowers) = self
-            .prepare(disk_dir, base, lowers)
+            .prepare(&disk_dir, base, lowers)
             .map_err(|error| backend("cannot prepare the disk", &error))?;
+        let (spec, read_only) = (&request.spec, &request.read_only);
         let staging = self.store.staging();
         // An image has its own folders.
         let served = if base == Base::HostTools { &spec.served[..] } else { &[] };
@@ -303,7 +253,7 @@ impl Sandboxes {
         let plan = RootPlan {
             staging,
             base,
-            disk_dir: disk_dir.clone(),
+            disk_dir,
             lowers,
             owner: ids.guest(),
             agent: ids.agent(),
@@ -311,17 +261,49 @@ impl Sandboxes {
             shm_bytes: limits::SHM_BYTES_MAX.min(spec.memory_bytes_max / 2),
             served: spec.served.clone(),
         };
-        let config = GuestConfig {
-            plan: &plan,
-            prepared: self.prepared.insert(prepared),
-            ids: &ids,
-            spec,
-            generation: &generation,
-            kept: kept.as_ref(),
-        };
-        let guest = spawn(&config, &mut self.pool).map_err(not_started)?;
-        let (spec, read_only) = (spec.clone(), read_only.to_owned());
-        Ok(StartingSandbox { guest, generation, spec, read_only, ids })
+        let prepared = self.prepared.insert(prepared);
+        let config = GuestConfig { plan: &plan, prepared, ids, request, generation, kept };
+        StartingGuest::spawn(config, &mut self.pool).map_err(not_started)
+    }
+
+    /// A guest serves: from here on its sandbox lives.
+    pub(crate) fn adopt(&mut self, id: &SandboxId, mut running: RunningGuest) -> Result<(), Error> {
+        // It has nothing to do yet: until it has, the suspended life is as it was.
+        let forgotten = suspend_record::forget(&self.store.disk(id));
+        if let Err(error) = forgotten.and_then(|()| running.await_by(&mut self.poller, id)) {
+            running.reap(&mut self.poller);
+            return Err(backend("cannot begin", &error));
+        }
+        if let Some(disk) = self.disks.get_mut(id) {
+            disk.cold = None;
+        }
+        self.running.insert(id.clone(), running);
+        self.touch(id);
+        Ok(())
+    }
+
+    /// Whether a guest runs; one that ended is reaped.
+    pub(crate) fn is_running(&mut self, id: &SandboxId) -> bool {
+        match self.running.get(id) {
+            Some(running) if running.has_ended() => {
+                self.reap(id);
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// Tells those again that were told to end. Gives those that nobody waits for any longer.
+    pub(crate) fn retry_kills(&mut self, now: Instant) -> Vec<SandboxId> {
+        self.kill_retries.retry(&self.running, now)
+    }
+
+    /// Tells a guest to end, again and again until it does.
+    pub(crate) fn kill(&mut self, id: &SandboxId) {
+        if let Some(running) = self.running.get(id) {
+            self.kill_retries.kill(id, running);
+        }
     }
 
     /// Whether something was put off until there is time.
@@ -374,13 +356,11 @@ impl Sandboxes {
         Ok((ids, lowers))
     }
 
-    /// Reaps a guest, whether it ended or not.
-    pub(crate) fn reap(&mut self, id: &SandboxId) -> Option<CreateSpec> {
+    /// Reaps a guest, whether it ended or not. Gives which it was.
+    pub(crate) fn reap(&mut self, id: &SandboxId) -> Option<PreviousGuest> {
         let running = self.running.remove(id)?;
-        self.kill_retries.remove(id);
-        let spec = running.spec.clone();
-        running.reap(&mut self.poller);
-        Some(spec)
+        self.kill_retries.forget(id);
+        Some(running.reap(&mut self.poller))
     }
 
     /// Takes a disk out of sight, so that its name is free. Gives where it is now.
@@ -394,6 +374,45 @@ impl Sandboxes {
         self.disks.remove(id);
         self.unsettled.remove(id);
         Ok(name)
+    }
+
+    /// Takes the name of a snapshot back, and what only that stood on.
+    pub(crate) fn forget_snapshot(&mut self, name: &SnapshotId) -> Result<(), Error> {
+        if self.snapshots.forget(&self.store, name)? {
+            self.collect();
+        }
+        Ok(())
+    }
+
+    /// Has the trash emptied in the background.
+    pub(crate) fn clean(&mut self) {
+        self.cleaner.clean(&self.store, &mut self.poller);
+    }
+
+    /// Has every layer deleted that nothing stands on any more.
+    pub(crate) fn collect(&mut self) {
+        // What can't be collected now is when a spawner starts.
+        if let Ok(true) = self.discard_unused_layers() {
+            self.clean();
+        }
+    }
+
+    /// Moves every layer that nothing stands on to the trash. Says whether there was one.
+    fn discard_unused_layers(&self) -> io::Result<bool> {
+        // One whose record is damaged may name any.
+        if self.snapshots.damaged {
+            return Ok(false);
+        }
+        let Ok(image) = template::layers(&self.store) else { return Ok(false) };
+        let mut used: BTreeSet<&Layer> = image.iter().collect();
+        for disk in self.disks.values() {
+            // One whose record is damaged may stand on any.
+            let Some(record) = &disk.record else { return Ok(false) };
+            used.extend(record.layers.iter().chain(&record.sealing));
+        }
+        used.extend(self.snapshots.all.values().flat_map(|kept| &kept.layers));
+        used.extend(&self.making);
+        self.store.discard_layers(&used)
     }
 
     /// Whether there is room for another life.
@@ -412,7 +431,7 @@ impl Sandboxes {
             let _ = self.settle(&id);
         }
         // All at once, so that none is waited for while others could end.
-        self.running.values().for_each(RunningSandbox::kill);
+        self.running.values().for_each(RunningGuest::kill);
         for running in std::mem::take(&mut self.running).into_values() {
             running.reap(&mut self.poller);
         }

@@ -6,86 +6,66 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Error, SandboxId};
+use outrigger_sandbox::{Error, Generation, SandboxId};
 
-use super::{Change, DesiredState, Stage, Step, StepResult, astray, done};
-use crate::limits;
-use crate::protocol::Answer;
-use crate::spawner::backend;
-use crate::spawner::event_loop::Spawner;
+use super::disk_task::{DiskTask, TaskStart};
+use super::event::LifecycleEvent;
+use super::sandboxes::Sandboxes;
+use super::suspend_record::SuspendRecord;
+use crate::spawner::error::backend;
 use crate::spawner::layers::verify::{Inspection, Measure};
-use crate::spawner::lifecycle::suspend_record::SuspendRecord;
+use crate::spawner::tree::fingerprint::Fingerprint;
 
-impl Spawner {
-    pub(super) fn make_cold(&mut self, id: &SandboxId) -> Step {
-        if self.is_running(id) {
-            return self.hand_over(id);
-        }
-        let absent = Error::Absent { what: "living sandbox".to_owned(), name: id.to_string() };
-        match self.sandboxes.disks.get(id) {
-            Some(disk) if disk.cold.is_some() => done(Answer::Done),
-            Some(_) | None => Err(absent),
+/// Asks a guest to write down what it knows and to do nothing more.
+pub(super) fn hand_over(sandboxes: &Sandboxes, id: &SandboxId) -> Result<(), Error> {
+    let failed = |error: io::Error| backend("cannot ask the guest to hand over", &error);
+    let kept = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(sandboxes.store.disk(id).kept())
+        .map_err(failed)?;
+    let ended = || io::Error::other("it ended");
+    let running = sandboxes.running.get(id).ok_or_else(ended).map_err(failed)?;
+    running.ask_to_hand_over(&kept).map_err(failed)
+}
+
+/// Removes what a guest wrote that goes on instead.
+pub(super) fn forget_handed_over(sandboxes: &Sandboxes, id: &SandboxId) {
+    let _ = fs::remove_file(sandboxes.store.disk(id).kept());
+}
+
+/// Begins to look at the disk that a guest just left, and at what it handed over.
+pub(super) fn measure(sandboxes: &Sandboxes, id: &SandboxId, handed_over: bool) -> TaskStart {
+    let disk_dir = sandboxes.store.disk(id);
+    let kept = handed_over.then(|| disk_dir.kept());
+    match Measure::begin(&disk_dir.upper(), kept.as_deref()) {
+        Ok(Inspection::Done(measure)) => TaskStart::Done(LifecycleEvent::Measured(Ok(measure))),
+        Ok(Inspection::Task(task)) => TaskStart::Running(task, DiskTask::Measure),
+        Err(error) => {
+            let error = backend("cannot look at the disk", &error);
+            TaskStart::Done(LifecycleEvent::Measured(Err(error)))
         }
     }
+}
 
-    pub(super) fn is_running(&mut self, id: &SandboxId) -> bool {
-        match self.sandboxes.running.get(id) {
-            Some(running) if running.has_ended() => {
-                self.sandboxes.reap(id);
-                false
-            }
-            Some(_) => true,
-            None => false,
-        }
+/// Writes down how a life left its disk, and what it handed over.
+pub(super) fn record(
+    sandboxes: &mut Sandboxes,
+    id: &SandboxId,
+    generation: Generation,
+    tree: Fingerprint,
+    kept: [u8; 32],
+) -> Result<(), Error> {
+    let boot = sandboxes.boot.clone();
+    let cold = SuspendRecord { generation, boot, tree, kept };
+    cold.write(&sandboxes.store.disk(id))
+        .map_err(|error| backend("cannot keep the life", &error))?;
+    sandboxes.touch(id);
+    if let Some(disk) = sandboxes.disks.get_mut(id) {
+        disk.cold = Some(cold.generation);
     }
-
-    pub(super) fn hand_over(&mut self, id: &SandboxId) -> Step {
-        let failed = |error: io::Error| backend("cannot ask the guest to hand over", &error);
-        let kept = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(self.sandboxes.store.disk(id).kept())
-            .map_err(failed)?;
-        let running = self.sandboxes.running.get(id).ok_or_else(astray)?;
-        running.ask_to_hand_over(&kept).map_err(failed)?;
-        let until = Instant::now() + Duration::from_millis(limits::HANDOVER_MS_MAX);
-        Ok(StepResult::Wait(Stage::HandingOver { until }))
-    }
-
-    pub(super) fn measure(&mut self, id: &SandboxId, change: &Change) -> Step {
-        let disk_dir = self.sandboxes.store.disk(id);
-        let kept = change.previous.is_some().then(|| disk_dir.kept());
-        let inspection = Measure::begin(&disk_dir.upper(), kept.as_deref());
-        match inspection.map_err(|error| backend("cannot look at the disk", &error))? {
-            Inspection::Done(found) => self.measured(id, change, found),
-            Inspection::Task(task) => {
-                let key = self.await_task(id, &task)?;
-                Ok(StepResult::Wait(Stage::Measuring(task, key)))
-            }
-        }
-    }
-
-    pub(super) fn measured(&mut self, id: &SandboxId, change: &Change, found: Measure) -> Step {
-        if let (Some(previous), Some(kept)) = (&change.previous, found.kept) {
-            let disk_dir = self.sandboxes.store.disk(id);
-            let generation = previous.generation.clone();
-            let boot = self.sandboxes.boot.clone();
-            let cold =
-                SuspendRecord { generation: generation.clone(), boot, tree: found.tree, kept };
-            cold.write(&disk_dir).map_err(|error| backend("cannot keep the life", &error))?;
-            self.sandboxes.touch(id);
-            if let Some(disk) = self.sandboxes.disks.get_mut(id) {
-                disk.cold = Some(generation);
-            }
-        }
-        match &change.desired {
-            DesiredState::Cold => done(Answer::Done),
-            DesiredState::Snapshot(name) => self.seal(id, name, found),
-            DesiredState::Live(_) | DesiredState::Gone => Err(astray()),
-        }
-    }
+    Ok(())
 }

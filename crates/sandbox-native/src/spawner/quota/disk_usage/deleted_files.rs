@@ -17,8 +17,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::Amount;
-use super::look::Budget;
+use super::budget::Budget;
+use crate::spawner::quota::amount::Amount;
 
 /// Magic numbers of file systems in memory, which is bounded by itself (statfs(2)).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x9584_58f6];

@@ -1,18 +1,16 @@
 //! One look at how much is on a disk.
 //!
-//! Owns what is counted, and the budget of a look. A sandbox can make its tree as slow
-//! to look at as it likes, so a look ends when its budget does.
+//! Owns what is counted.
 
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use super::Amount;
+use super::budget::Budget;
 use super::deleted_files::{self, FileHolder};
 use crate::limits;
+use crate::spawner::quota::amount::Amount;
+use crate::spawner::quota::quota_state::QuotaVerdict;
 use crate::spawner::tree::walk::{self, TreeState};
 
 /// A disk to look at.
@@ -21,48 +19,6 @@ pub(super) struct MeasuredDisk {
     pub(super) tree: PathBuf,
     pub(super) most: Amount,
     pub(super) holder: FileHolder,
-}
-
-/// What a look may take.
-#[derive(Debug)]
-pub(super) struct Budget {
-    /// Names and descriptors.
-    entries: u64,
-    until: Instant,
-}
-
-/// What came of a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum QuotaVerdict {
-    /// It is within its limit, or just went away.
-    Within,
-    /// It is not.
-    Above(Amount),
-    /// There was no time to tell.
-    Unfinished,
-}
-
-impl Budget {
-    /// Of one disk among all: what is small is looked at quickly.
-    pub(super) fn turn() -> Self {
-        let turn = Duration::from_millis(limits::DISK_USAGE_TURN_MS);
-        Self { entries: limits::DISK_USAGE_TURN_ENTRIES, until: Instant::now() + turn }
-    }
-
-    /// Of a disk that has a process of its own to look at it.
-    pub(super) fn alone(disk: &MeasuredDisk) -> Self {
-        let names = disk.most.inodes.saturating_mul(limits::DISK_USAGE_NAMES_PER_INODE);
-        let long = Duration::from_millis(limits::DISK_USAGE_LOOK_MS_MAX);
-        let entries = names.saturating_add(limits::DISK_USAGE_TURN_ENTRIES);
-        Self { entries, until: Instant::now() + long }
-    }
-
-    /// Takes one entry. `false`: there is none left, or no time.
-    pub(super) fn take(&mut self) -> bool {
-        let left = self.entries.checked_sub(1);
-        self.entries = left.unwrap_or(0);
-        left.is_some() && Instant::now() < self.until
-    }
 }
 
 /// Why a walk ended early.
@@ -121,7 +77,7 @@ pub(super) fn round(disks: &[MeasuredDisk]) -> io::Result<Vec<u8>> {
 
 /// Looks at one until it is done or its long budget is over.
 pub(super) fn alone(disk: &MeasuredDisk) -> io::Result<Vec<u8>> {
-    let found = look(disk, Budget::alone(disk))?;
+    let found = look(disk, Budget::alone(disk.most))?;
     postcard::to_allocvec(&found).map_err(io::Error::other)
 }
 
@@ -129,6 +85,7 @@ pub(super) fn alone(disk: &MeasuredDisk) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, Instant};
 
     fn disk(tree: &Path, guest: u32) -> MeasuredDisk {
         let owner = std::fs::metadata(tree).unwrap().uid();
