@@ -8,6 +8,10 @@ pub(crate) const FILE_LINES_MAX: usize = 800;
 pub(crate) const WATCHED_FILE_LINES_MAX: usize = 1_000;
 /// Methods of a public trait.
 pub(crate) const TRAIT_METHODS_MAX: usize = 8;
+/// Files over which the methods of a type are spread.
+pub(crate) const OBJECT_FILES_MAX: usize = 4;
+/// Largest types that the summary shows.
+pub(crate) const OBJECTS_SHOWN_MAX: usize = 10;
 /// Lines of ARCHITECTURE.md: a map that is longer is no map.
 pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 /// Largest text file that is searched for machine paths and hosts.
@@ -24,3 +28,5 @@ pub(crate) const DOCKER_START_MS_MAX: u64 = 60_000;
 pub(crate) const DOCKER_END_MS_MAX: u64 = 30_000;
 /// Between two looks at it.
 pub(crate) const DOCKER_PAUSE_MS: u64 = 100;
+/// Re-exports that are followed from a name to what it names.
+pub(crate) const REEXPORTS_MAX: usize = 8;

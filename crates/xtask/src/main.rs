@@ -10,6 +10,7 @@ mod crate_map;
 mod docker;
 mod finding;
 mod fuzz;
+mod imports;
 mod layers;
 mod limits;
 mod mutants;

@@ -4,10 +4,13 @@
 //! share. Each rule is a function from that reading to findings. Must never
 //! change a file.
 
+mod imports;
 mod layout;
 mod machine;
 mod manifests;
 mod names;
+mod objects;
+mod project;
 mod size;
 mod summary;
 mod words;
@@ -18,18 +21,10 @@ use serde::Serialize;
 
 use crate::crate_map;
 use crate::finding::{Finding, Severity};
-use crate::source::Sources;
-use crate::tree::{self, Tree};
+use crate::tree;
 use crate::workspace::Workspace;
+use project::Project;
 use summary::Summary;
-
-/// What every rule looks at.
-#[derive(Debug, Default)]
-struct Project {
-    workspace: Workspace,
-    tree: Tree,
-    sources: Sources,
-}
 
 /// All findings and the numbers that we watch.
 #[derive(Debug, Serialize)]
@@ -50,7 +45,10 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
     names::banned,
     names::repeated,
     names::metaphors,
+    names::shared,
     names::limits,
+    imports::circles,
+    objects::spread,
     words::suppressions,
     words::unfinished,
     words::sleeps,
@@ -69,13 +67,11 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
 
 /// Reads the repository and applies every rule.
 pub(crate) fn run(workspace: Workspace) -> Result<Report, tree::Error> {
-    let tree = Tree::load(&workspace.root)?;
-    let (sources, mut findings) = Sources::parse(&tree, &workspace);
-    let project = Project { workspace, tree, sources };
+    let (project, mut findings) = Project::load(workspace)?;
     findings.extend(RULES.iter().flat_map(|rule| rule(&project)));
     findings.sort();
     findings.dedup();
-    Ok(Report { summary: Summary::of(&project.sources), findings })
+    Ok(Report { summary: Summary::of(&project), findings })
 }
 
 impl Report {
@@ -94,48 +90,4 @@ impl Report {
         writeln!(out, "{}", self.summary)?;
         writeln!(out, "tidy: {errors} errors, {warnings} warnings")
     }
-}
-
-/// A project made of text, for the tests of the rules. Crates are named by the
-/// folders under `crates/`.
-#[cfg(test)]
-fn project<const N: usize>(files: [(&str, &str); N]) -> Project {
-    use crate::workspace::{Target, fixture};
-
-    let mut members: Vec<crate::workspace::Member> = Vec::new();
-    for (path, _) in &files {
-        let Some((name, _)) = path.strip_prefix("crates/").and_then(|p| p.split_once('/')) else {
-            continue;
-        };
-        let package = match name {
-            "outrigger" | "xtask" => name.to_owned(),
-            name => format!("outrigger-{name}"),
-        };
-        if !members.iter().any(|member| member.name == package) {
-            members.push(fixture(&package, &[]));
-        }
-        let member = members.iter_mut().find(|member| member.name == package);
-        let member = member.expect("it was just added");
-        if path.ends_with("/main.rs")
-            || (path.contains("/tests/") && path.matches('/').count() == 3)
-        {
-            let test = path.contains("/tests/");
-            member.targets.push(Target { path: (*path).to_owned(), test });
-        }
-    }
-    let workspace = Workspace { members, ..Workspace::default() };
-    let tree = Tree::from(files);
-    let (sources, findings) = Sources::parse(&tree, &workspace);
-    assert_eq!(findings, [], "a fixture does not parse");
-    Project { workspace, tree, sources }
-}
-
-/// Applies one rule to one fixture.
-#[cfg(test)]
-fn check<const N: usize>(
-    rule: fn(&Project) -> Vec<Finding>,
-    files: [(&str, &str); N],
-    expected: &expect_test::Expect,
-) {
-    expected.assert_eq(&crate::finding::listed(&rule(&project(files))));
 }

@@ -1,6 +1,6 @@
 //! Rules of layout: module docs, one test binary, no forgotten file, a licence.
 
-use super::Project;
+use super::project::Project;
 use crate::finding::Finding;
 
 /// Every module opens with what it owns and what it must never do.
@@ -65,7 +65,7 @@ pub(super) fn licence(project: &Project) -> Vec<Finding> {
 mod tests {
     use expect_test::expect;
 
-    use super::super::check;
+    use super::super::project::check;
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 //! A path or a host that exists on one machine only breaks every other one, and
 //! tells strangers about it.
 
-use super::Project;
+use super::project::Project;
 use crate::finding::Finding;
 
 /// Homes that examples and fixtures may speak of.
@@ -98,7 +98,7 @@ fn private_host(line: &str) -> Option<String> {
 mod tests {
     use expect_test::expect;
 
-    use super::super::{check, project};
+    use super::super::project::{check, project};
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Project;
+use super::project::Project;
 use crate::finding::Finding;
 
 /// Crates that may hold an untyped error, being the edge.
@@ -94,7 +94,7 @@ pub(super) fn pure(project: &Project) -> Vec<Finding> {
 mod tests {
     use expect_test::expect;
 
-    use super::super::check;
+    use super::super::project::check;
     use super::*;
     use crate::finding::listed;
     use crate::workspace::{Dependency, Workspace, fixture};

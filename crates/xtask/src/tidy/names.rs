@@ -1,8 +1,10 @@
 //! Rules of names: none that holds everything, none said twice, limits together.
 
+use std::collections::BTreeMap;
+
 use syn::visit::{self, Visit};
 
-use super::Project;
+use super::project::Project;
 use crate::finding::Finding;
 use crate::source::Source;
 
@@ -145,6 +147,35 @@ pub(super) fn metaphors(project: &Project) -> Vec<Finding> {
     findings
 }
 
+/// Names that say enough in any crate, together with the crate's.
+const SHARED: &[&str] = &["Error", "Kind", "Config", "Settings"];
+
+/// No two crates publish a type of one name: a reader of either would have to ask which.
+pub(super) fn shared(project: &Project) -> Vec<Finding> {
+    let mut published: BTreeMap<String, BTreeMap<&str, (&Source, usize)>> = BTreeMap::new();
+    for source in project.sources.files.iter().filter(|source| !source.is_test) {
+        for ident in source.ast.items.iter().filter_map(public_type) {
+            let known = published.entry(ident.to_string()).or_default();
+            known.entry(&source.krate).or_insert((source, ident.span().start().line));
+        }
+    }
+    let mut findings = Vec::new();
+    for (name, crates) in published {
+        if crates.len() < 2 || SHARED.contains(&name.as_str()) {
+            continue;
+        }
+        let all: Vec<&str> = crates.keys().copied().collect();
+        for (source, line) in crates.values() {
+            let message = format!(
+                "{} each publish a `{name}`: name it after what only this one is",
+                all.join(" and ")
+            );
+            findings.push(Finding::error(&source.path, *line, "shared-name", message));
+        }
+    }
+    findings
+}
+
 /// The limits of a crate stand together in its `limits.rs`.
 pub(super) fn limits(project: &Project) -> Vec<Finding> {
     struct Constants(Vec<(usize, String)>);
@@ -179,7 +210,7 @@ pub(super) fn limits(project: &Project) -> Vec<Finding> {
 mod tests {
     use expect_test::expect;
 
-    use super::super::check;
+    use super::super::project::check;
     use super::*;
 
     #[test]
@@ -195,6 +226,27 @@ mod tests {
                 crates/core/src/lib.rs:1: banned-name: `misc` says nothing: name it after what it holds
                 crates/store/src/lib.rs:2: banned-name: `utils` says nothing: name it after what it holds
             "]],
+        );
+    }
+
+    #[test]
+    fn a_name_is_published_by_one_crate() {
+        check(
+            shared,
+            [
+                (
+                    "crates/agent/src/lib.rs",
+                    "pub struct Summary;\npub enum Error {}\nstruct Own;\n",
+                ),
+                (
+                    "crates/store/src/lib.rs",
+                    "pub enum Error {}\npub struct Own;\n\npub trait Summary {}\n",
+                ),
+            ],
+            &expect![[r#"
+                crates/agent/src/lib.rs:1: shared-name: agent and store each publish a `Summary`: name it after what only this one is
+                crates/store/src/lib.rs:4: shared-name: agent and store each publish a `Summary`: name it after what only this one is
+            "#]],
         );
     }
 

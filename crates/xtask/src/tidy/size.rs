@@ -2,7 +2,7 @@
 
 use syn::visit::{self, Visit};
 
-use super::Project;
+use super::project::Project;
 use crate::crate_map;
 use crate::finding::Finding;
 use crate::limits::{
@@ -73,7 +73,7 @@ pub(super) fn architecture(project: &Project) -> Vec<Finding> {
 mod tests {
     use expect_test::expect;
 
-    use super::super::check;
+    use super::super::project::check;
     use super::*;
 
     #[test]

@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::objects::{self, Object};
+use super::project::Project;
 use crate::limits::{FILE_LINES_SOFT_MAX, WATCHED_FILE_LINES_MAX};
-use crate::source::Sources;
 
 /// Sizes of the project and of each crate.
 #[derive(Debug, Default, Serialize)]
@@ -17,6 +18,10 @@ pub(super) struct Summary {
     share_in_large_files_percent: f64,
     files_over_soft_limit: usize,
     crates: BTreeMap<String, Size>,
+    /// Circles of imports.
+    circles: usize,
+    /// Those with the most methods.
+    largest_objects: Vec<Object>,
 }
 
 /// Size of one crate.
@@ -30,10 +35,14 @@ struct Size {
 
 impl Summary {
     /// Counts every file.
-    pub(super) fn of(sources: &Sources) -> Self {
-        let mut summary = Self::default();
+    pub(super) fn of(project: &Project) -> Self {
+        let mut summary = Self {
+            circles: project.imports.values().map(|imports| imports.circles().len()).sum(),
+            largest_objects: objects::largest(project),
+            ..Self::default()
+        };
         let mut in_large = 0;
-        for source in &sources.files {
+        for source in &project.sources.files {
             let lines = source.production_lines();
             let tests = source.text.lines().count() - lines;
             summary.production_lines += lines;
@@ -79,11 +88,17 @@ impl fmt::Display for Summary {
             self.production_lines,
             self.test_lines
         )?;
-        write!(
+        writeln!(
             f,
             "production code in files over {WATCHED_FILE_LINES_MAX} lines: {} %; files over {FILE_LINES_SOFT_MAX}: {}",
             self.share_in_large_files_percent, self.files_over_soft_limit
-        )
+        )?;
+        writeln!(f, "circles of imports: {}", self.circles)?;
+        write!(f, "{:<24} {:>7} {:>6}  defined in", "largest objects", "methods", "files")?;
+        for Object { methods, files, name, home } in &self.largest_objects {
+            write!(f, "\n{name:<24} {methods:>7} {files:>6}  {home}")?;
+        }
+        Ok(())
     }
 }
 
@@ -91,7 +106,7 @@ impl fmt::Display for Summary {
 mod tests {
     use expect_test::expect;
 
-    use super::super::project;
+    use super::super::project::project;
     use super::*;
 
     #[test]
@@ -102,12 +117,14 @@ mod tests {
             ("crates/store/src/lib.rs", &("// x\n".repeat(600) + "#[cfg(test)]\nmod tests {}\n")),
             ("crates/store/tests/it/main.rs", "// x\n"),
         ]);
-        expect![[r"
+        expect![[r#"
             crate             files  production   tests  largest
             agent                 1        1200       0     1200
             store                 2         600       3      600
             all                   3        1800       3
-            production code in files over 1000 lines: 66.6 %; files over 500: 2"]]
-        .assert_eq(&Summary::of(&project.sources).to_string());
+            production code in files over 1000 lines: 66.6 %; files over 500: 2
+            circles of imports: 0
+            largest objects          methods  files  defined in"#]]
+        .assert_eq(&Summary::of(&project).to_string());
     }
 }

@@ -1,7 +1,7 @@
 //! Rules of words that a source may not hold: suppressions without a reason,
 //! unfinished work, waiting by the clock, `unsafe` outside the isolation crates.
 
-use super::Project;
+use super::project::Project;
 use crate::finding::Finding;
 use crate::source::Source;
 
@@ -120,7 +120,7 @@ fn matches(source: &Source, patterns: &[(&[&str], &str)]) -> Vec<(usize, String)
 mod tests {
     use expect_test::expect;
 
-    use super::super::check;
+    use super::super::project::check;
     use super::*;
 
     #[test]
