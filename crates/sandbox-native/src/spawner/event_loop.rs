@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use outrigger_sandbox::{Error, ListedSandbox, Spec, State};
+use outrigger_sandbox::{CreateSpec, Error, LifecycleState, ListedSandbox};
 
 use self::poll::Source;
 use super::create::request::CreateRequest;
@@ -198,7 +198,7 @@ impl Spawner {
         let mut all = self.sandboxes.list();
         for listed in &mut all {
             if self.lifecycle.revives(&listed.id) {
-                listed.state = State::Running;
+                listed.state = LifecycleState::Running;
             }
         }
         all

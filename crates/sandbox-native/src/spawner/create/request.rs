@@ -5,12 +5,12 @@
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_sandbox::limits::LIFETIME_MS_MAX;
-use outrigger_sandbox::{Error, Origin, SnapshotId, Spec};
+use outrigger_sandbox::{CreateSpec, DiskOrigin, Error, SnapshotId};
 
 /// What somebody asks a sandbox to be like.
 #[derive(Debug, Clone)]
 pub(crate) struct CreateRequest {
-    pub(crate) spec: Spec,
+    pub(crate) spec: CreateSpec,
     /// Paths of the host, seen read-only.
     pub(crate) read_only: Vec<PathBuf>,
 }
@@ -34,7 +34,7 @@ impl CreateRequest {
                 "a sandbox is not kept for {time} ms; 1 to {LIFETIME_MS_MAX} can be asked for"
             )));
         }
-        if let Origin::Template(name) = &spec.origin
+        if let DiskOrigin::Template(name) = &spec.origin
             && SnapshotId::new(name.clone()).is_err()
         {
             return Err(Error::Invalid(format!("`{name}` is no name for a template")));

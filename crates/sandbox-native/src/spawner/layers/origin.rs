@@ -29,17 +29,17 @@ pub(crate) fn base_of(template: &str) -> Base {
 impl LayerStack {
     /// What a disk that begins here stands on.
     pub(crate) fn of(
-        origin: &Origin,
+        origin: &DiskOrigin,
         store: &Store,
         snapshots: &SnapshotIndex,
     ) -> Result<Self, Error> {
         let absent =
             |what: &str, name: &str| Error::Absent { what: what.to_owned(), name: name.to_owned() };
         match origin {
-            Origin::Template(name) if name == HOST_TOOLS => {
+            DiskOrigin::Template(name) if name == HOST_TOOLS => {
                 Ok(Self { template: name.clone(), layers: Vec::new() })
             }
-            Origin::Template(name) => {
+            DiskOrigin::Template(name) => {
                 let found = template::load(store, name)?;
                 let template = found.ok_or_else(|| absent("template", name))?;
                 // They stand in an image with the lowest first.

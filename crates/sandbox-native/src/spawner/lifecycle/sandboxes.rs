@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use outrigger_sandbox::{
-    CreateOutcome, Error, Generation, Isolation, ListedSandbox, Origin, SandboxId, SnapshotId,
-    State,
+    CreateOutcome, DiskOrigin, Error, Generation, Isolation, LifecycleState, ListedSandbox,
+    SandboxId, SnapshotId,
 };
 use rustix::fs::{Gid, Timespec, Timestamps, Uid};
 

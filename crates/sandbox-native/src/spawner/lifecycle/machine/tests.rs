@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
-use outrigger_sandbox::{Generation, Spec};
+use outrigger_sandbox::{CreateSpec, Generation};
 use proptest::prelude::*;
 
 use super::*;
@@ -18,7 +18,7 @@ fn name() -> SnapshotId {
 }
 
 fn request() -> CreateRequest {
-    CreateRequest { spec: Spec::default(), read_only: Vec::new() }
+    CreateRequest { spec: CreateSpec::default(), read_only: Vec::new() }
 }
 
 fn generation() -> Generation {
