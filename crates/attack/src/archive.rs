@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 
-use outrigger_sandbox_native::Digest;
+use outrigger_sandbox_native::ImageDigest;
 use tar::{EntryType, Header};
 
 /// The name that images have in their archives.
@@ -104,9 +104,13 @@ pub(crate) fn file(bytes: &[u8]) -> Result<File, String> {
 
 /// An image as `docker save` writes them, of layers and the `config` of its configuration.
 /// The layers are packed as they are given; their digests are those of `plain`.
-pub(crate) fn image(layers: &[Vec<u8>], plain: &[Digest], config: &serde_json::Value) -> Vec<u8> {
+pub(crate) fn image(
+    layers: &[Vec<u8>],
+    plain: &[ImageDigest],
+    config: &serde_json::Value,
+) -> Vec<u8> {
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
-    let digests: Vec<String> = plain.iter().map(Digest::to_string).collect();
+    let digests: Vec<String> = plain.iter().map(ImageDigest::to_string).collect();
     let config = serde_json::json!({
         "architecture": architecture, "os": "linux", "config": config,
         "rootfs": { "type": "layers", "diff_ids": digests },

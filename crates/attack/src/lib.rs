@@ -24,8 +24,8 @@ mod target;
 
 pub use docker::DockerWorld;
 pub use native::NativeWorld;
-pub use report::{Judged, Report, Verdict};
+pub use report::{AttemptVerdict, Judged, TargetReport};
 pub use run::run;
-pub use seen::Seen;
+pub use seen::Observation;
 pub use stage::{Scale, Stage};
 pub use target::{Images, TEMPLATE, Target};

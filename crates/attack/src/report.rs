@@ -9,7 +9,7 @@ use serde::Serialize;
 /// How an attempt went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum AttemptVerdict {
     /// As expected: the sandbox held.
     Held,
     /// As expected, and a weakness that SECURITY.md names.
@@ -20,7 +20,7 @@ pub enum Verdict {
     NotApplicable,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for AttemptVerdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Held => "held",
@@ -48,12 +48,12 @@ pub struct Judged {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// How it went.
-    pub verdict: Verdict,
+    pub verdict: AttemptVerdict,
 }
 
 /// All attempts on a backend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct TargetReport {
     /// The backend and its isolation.
     pub backend: String,
     /// In the order of the table.
@@ -62,31 +62,33 @@ pub struct Report {
     pub wall_ms: u64,
 }
 
-impl Report {
+impl TargetReport {
     /// Attempts that did not go as expected.
     pub fn unexpected(&self) -> impl Iterator<Item = &Judged> {
-        self.attempts.iter().filter(|judged| judged.verdict == Verdict::Unexpected)
+        self.attempts.iter().filter(|judged| judged.verdict == AttemptVerdict::Unexpected)
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    fn count(&self, verdict: AttemptVerdict) -> usize {
         self.attempts.iter().filter(|judged| judged.verdict == verdict).count()
     }
 }
 
 /// A line for every attack, and one below it for every attempt that a person should see.
-impl fmt::Display for Report {
+impl fmt::Display for TargetReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "backend {}", self.backend)?;
         for row in self.attempts.chunk_by(|one, next| one.number == next.number) {
-            let worst = [Verdict::Unexpected, Verdict::Documented, Verdict::Held];
-            let has = |verdict: &Verdict| row.iter().any(|judged| judged.verdict == *verdict);
-            let verdict = worst.into_iter().find(has).unwrap_or(Verdict::NotApplicable);
+            let worst =
+                [AttemptVerdict::Unexpected, AttemptVerdict::Documented, AttemptVerdict::Held];
+            let has =
+                |verdict: &AttemptVerdict| row.iter().any(|judged| judged.verdict == *verdict);
+            let verdict = worst.into_iter().find(has).unwrap_or(AttemptVerdict::NotApplicable);
             let (number, name) = (row[0].number, &row[0].name);
             writeln!(formatter, "{number:>3} {name}: {} tried: {verdict}", row.len())?;
             // A few attempts are shown each; of a long table only what stands out.
             let few = row.len() <= 4;
             for judged in row {
-                let plain = judged.verdict == Verdict::Held && judged.note.is_none();
+                let plain = judged.verdict == AttemptVerdict::Held && judged.note.is_none();
                 if few || !plain {
                     let Judged { attempt, expected, seen, verdict, note, .. } = judged;
                     write!(
@@ -105,10 +107,10 @@ impl fmt::Display for Report {
             "{}: {} attempts: {} held, {} documented, {} not applicable, {} unexpected, in {:.1} s",
             self.backend,
             self.attempts.len(),
-            self.count(Verdict::Held),
-            self.count(Verdict::Documented),
-            self.count(Verdict::NotApplicable),
-            self.count(Verdict::Unexpected),
+            self.count(AttemptVerdict::Held),
+            self.count(AttemptVerdict::Documented),
+            self.count(AttemptVerdict::NotApplicable),
+            self.count(AttemptVerdict::Unexpected),
             self.wall_ms as f64 / 1_000.0
         )
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::limits;
-use crate::report::{Judged, Report, Verdict};
-use crate::seen::Seen;
+use crate::report::{AttemptVerdict, Judged, TargetReport};
+use crate::seen::Observation;
 use crate::stage::{Scale, Stage};
 use crate::table::{By, How, Probe, Row, rows};
 use crate::target::Target;
@@ -20,7 +20,7 @@ pub async fn run(
     scale: Scale,
     only: Option<u8>,
     progress: &(dyn Fn(&Row) + Sync),
-) -> Report {
+) -> TargetReport {
     let begun = Instant::now();
     let capabilities = target.backend.capabilities();
     let name = format!("{} ({})", capabilities.backend, capabilities.isolation);
@@ -33,7 +33,7 @@ pub async fn run(
         match row.how {
             How::NotApplicable(why) => attempts.push(Judged {
                 seen: why.to_owned(),
-                verdict: Verdict::NotApplicable,
+                verdict: AttemptVerdict::NotApplicable,
                 ..blank(row)
             }),
             How::Tried(probes) => {
@@ -45,7 +45,7 @@ pub async fn run(
     }
     stage.clear().await;
     let wall_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Report { backend: name, attempts, wall_ms }
+    TargetReport { backend: name, attempts, wall_ms }
 }
 
 fn blank(row: &Row) -> Judged {
@@ -56,7 +56,7 @@ fn blank(row: &Row) -> Judged {
         expected: String::new(),
         seen: String::new(),
         note: None,
-        verdict: Verdict::Unexpected,
+        verdict: AttemptVerdict::Unexpected,
     }
 }
 
@@ -97,7 +97,11 @@ async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) ->
         (By::Inside(prefix), Ok(tried)) => Ok(tried
             .iter()
             .filter(|(name, _)| name.starts_with(prefix))
-            .map(|(name, saw)| Seen { name: name.clone(), saw: saw.clone(), ..Seen::default() })
+            .map(|(name, saw)| Observation {
+                name: name.clone(),
+                saw: saw.clone(),
+                ..Observation::default()
+            })
             .collect()),
     };
     let failed =
@@ -111,24 +115,26 @@ async fn judged(stage: &Arc<Stage>, row: &Row, probe: &Probe, inside: &Tried) ->
     }
 }
 
-fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Seen) -> Judged {
+fn judge(whose: &[String], row: &Row, probe: &Probe, seen: Observation) -> Judged {
     let expect = probe.expects(whose, &seen.name);
     let verdict = match (&seen.lacks, expect.allows(&seen.saw), expect.known) {
-        (Some(_), ..) => Verdict::NotApplicable,
-        (None, false, _) => Verdict::Unexpected,
-        (None, true, Some(_)) => Verdict::Documented,
-        (None, true, None) => Verdict::Held,
+        (Some(_), ..) => AttemptVerdict::NotApplicable,
+        (None, false, _) => AttemptVerdict::Unexpected,
+        (None, true, Some(_)) => AttemptVerdict::Documented,
+        (None, true, None) => AttemptVerdict::Held,
     };
     Judged {
         attempt: seen.name,
         expected: expect.any.join(" or "),
         seen: seen.lacks.unwrap_or(seen.saw),
         note: match verdict {
-            Verdict::Documented => {
+            AttemptVerdict::Documented => {
                 let parts = [expect.known.map(str::to_owned), seen.note];
                 Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
             }
-            Verdict::Held | Verdict::Unexpected | Verdict::NotApplicable => seen.note,
+            AttemptVerdict::Held | AttemptVerdict::Unexpected | AttemptVerdict::NotApplicable => {
+                seen.note
+            }
         },
         verdict,
         ..blank(row)

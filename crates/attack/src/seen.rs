@@ -2,7 +2,7 @@
 
 /// What was seen of one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     /// The attempt, within its probe.
     pub name: String,
     /// What came of it, in the words that the table expects.
@@ -14,20 +14,20 @@ pub struct Seen {
 }
 
 /// One attempt and what came of it.
-pub(crate) fn seen(name: impl Into<String>, saw: impl Into<String>) -> Seen {
-    Seen { name: name.into(), saw: saw.into(), ..Seen::default() }
+pub(crate) fn seen(name: impl Into<String>, saw: impl Into<String>) -> Observation {
+    Observation { name: name.into(), saw: saw.into(), ..Observation::default() }
 }
 
 /// The same with something worth knowing.
-pub(crate) fn noted(name: &str, saw: impl Into<String>, note: String) -> Seen {
-    Seen { note: Some(note), ..seen(name, saw) }
+pub(crate) fn noted(name: &str, saw: impl Into<String>, note: String) -> Observation {
+    Observation { note: Some(note), ..seen(name, saw) }
 }
 
 /// What the backend declares not to have.
-pub(crate) fn lacks(name: &str, what: &str) -> Vec<Seen> {
+pub(crate) fn lacks(name: &str, what: &str) -> Vec<Observation> {
     let lacks = Some(format!("the backend declares {what}"));
-    vec![Seen { lacks, ..seen(name, "") }]
+    vec![Observation { lacks, ..seen(name, "") }]
 }
 
 /// All that was seen, or why nothing could be.
-pub(crate) type Tried = Result<Vec<Seen>, String>;
+pub(crate) type Tried = Result<Vec<Observation>, String>;

@@ -36,7 +36,7 @@ pub use memory::{MemoryService, ServedTrees, path_of, place_of};
 pub use people::{AnswerRequest, SessionCheckpoint};
 pub use policy_facts::situation;
 pub use rules::{RuleSource, RuleSourceError};
-pub use sandbox::{GcReport, Owner, ReattachedSandbox};
+pub use sandbox::{GcReport, ReattachedSandbox, SandboxOwner};
 pub use sandbox::{RetentionPolicy, SandboxConfig, SnapshotPolicy};
 pub use sandbox::{discard, gc, gc_dry_run, reattach, sandbox_id, suspend};
 pub use warning::Warning;

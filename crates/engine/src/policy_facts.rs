@@ -86,7 +86,7 @@ pub(crate) fn with_facts<T>(
 
 /// What a parser makes of a command.
 fn shell(tool: &str, arguments: &str) -> Option<ShellFacts> {
-    let outrigger_shell::Facts { programs, touches, opaque } =
+    let outrigger_shell::CommandFacts { programs, touches, opaque } =
         outrigger_tools::label(tool, arguments)?;
     Some(ShellFacts { programs, touches, opaque })
 }

@@ -9,7 +9,7 @@ mod reattach;
 pub(crate) mod snapshot;
 pub(crate) mod suspend;
 
-pub use config::{Owner, RetentionPolicy, SandboxConfig, SnapshotPolicy};
+pub use config::{RetentionPolicy, SandboxConfig, SandboxOwner, SnapshotPolicy};
 pub use gc::{GcReport, gc, gc_dry_run};
 pub use handle::sandbox_id;
 pub use reattach::{ReattachedSandbox, reattach};

@@ -45,7 +45,6 @@ mod scratch;
 #[cfg(fuzzing)]
 mod serve;
 #[cfg(fuzzing)]
-#[cfg(fuzzing)]
 mod sys;
 #[cfg(fuzzing)]
 mod zygote;

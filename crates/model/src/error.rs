@@ -17,7 +17,7 @@ pub enum Error {
         /// What kind of fault.
         fault: ModelFault,
         /// What went wrong in the last attempt.
-        cause: Cause,
+        cause: ProviderFailure,
     },
     /// The script has no turn for this.
     #[error(transparent)]
@@ -26,7 +26,7 @@ pub enum Error {
 
 /// What went wrong in the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct ProviderFailure {
     /// The provider, by the host of its base URL.
     pub provider: String,
     /// Attempts that were made.
@@ -38,7 +38,7 @@ pub struct Cause {
     pub message: String,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for ProviderFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.provider)?;
         match self.status {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_detail_says_status_message_attempts_and_advice() {
-        let cause = Cause {
+        let cause = ProviderFailure {
             provider: "api.example".into(),
             attempts: 6,
             status: Some(429),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::limits::ERROR_MESSAGE_BYTES_MAX;
 use crate::retry_policy::Retry;
-use crate::{Cause, Endpoint, Error, json, sse};
+use crate::{Endpoint, Error, ProviderFailure, json, sse};
 
 /// The type of an answer that is JSON.
 pub(crate) const JSON: &str = "application/json";
@@ -122,7 +122,7 @@ impl Fault {
     pub(crate) fn into_error(self, provider: &str, attempts: u32) -> Error {
         let Self { kind: fault, status, message, .. } = self;
         let provider = provider.to_owned();
-        Error::Provider { fault, cause: Cause { provider, attempts, status, message } }
+        Error::Provider { fault, cause: ProviderFailure { provider, attempts, status, message } }
     }
 }
 

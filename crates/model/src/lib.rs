@@ -38,7 +38,7 @@ mod wire;
 pub use api::Api;
 pub use client::{Client, HttpError, http};
 pub use endpoint::Endpoint;
-pub use error::{Cause, Error};
+pub use error::{Error, ProviderFailure};
 pub use key::Key;
 pub use port::{Description, Frame, Frames, Model, NoFrames, Purpose, Request};
 pub use prices::Prices;

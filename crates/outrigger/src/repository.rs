@@ -3,7 +3,7 @@
 
 use outrigger_agent::{Author, Message};
 use outrigger_beneath::Dir;
-use outrigger_repository::{Error, Grade, Problem};
+use outrigger_repository::{Error, Grade, IndexProblem};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) fn failed(dir: &Path, error: &Error) -> Failure {
         Error::TooLong { .. } => say(Kind::Usage).hint("No person writes one as long. Remove it."),
         Error::GitDir { .. } => say(Kind::Usage)
             .hint("Mend it, or remove it: then everything that is not ignored is copied."),
-        Error::Index { source: Problem::Split, .. } => say(Kind::Usage).hint(
+        Error::Index { source: IndexProblem::Split, .. } => say(Kind::Usage).hint(
             "`git update-index --no-split-index` makes it one, in a repository that you trust.",
         ),
         Error::Index { .. } => say(Kind::Usage)

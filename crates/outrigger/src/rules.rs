@@ -1,7 +1,7 @@
 //! Takes the configured rules into force, and notices when they change.
 
 use outrigger_engine::{RuleSource, RuleSourceError};
-use outrigger_policy::{Directory, Part, Problems, RuleSet, Source};
+use outrigger_policy::{Directory, Problems, RulePart, RuleSet, Source};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -128,8 +128,8 @@ pub(crate) fn read(policy: &Policy) -> Outcome<(Vec<Source>, Directory)> {
     if policy.defaults {
         sources.push(RuleSet::default_source());
     }
-    let files = policy.files.iter().map(|file| (file, Part::Rules));
-    let ceiling = policy.ceiling.iter().map(|file| (file, Part::Ceiling));
+    let files = policy.files.iter().map(|file| (file, RulePart::Rules));
+    let ceiling = policy.ceiling.iter().map(|file| (file, RulePart::Ceiling));
     for (file, part) in files.chain(ceiling) {
         sources.push(Source { name: file.display().to_string(), text: text(file)?, part });
     }

@@ -9,7 +9,7 @@
 use outrigger_agent::{Digest, Hidden, visible};
 use outrigger_engine::path_of;
 use outrigger_policy::{Scope, Shelf, ShelfKind, UNTRUSTED};
-use outrigger_skills::{File, Files, Problem, Skill};
+use outrigger_skills::{Skill, SkillFile, SkillFiles, SkillProblem};
 use outrigger_store::entries::{
     Entries, EntryAddress, EntryPath, EntryState, Error, Version, list_all,
 };
@@ -24,11 +24,11 @@ pub(crate) struct Found {
     /// Its folder, as sessions see it.
     pub(crate) path: String,
     pub(crate) place: EntryAddress,
-    pub(crate) files: Files,
+    pub(crate) files: SkillFiles,
     /// The newest version of each file.
     pub(crate) versions: BTreeMap<String, Version>,
     /// What it says, or why it is none.
-    pub(crate) skill: Result<Skill, Problem>,
+    pub(crate) skill: Result<Skill, SkillProblem>,
     pub(crate) digest: [u8; 32],
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn read(
     folder: EntryPath,
 ) -> Result<Found, Error> {
     let place = EntryAddress { shelf: shelf.clone(), path: folder };
-    let (mut files, mut versions) = (Files::new(), BTreeMap::new());
+    let (mut files, mut versions) = (SkillFiles::new(), BTreeMap::new());
     for (path, node) in list_all(entries, scope, &place, true).await? {
         let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
         if node.folder || node.redacted || too_many {
@@ -125,7 +125,7 @@ pub(crate) async fn read(
         };
         let within = at.path.as_str().get(place.path.as_str().len() + 1..).unwrap_or_default();
         let executable = matches!(read.version.state, EntryState::File { executable: true, .. });
-        files.insert(within.to_owned(), File { bytes: read.bytes, executable });
+        files.insert(within.to_owned(), SkillFile { bytes: read.bytes, executable });
         versions.insert(within.to_owned(), read.version);
     }
     let skill = outrigger_skills::skill_of(&files, place.path.name());

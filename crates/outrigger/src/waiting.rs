@@ -125,7 +125,7 @@ impl Waiting {
     }
 
     /// What its command says of itself, if it is one.
-    fn label(&self) -> Option<outrigger_shell::Facts> {
+    fn label(&self) -> Option<outrigger_shell::CommandFacts> {
         outrigger_tools::label(self.tool()?.built_in(), self.words().1)
     }
 

@@ -28,7 +28,7 @@ pub struct Case {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escalated: bool,
     /// What the rules are to say then.
-    pub expect: Outcome,
+    pub expect: Ruling,
     /// Exactly which rules are to decide, if that matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<Vec<String>>,
@@ -37,7 +37,7 @@ pub struct Case {
 /// The three outcomes, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Ruling {
     /// It may be done.
     Permit,
     /// It may not.
@@ -46,7 +46,7 @@ pub enum Outcome {
     Ask,
 }
 
-impl Outcome {
+impl Ruling {
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -61,11 +61,11 @@ impl Outcome {
 impl Verdict {
     /// Which of the three it is.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Ruling {
         match self {
-            Self::Permit { .. } => Outcome::Permit,
-            Self::Forbid { .. } => Outcome::Forbid,
-            Self::Ask { .. } => Outcome::Ask,
+            Self::Permit { .. } => Ruling::Permit,
+            Self::Forbid { .. } => Ruling::Forbid,
+            Self::Ask { .. } => Ruling::Ask,
         }
     }
 }
@@ -74,7 +74,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// What the rules say; permit where the approvals suffice.
-    pub outcome: Outcome,
+    pub outcome: Ruling,
     /// The verdict before any approval.
     pub verdict: Verdict,
     /// Whether both are as expected.
@@ -95,7 +95,7 @@ impl Case {
         let outcome = match rules.grant(&facts, &approved, ()) {
             Ok(granted) => {
                 let () = granted.into_effect();
-                Outcome::Permit
+                Ruling::Permit
             }
             Err(refused) => refused.verdict.outcome(),
         };

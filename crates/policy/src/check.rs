@@ -8,7 +8,7 @@ use crate::directory::{Directory, Principal};
 use crate::limits;
 use crate::problem::{Problem, Problems, Severity};
 use crate::resource::Resource;
-use crate::rule::{self, Part, Rule, Says, Source, Whose};
+use crate::rule::{self, Rule, RulePart, Says, Source, Whose};
 use crate::vocabulary::VOCABULARY;
 
 /// Rules that can be in force.
@@ -42,7 +42,7 @@ pub(crate) fn check(sources: &[Source], directory: &Directory) -> Result<Checked
         let said = format!("there are more than {} rules", limits::RULES_MAX);
         problems.push(Problem::error("the rules", 0, said));
     }
-    let ceiling = sources.iter().any(|source| source.part == Part::Ceiling);
+    let ceiling = sources.iter().any(|source| source.part == RulePart::Ceiling);
     problems.extend(rules.values().filter_map(|rule| unlikely(rule, directory, ceiling)));
     problems.sort();
     problems.dedup();
@@ -127,7 +127,7 @@ fn unlikely(rule: &Rule, directory: &Directory, ceiling: bool) -> Option<Problem
         }
     }
     if ceiling
-        && rule.part == Part::Rules
+        && rule.part == RulePart::Rules
         && rule.says == Says::Permit
         && rule.whose().0 == [Whose::Organisation]
     {

@@ -30,14 +30,14 @@ mod verdict;
 mod vocabulary;
 
 pub use approval::{Approved, Approvers};
-pub use case::{Case, Cases, Outcome, Tried};
+pub use case::{Case, Cases, Ruling, Tried};
 pub use directory::{Directory, Principal};
 pub use explanation::{Explanation, Subject};
 pub use facts::{Action, Facts, Left, Outgoing, OutsideFacts, ShellFacts, Trigger, UNTRUSTED};
 pub use granted::{Granted, Refused};
 pub use problem::{Problem, Problems, Severity};
 pub use resource::is_within;
-pub use rule::{Part, Rule, Says, Source};
+pub use rule::{Rule, RulePart, Says, Source};
 pub use rules::{DEFAULT, Looks, RuleSet};
 pub use scope::{Owner, Scope, Shelf, ShelfKind};
 pub use situation::Situation;

@@ -19,12 +19,12 @@ pub struct Source {
     /// The rules, in Cedar.
     pub text: String,
     /// Of whom it speaks.
-    pub part: Part,
+    pub part: RulePart,
 }
 
 /// Of whom the rules of a source speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum RulePart {
     /// Of people, agents and, where there is no ceiling, the organisation.
     Rules,
     /// Of the organisation alone: what they do not permit, nobody can be permitted.
@@ -63,7 +63,7 @@ pub struct Rule {
     /// The line, from 1.
     pub line: usize,
     /// Of whom its source speaks.
-    pub part: Part,
+    pub part: RulePart,
     pub(crate) policy: Policy,
 }
 
@@ -117,8 +117,8 @@ impl Rule {
             PrincipalConstraint::IsIn(name, uid) => (of_type(name.basename()), organisation(&uid)),
         };
         match self.part {
-            Part::Rules => (whose, organisation),
-            Part::Ceiling => (vec![Whose::Organisation], organisation),
+            RulePart::Rules => (whose, organisation),
+            RulePart::Ceiling => (vec![Whose::Organisation], organisation),
         }
     }
 
@@ -171,7 +171,7 @@ pub(crate) fn parse(source: &Source) -> (Vec<Rule>, Vec<Problem>) {
     (rules, problems)
 }
 
-fn rule(policy: &Policy, source: &str, whole: &str, part: Part) -> Result<Rule, Problem> {
+fn rule(policy: &Policy, source: &str, whole: &str, part: RulePart) -> Result<Rule, Problem> {
     let text = policy.to_cedar().unwrap_or_else(|| policy.to_string());
     let line = line_of(whole, &text);
     let wrong = |message: String| Problem::error(source, line, message);

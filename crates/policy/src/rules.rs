@@ -10,7 +10,7 @@ use crate::check;
 use crate::directory::{Directory, Membership, Principal};
 use crate::problem::{Problem, Problems};
 use crate::request::{Asking, Malformed};
-use crate::rule::{Part, Rule, Says, Source, Whose};
+use crate::rule::{Rule, RulePart, Says, Source, Whose};
 use crate::slices::{Said, Slices};
 use crate::vocabulary::SCHEMA;
 use crate::{
@@ -79,7 +79,7 @@ impl RuleSet {
     /// have one name.
     pub fn new(sources: &[Source], directory: Directory) -> Result<Self, Problems> {
         let check::Checked { rules, warnings } = check::check(sources, &directory)?;
-        let has_ceiling = sources.iter().any(|source| source.part == Part::Ceiling);
+        let has_ceiling = sources.iter().any(|source| source.part == RulePart::Ceiling);
         let hash = hash(&rules, has_ceiling, &directory);
         let looks = Looks::of(sources);
         let slices = Slices::new(rules.values());
@@ -100,7 +100,7 @@ impl RuleSet {
     /// As [`Self::new`].
     pub fn from_cedar(text: &str) -> Result<Self, Problems> {
         let (name, text) = ("rules".to_owned(), text.to_owned());
-        Self::new(&[Source { name, text, part: Part::Rules }], Directory::default())
+        Self::new(&[Source { name, text, part: RulePart::Rules }], Directory::default())
     }
 
     /// What a careful team accepts unchanged: within a sandbox everything may be done,
@@ -119,7 +119,7 @@ impl RuleSet {
     #[must_use]
     pub fn default_source() -> Source {
         let (name, text) = ("default.cedar".to_owned(), DEFAULT.to_owned());
-        Source { name, text, part: Part::Rules }
+        Source { name, text, part: RulePart::Rules }
     }
 
     /// The name of exactly these rules and this directory.
@@ -240,8 +240,9 @@ impl Inner {
         for (whose, who) in who {
             let mut said = self.ask(&asking, whose, who)?;
             if whose == Whose::Organisation && self.has_ceiling {
-                said.permits
-                    .retain(|id| self.rules.get(id).is_some_and(|rule| rule.part == Part::Ceiling));
+                said.permits.retain(|id| {
+                    self.rules.get(id).is_some_and(|rule| rule.part == RulePart::Ceiling)
+                });
                 let Said { permits: _, forbids, failed } = common.clone();
                 said.join(Said { permits: BTreeSet::new(), forbids, failed });
             } else {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_beneath as beneath;
 
-use crate::{Hazard, Problem, limits};
+use crate::{Hazard, IndexProblem, limits};
 
 /// What can go wrong with a person's directory. Unless it is said otherwise nothing was
 /// done, and it comes again until somebody changes the directory.
@@ -61,7 +61,7 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         #[source]
-        source: Problem,
+        source: IndexProblem,
     },
     /// It is more than may be copied.
     #[error("it is too large to copy: {0}")]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use outrigger_beneath::Dir;
 use rustix::fs::FileType;
 
-pub use self::index::Problem;
+pub use self::index::IndexProblem;
 use crate::{Error, limits};
 
 /// A repository that a directory is in.

@@ -21,7 +21,7 @@ mod rules;
 pub use apply::{Accept, apply};
 pub use change::{Change, File};
 pub use error::{Error, TooLarge};
-pub use git::Problem;
+pub use git::IndexProblem;
 pub use hazard::{Grade, Hazard, hazards, leads_out};
 pub use names::is_git;
 pub use pack::{Limits, Packed, pack};

@@ -23,8 +23,8 @@ pub(crate) mod stream;
 pub(crate) mod tar;
 
 pub use archive::Archive;
-pub use digest::Digest;
 pub(crate) use digest::HashingReader;
+pub use digest::ImageDigest;
 pub use install::Progress;
 pub use registry::{Registry, Transport};
 pub use request::Template;

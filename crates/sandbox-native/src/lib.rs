@@ -35,5 +35,5 @@ pub mod fuzz {
 }
 
 pub use backend::{Config, Launch, Native};
-pub use image::{Archive, Digest, Progress, Registry, Template, Transport};
+pub use image::{Archive, ImageDigest, Progress, Registry, Template, Transport};
 pub use probe::probe;

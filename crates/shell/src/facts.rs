@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// What is known of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct CommandFacts {
     /// The programs that it names, without their directories.
     pub programs: BTreeSet<String>,
     /// The guarded paths that it names, as they were given.
@@ -13,7 +13,7 @@ pub struct Facts {
     pub opaque: bool,
 }
 
-impl Facts {
+impl CommandFacts {
     /// Whether all of it is known, and none of it is near what is guarded.
     #[must_use]
     pub fn is_clean(&self) -> bool {

@@ -9,7 +9,7 @@ mod languages;
 use std::collections::BTreeSet;
 
 use crate::expand;
-use crate::facts::Facts;
+use crate::facts::CommandFacts;
 use crate::limits::NESTED_SCRIPTS_MAX;
 use crate::paths::{Guards, Places, Reach, plain};
 use crate::programs::{self, Form};
@@ -20,7 +20,7 @@ use crate::variables::Variables;
 /// Judges the commands of one text.
 pub(crate) struct Judge<'a> {
     guards: &'a Guards,
-    facts: &'a mut Facts,
+    facts: &'a mut CommandFacts,
     depth: usize,
     places: Places,
     variables: Variables,
@@ -34,7 +34,7 @@ pub(crate) struct Judge<'a> {
 const DATA: [&str; 5] = [".log", ".out", ".err", ".csv", ".tmp"];
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(guards: &'a Guards, facts: &'a mut Facts, depth: usize) -> Self {
+    pub(crate) fn new(guards: &'a Guards, facts: &'a mut CommandFacts, depth: usize) -> Self {
         Self {
             guards,
             facts,

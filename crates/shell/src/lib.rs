@@ -17,7 +17,7 @@ mod reader;
 mod syntax;
 mod variables;
 
-pub use facts::Facts;
+pub use facts::CommandFacts;
 
 /// Labels a command by its text. `guarded` are absolute paths; what lies below them is
 /// guarded too. The command is taken to begin in a directory that is neither guarded nor
@@ -25,9 +25,9 @@ pub use facts::Facts;
 ///
 /// Never panics, and takes time and stack that [`limits`] bound.
 #[must_use]
-pub fn label(command: &str, guarded: &[&str]) -> Facts {
+pub fn label(command: &str, guarded: &[&str]) -> CommandFacts {
     let guards = paths::Guards::new(guarded);
-    let mut facts = Facts { touches: guards.mentioned(command), ..Facts::default() };
+    let mut facts = CommandFacts { touches: guards.mentioned(command), ..CommandFacts::default() };
     match reader::read(command) {
         Ok(commands) => drop(judge::Judge::new(&guards, &mut facts, 0).all(&commands)),
         Err(reader::Unread) => facts.opaque = true,

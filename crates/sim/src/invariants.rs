@@ -1,7 +1,7 @@
 //! What must hold of every run, whatever happened to it.
 
 use outrigger_agent::{Event, Failure, Outcome, Record, SessionId};
-use outrigger_engine::Owner;
+use outrigger_engine::SandboxOwner;
 use outrigger_sandbox::{Backend, SandboxId, Snapshots};
 use std::collections::BTreeSet;
 
@@ -34,7 +34,9 @@ pub(crate) async fn check(world: &World) -> Result<(), Violation> {
 pub(crate) async fn check_nothing_left(world: &World) -> Result<(), Violation> {
     let below = world.witness.below();
     let is_theirs = |id: &SandboxId| {
-        let Some(Owner::Session { session, .. }) = Owner::of(id) else { return false };
+        let Some(SandboxOwner::Session { session, .. }) = SandboxOwner::of(id) else {
+            return false;
+        };
         below.contains(&session)
     };
     let sandboxes = Backend::list(&world.sandboxes).await.unwrap_or_default();

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use outrigger_agent::{
     Call, Item, ModelFault, Origin, Part, Reply, Stop, ToolKind, ToolSpec, Usage,
 };
-use outrigger_model::{Cause, Description, Error, Frames, Model, Request};
+use outrigger_model::{Description, Error, Frames, Model, ProviderFailure, Request};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ impl Simulated {
         if fails {
             self.witness.count(Happening::ModelFailed);
             let (provider, message) = ("simulated".to_owned(), "simulated".to_owned());
-            let cause = Cause { provider, attempts: 1, status: None, message };
+            let cause = ProviderFailure { provider, attempts: 1, status: None, message };
             return Err(Error::Provider { fault: ModelFault::Unavailable, cause });
         }
         let parts = self.parts(&who, request.tools, spoken);

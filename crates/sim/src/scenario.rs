@@ -23,7 +23,7 @@ use crate::{Violation, concurrency, limits, stopped};
 
 /// What a seed came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct SeedReport {
     /// Runs, the calm one included.
     pub runs: u64,
     /// Events of the calm run.
@@ -32,7 +32,7 @@ pub struct Report {
     pub tally: Tally,
 }
 
-impl Report {
+impl SeedReport {
     fn add(&mut self, ran: &Run) {
         self.runs += 1;
         self.tally.add(&ran.tally);
@@ -92,16 +92,16 @@ impl Sim {
     ///
     /// # Errors
     /// The first invariant that does not hold.
-    pub fn check(&self, seed: u64) -> Result<Report, Failed> {
+    pub fn check(&self, seed: u64) -> Result<SeedReport, Failed> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without input and output needs nothing");
         runtime.block_on(self.check_all(seed))
     }
 
-    async fn check_all(&self, seed: u64) -> Result<Report, Failed> {
+    async fn check_all(&self, seed: u64) -> Result<SeedReport, Failed> {
         let calm = self.run(seed, &[]).await.map_err(Broken::at("calm"))?;
-        let mut report = Report { events: calm.shape.len() as u64, ..Report::default() };
+        let mut report = SeedReport { events: calm.shape.len() as u64, ..SeedReport::default() };
         report.add(&calm);
         for Plan { kills, alike } in self.plans(seed, calm.writes) {
             let place = format!("{kills:?}");

@@ -4,7 +4,7 @@
 use outrigger_agent::{
     Answer, Cause, Event, Failure, Outcome, Product, Replacement, Seq, SessionId, TurnEnd,
 };
-use outrigger_engine::Owner;
+use outrigger_engine::SandboxOwner;
 use outrigger_policy::Verdict;
 use outrigger_sandbox::SandboxId;
 use outrigger_sandbox_testing::fake::Fake;
@@ -289,7 +289,7 @@ impl Witness {
         let fresh = starts.len() > seen.starts;
         seen.starts = starts.len();
         self.note(seen, || format!("> {exec}{}", if fresh { ", begun" } else { "" }));
-        let Some(Owner::Session { session, .. }) = Owner::of(sandbox) else { return };
+        let Some(SandboxOwner::Session { session, .. }) = SandboxOwner::of(sandbox) else { return };
         let effect = effect_of(&session, exec);
         let own = seen.of(&session);
         let intended = match effect {

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use outrigger_beneath::{self as beneath, Dir, Draft};
 
-use crate::files::{File, Files, bad_path};
+use crate::files::{SkillFile, SkillFiles, bad_path};
 use crate::limits::{FILE_BYTES_MAX, FILES_MAX, PATH_NAMES_MAX, TOTAL_BYTES_MAX};
-use crate::problem::{Problem, Reason};
+use crate::problem::{Reason, SkillProblem};
 
 /// Why a folder could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It holds what no skill may hold.
     #[error("this folder can't be a skill")]
-    Problem(#[from] Problem),
+    Problem(#[from] SkillProblem),
     /// Where it would be written something is already.
     #[error("{0} is there already")]
     Exists(PathBuf),
@@ -39,34 +39,34 @@ fn failed<'a>(doing: &'static str, folder: &'a Path) -> impl Fn(beneath::Error) 
     move |error| match error {
         beneath::Error::Link(path) | beneath::Error::NoFile { path, .. } => no_file(&path),
         beneath::Error::Outside(path) => {
-            Problem::at(&path.to_string_lossy(), Reason::BadPath).into()
+            SkillProblem::at(&path.to_string_lossy(), Reason::BadPath).into()
         }
         beneath::Error::Io { path, source } => Error::Io { doing, path: folder.join(path), source },
     }
 }
 
 fn no_file(path: &Path) -> Error {
-    Problem::at(&path.to_string_lossy(), Reason::NoFile).into()
+    SkillProblem::at(&path.to_string_lossy(), Reason::NoFile).into()
 }
 
 fn too_much(path: &str, what: &'static str, max: usize) -> Error {
-    Problem::at(path, Reason::TooMuch { what, max }).into()
+    SkillProblem::at(path, Reason::TooMuch { what, max }).into()
 }
 
 /// The files of a folder, also of one that is no valid skill.
 ///
 /// # Errors
 /// If it can't be read, holds a link or another thing that is no file, or is too much.
-pub fn read(folder: &Path) -> Result<Files, Error> {
+pub fn read(folder: &Path) -> Result<SkillFiles, Error> {
     let top = Dir::open(folder).map_err(failed("reading", folder))?;
-    let mut files = Files::new();
+    let mut files = SkillFiles::new();
     let mut total = 0;
     let mut due = vec![String::new()];
     while let Some(below) = due.pop() {
         for name in names(&top, &below, folder)? {
             let path = if below.is_empty() { name } else { format!("{below}/{name}") };
             if let Some(reason) = bad_path(&path) {
-                return Err(Problem::at(&path, reason).into());
+                return Err(SkillProblem::at(&path, reason).into());
             }
             let stat = top.stat(Path::new(&path)).map_err(failed("reading", folder))?;
             if stat.is_some_and(|stat| stat.is_dir()) {
@@ -85,7 +85,7 @@ pub fn read(folder: &Path) -> Result<Files, Error> {
                 return Err(too_much(".", "bytes of a skill", TOTAL_BYTES_MAX));
             }
             let executable = stat.is_some_and(|stat| stat.is_executable());
-            files.insert(path, File { bytes, executable });
+            files.insert(path, SkillFile { bytes, executable });
         }
     }
     Ok(files)
@@ -99,7 +99,7 @@ fn names(top: &Dir, below: &str, folder: &Path) -> Result<Vec<String>, Error> {
     for name in opened.names().map_err(failed("reading", folder))? {
         let name = name.map_err(failed("reading", folder))?;
         let text = name.into_string();
-        out.push(text.map_err(|name| Problem::at(&name.to_string_lossy(), Reason::BadPath))?);
+        out.push(text.map_err(|name| SkillProblem::at(&name.to_string_lossy(), Reason::BadPath))?);
         if out.len() > FILES_MAX {
             return Err(too_much(".", "files of a skill", FILES_MAX));
         }
@@ -126,8 +126,8 @@ fn contents(top: &Dir, path: &str, folder: &Path) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// If something is there already, a path is none of a skill's, or it can't be written; what was
 /// begun is then taken away again.
-pub fn write(files: &Files, folder: &Path) -> Result<(), Error> {
-    let bad = |path: &String| bad_path(path).map(|reason| Problem::at(path, reason));
+pub fn write(files: &SkillFiles, folder: &Path) -> Result<(), Error> {
+    let bad = |path: &String| bad_path(path).map(|reason| SkillProblem::at(path, reason));
     if let Some(problem) = files.keys().find_map(bad) {
         return Err(problem.into());
     }
@@ -168,7 +168,7 @@ fn is_taken(error: &beneath::Error) -> bool {
     error.kind() == io::ErrorKind::AlreadyExists
 }
 
-fn fill(files: &Files, part: &Dir, folder: &Path) -> Result<(), Error> {
+fn fill(files: &SkillFiles, part: &Dir, folder: &Path) -> Result<(), Error> {
     for (path, file) in files {
         let path = Path::new(path);
         if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
@@ -188,7 +188,7 @@ fn fill(files: &Files, part: &Dir, folder: &Path) -> Result<(), Error> {
 }
 
 /// Takes away what [`fill`] made, as far as it came.
-fn empty(files: &Files, part: &Dir) {
+fn empty(files: &SkillFiles, part: &Dir) {
     for path in files.keys().map(Path::new) {
         let _ = part.remove_file(path);
     }

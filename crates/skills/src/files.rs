@@ -15,7 +15,7 @@ pub const SIGNATURE_FILE: &str = "SKILL.sig";
 
 /// A file of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct File {
+pub struct SkillFile {
     /// Its content.
     pub bytes: Vec<u8>,
     /// Whether it may be run.
@@ -23,7 +23,7 @@ pub struct File {
 }
 
 /// The files of a skill by their paths in it, with `/` between names.
-pub type Files = BTreeMap<String, File>;
+pub type SkillFiles = BTreeMap<String, SkillFile>;
 
 /// Why a path can't be one of a skill.
 pub(crate) fn bad_path(path: &str) -> Option<Reason> {
@@ -49,7 +49,7 @@ pub(crate) fn bad_path(path: &str) -> Option<Reason> {
 /// 0 for whether it may be run; the length of the content as 8 bytes; the content. A
 /// [`SIGNATURE_FILE`] at the top is left out, since it signs the rest.
 #[must_use]
-pub fn digest(files: &Files) -> [u8; 32] {
+pub fn digest(files: &SkillFiles) -> [u8; 32] {
     let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes();
     let mut hash = Sha256::new();
     hash.update(b"outrigger skill 1\n");

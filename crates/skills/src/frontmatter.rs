@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use crate::limits::{FRONTMATTER_BYTES_MAX, FRONTMATTER_DEPTH_MAX};
-use crate::problem::{Problem, Reason};
+use crate::problem::{Reason, SkillProblem};
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(crate) fn split(text: &str) -> Result<(&str, &str), Reason> {
 }
 
 /// What the frontmatter says.
-pub(crate) fn read(text: &str, path: &str) -> Result<Vec<(String, Value)>, Problem> {
-    let whole = |reason| Problem::at(path, reason);
+pub(crate) fn read(text: &str, path: &str) -> Result<Vec<(String, Value)>, SkillProblem> {
+    let whole = |reason| SkillProblem::at(path, reason);
     if text.len() > FRONTMATTER_BYTES_MAX {
         let what = "bytes of frontmatter";
         return Err(whole(Reason::TooMuch { what, max: FRONTMATTER_BYTES_MAX }));
@@ -74,7 +74,7 @@ struct Reader<'a, E> {
 }
 
 impl<'a, E: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Reader<'_, E> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Problem> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), SkillProblem> {
         match self.events.next() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
@@ -85,12 +85,12 @@ impl<'a, E: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Reader<'_, E>
         }
     }
 
-    fn problem(&self, line: usize, reason: Reason) -> Problem {
-        Problem { path: self.path.to_owned(), line: Some(line.max(1)), reason }
+    fn problem(&self, line: usize, reason: Reason) -> SkillProblem {
+        SkillProblem { path: self.path.to_owned(), line: Some(line.max(1)), reason }
     }
 
     /// The only document.
-    fn document(&mut self) -> Result<Option<Value>, Problem> {
+    fn document(&mut self) -> Result<Option<Value>, SkillProblem> {
         let mut value = None;
         loop {
             let (event, span) = self.next()?;
@@ -110,7 +110,7 @@ impl<'a, E: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Reader<'_, E>
         }
     }
 
-    fn value(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Value, Problem> {
+    fn value(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Value, SkillProblem> {
         let line = span.start.line();
         let refused = |what| self.problem(line, Reason::Refused(what));
         if depth > FRONTMATTER_DEPTH_MAX {
@@ -174,7 +174,7 @@ impl<'a, E: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Reader<'_, E>
         None
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value, Problem> {
+    fn list(&mut self, depth: usize) -> Result<Value, SkillProblem> {
         let mut list = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -185,7 +185,7 @@ impl<'a, E: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Reader<'_, E>
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Value, Problem> {
+    fn map(&mut self, depth: usize) -> Result<Value, SkillProblem> {
         let mut map: Vec<(String, Value)> = Vec::new();
         let mut seen = BTreeSet::new();
         let mut column = None;

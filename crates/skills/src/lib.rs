@@ -16,8 +16,8 @@ mod signature;
 mod skill;
 mod validate;
 
-pub use files::{File, Files, SIGNATURE_FILE, SKILL_FILE, digest};
-pub use problem::{Problem, Reason};
+pub use files::{SIGNATURE_FILE, SKILL_FILE, SkillFile, SkillFiles, digest};
+pub use problem::{Reason, SkillProblem};
 pub use prompt::prompt;
 pub use signature::{SignatureError, sign, verify};
 pub use skill::{Skill, parse};

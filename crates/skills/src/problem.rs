@@ -6,7 +6,7 @@ use crate::limits::{COMPATIBILITY_CHARS_MAX, DESCRIPTION_CHARS_MAX, NAME_CHARS_M
 
 /// Something that makes a folder no skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Problem {
+pub struct SkillProblem {
     /// The file, as a path in the skill; the folder itself is `.`.
     pub path: String,
     /// The line in it, from 1, if it is one line.
@@ -16,13 +16,13 @@ pub struct Problem {
     pub reason: Reason,
 }
 
-impl Problem {
+impl SkillProblem {
     pub(crate) fn at(path: &str, reason: Reason) -> Self {
         Self { path: path.to_owned(), line: None, reason }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SkillProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path)?;
         match self.line {

@@ -5,7 +5,7 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
-use crate::files::{Files, digest};
+use crate::files::{SkillFiles, digest};
 use crate::limits::SIGNATURE_BYTES_MAX;
 
 /// What is signed in front of the digest, so that a signature means nothing elsewhere.
@@ -22,13 +22,13 @@ pub enum SignatureError {
     Untrusted,
 }
 
-fn signed(files: &Files) -> Vec<u8> {
+fn signed(files: &SkillFiles) -> Vec<u8> {
     [CONTEXT, &digest(files)].concat()
 }
 
 /// The content of [`crate::SIGNATURE_FILE`] for these files.
 #[must_use]
-pub fn sign(files: &Files, key: &[u8; 32]) -> String {
+pub fn sign(files: &SkillFiles, key: &[u8; 32]) -> String {
     let signature = SigningKey::from_bytes(key).sign(&signed(files));
     let mut text: String = signature.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     text.push('\n');
@@ -42,7 +42,7 @@ pub fn sign(files: &Files, key: &[u8; 32]) -> String {
 /// If the text is no signature, or none of the keys made it over these files. A key that is
 /// no point of the curve has made nothing.
 pub fn verify(
-    files: &Files,
+    files: &SkillFiles,
     signature: &[u8],
     trusted: &[[u8; 32]],
 ) -> Result<usize, SignatureError> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::files::SKILL_FILE;
 use crate::frontmatter::{self, Value};
 use crate::limits::SKILL_BYTES_MAX;
-use crate::problem::{Problem, Reason};
+use crate::problem::{Reason, SkillProblem};
 use crate::rules::{self, field, trim};
 
 /// What SKILL.md says.
@@ -36,10 +36,10 @@ pub struct Skill {
 /// # Errors
 ///
 /// If it is no valid SKILL.md. The name of its folder is not looked at.
-pub fn parse(text: &str) -> Result<Skill, Problem> {
+pub fn parse(text: &str) -> Result<Skill, SkillProblem> {
     let (fields, body) = read(text, SKILL_FILE)?;
     match rules::check(&fields, None).into_iter().next() {
-        Some(reason) => Err(Problem::at(SKILL_FILE, reason)),
+        Some(reason) => Err(SkillProblem::at(SKILL_FILE, reason)),
         None => Ok(skill(&fields, body)),
     }
 }
@@ -47,13 +47,14 @@ pub fn parse(text: &str) -> Result<Skill, Problem> {
 type Fields = Vec<(String, Value)>;
 
 /// The fields and the body.
-pub(crate) fn read(text: &str, path: &str) -> Result<(Fields, String), Problem> {
+pub(crate) fn read(text: &str, path: &str) -> Result<(Fields, String), SkillProblem> {
     if text.len() > SKILL_BYTES_MAX {
         let reason = Reason::TooMuch { what: "bytes of SKILL.md", max: SKILL_BYTES_MAX };
-        return Err(Problem::at(path, reason));
+        return Err(SkillProblem::at(path, reason));
     }
     let text = lines(text);
-    let (front, body) = frontmatter::split(&text).map_err(|reason| Problem::at(path, reason))?;
+    let (front, body) =
+        frontmatter::split(&text).map_err(|reason| SkillProblem::at(path, reason))?;
     Ok((frontmatter::read(front, path)?, trim(body).to_owned()))
 }
 

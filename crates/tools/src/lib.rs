@@ -80,7 +80,7 @@ fn given_target(tool: &Tool, arguments: &Arguments) -> Option<String> {
 /// What can be said of the command of a call of `execute`, from its text: a label, never a
 /// boundary. `None` for another tool, and for wrong arguments.
 #[must_use]
-pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::Facts> {
+pub fn label(tool: &str, arguments: &str) -> Option<outrigger_shell::CommandFacts> {
     let tool = Tool::named(tool).filter(|tool| tool.name == ToolName::Execute)?;
     let arguments = tool.check(arguments).ok()?;
     Some(outrigger_shell::label(arguments.required("command"), &namespace::MOUNTS))

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
-use outrigger_attack::{DockerWorld, NativeWorld, Report, Scale, Target, run};
+use outrigger_attack::{DockerWorld, NativeWorld, Scale, Target, TargetReport, run};
 
 /// Attacks sandboxes in every numbered way and compares with what must come of it.
 ///
@@ -108,21 +108,21 @@ async fn attack(args: &Args) -> Result<bool, String> {
     Ok(fine)
 }
 
-async fn native(args: &Args, program: PathBuf) -> Result<Report, String> {
+async fn native(args: &Args, program: PathBuf) -> Result<TargetReport, String> {
     let world = NativeWorld::open(program).await.map_err(|error| error.to_string())?;
     let report = against(args, world.target()).await;
     world.close().await.map_err(|error| error.to_string())?;
     Ok(report)
 }
 
-async fn docker(args: &Args) -> Result<Report, String> {
+async fn docker(args: &Args) -> Result<TargetReport, String> {
     let world = DockerWorld::open().await.map_err(|error| error.to_string())?;
     let report = against(args, world.target()).await;
     world.close().await.map_err(|error| error.to_string())?;
     Ok(report)
 }
 
-async fn against(args: &Args, target: Target) -> Report {
+async fn against(args: &Args, target: Target) -> TargetReport {
     let scale = if args.fast { Scale::Fast } else { Scale::Whole };
     let (only, json) = (args.only, args.json);
     let progress = move |row: &outrigger_attack::table::Row| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{CreateSpec, DiskLimit, Execute, FileOp, FileReply};
 
 use crate::limits;
-use crate::seen::{Seen, Tried, lacks, noted, seen};
+use crate::seen::{Observation, Tried, lacks, noted, seen};
 use crate::stage::{OnStage, Room, Said, Stage};
 
 /// Time that a bomb has by default, in milliseconds: longer than from one look at the
@@ -31,7 +31,7 @@ async fn explode(
     neighbour: &Room,
     words: &[&str],
     adjust: impl FnOnce(&mut Execute),
-) -> Result<Seen, String> {
+) -> Result<Observation, String> {
     let fuse = |request: &mut Execute| {
         request.deadline_ms = FUSE;
         adjust(request);
@@ -64,7 +64,7 @@ async fn alone(
     neighbour: &Room,
     words: &[&str],
     adjust: impl FnOnce(&mut CreateSpec),
-) -> Result<Seen, String> {
+) -> Result<Observation, String> {
     let room = stage.room("bomb", adjust).await?;
     let seen = explode(&room, neighbour, words, |_| {}).await?;
     room.end().await?;

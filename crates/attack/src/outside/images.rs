@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use outrigger_sandbox::{DiskOrigin, FileOp, FileReply};
-use outrigger_sandbox_native::Digest;
+use outrigger_sandbox_native::ImageDigest;
 use serde_json::{Value, json};
 
 use super::memory::own_memory;
 use crate::archive::{self, Layer};
 use crate::hostile::{self, Hostile};
 use crate::limits;
-use crate::seen::{Seen, Tried, noted, seen};
+use crate::seen::{Observation, Tried, noted, seen};
 use crate::stage::{OnStage, Room};
 use crate::target::TEMPLATE;
 
@@ -46,7 +46,7 @@ impl Outside {
 
 /// Imports an image of one layer. `Err` is why it was refused.
 async fn import(stage: &OnStage, layer: &[u8], config: &Value) -> Result<(), String> {
-    let plain = [Digest::of(layer)];
+    let plain = [ImageDigest::of(layer)];
     import_bytes(stage, &archive::image(&[layer.to_vec()], &plain, config)).await
 }
 
@@ -77,7 +77,7 @@ async fn left(stage: &OnStage, before: &[String]) -> Result<String, String> {
 
 fn foreign(stage: &OnStage, name: &str) -> Option<Tried> {
     let lacks = stage.images().foreign_reader()?.to_owned();
-    Some(Ok(vec![Seen { lacks: Some(lacks), ..seen(name, "") }]))
+    Some(Ok(vec![Observation { lacks: Some(lacks), ..seen(name, "") }]))
 }
 
 /// An image that wants to be run in its own way, with storage and checks of its own.
@@ -167,7 +167,7 @@ async fn redirected(stage: &OnStage, group: &str) -> Tried {
         return Ok(vec![noted("image", "refused", reason)]);
     }
     let times = stage.scaled(2, 20);
-    let mut all: Vec<Seen> = Vec::new();
+    let mut all: Vec<Observation> = Vec::new();
     for _ in 0..times {
         let room = match room(stage).await {
             Ok(room) => room,
@@ -209,7 +209,7 @@ pub(crate) async fn forged(stage: OnStage) -> Tried {
     one.file("image/one", 0o644, b"x");
     other.file("image/two", 0o644, b"x");
     let (one, other) = (one.bytes(), other.bytes());
-    let digests = [Digest::of(&one)];
+    let digests = [ImageDigest::of(&one)];
     let cases = [
         ("another layer", archive::image(&[other], &digests, &json!({}))),
         ("one layer more", archive::image(&[one.clone(), one.clone()], &digests, &json!({}))),
@@ -229,7 +229,11 @@ pub(crate) async fn forged(stage: OnStage) -> Tried {
 }
 
 /// What came of unpacking a layer, and of a sandbox of what came out.
-async fn unpacked(stage: &OnStage, hostile: Hostile, outside: &Outside) -> Result<Seen, String> {
+async fn unpacked(
+    stage: &OnStage,
+    hostile: Hostile,
+    outside: &Outside,
+) -> Result<Observation, String> {
     let name = hostile.name;
     let (saw, note) = match import(stage, &hostile.layer.bytes(), &json!({})).await {
         Err(reason) if reason.starts_with("failed") => (reason, None),
@@ -244,7 +248,7 @@ async fn unpacked(stage: &OnStage, hostile: Hostile, outside: &Outside) -> Resul
         },
     };
     let saw = if outside.is_untouched() { saw } else { "it reached the host".to_owned() };
-    Ok(Seen { note, ..seen(name, saw) })
+    Ok(Observation { note, ..seen(name, saw) })
 }
 
 /// Entries that leave the layer that they are in.
@@ -361,11 +365,11 @@ fn bombs() -> Result<Vec<(&'static str, Vec<u8>)>, String> {
         layer.pax(&[("comment", &long)]);
         layer.file("short", 0o644, b"");
     });
-    let of = |bytes: &[u8]| [Digest::of(bytes)];
+    let of = |bytes: &[u8]| [ImageDigest::of(bytes)];
     let packed = |plain: &[u8], packed: Vec<u8>| archive::image(&[packed], &of(plain), &json!({}));
     let dense = packed(&zeros, gzip(&zeros)?);
     let small = layer(|layer| layer.file("small", 0o644, b"x"));
-    let (count, digests) = (300, vec![Digest::of(&small); 300]);
+    let (count, digests) = (300, vec![ImageDigest::of(&small); 300]);
     Ok(vec![
         ("an archive in gzip in gzip", gzip(&gzip(&dense)?)?),
         ("gzip, a thousand to one", dense),

@@ -4,10 +4,10 @@ use outrigger_sandbox::{Execute, FileOp};
 
 use super::memory::own_memory;
 use crate::limits;
-use crate::seen::{Seen, Tried, noted, seen};
+use crate::seen::{Observation, Tried, noted, seen};
 use crate::stage::{EVIL, OnStage, Room, refusal};
 
-async fn asked(room: &Room, name: &str, change: impl FnOnce(&mut Execute)) -> Seen {
+async fn asked(room: &Room, name: &str, change: impl FnOnce(&mut Execute)) -> Observation {
     let mut request = room.request(&[EVIL, "bomb", "nothing"]);
     change(&mut request);
     match room.sandbox.execute(request, &()).await {

@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     DiskOrigin, Error, FileOp, FileReply, Precondition, SnapshotId, Suspend, WriteMode,
 };
 
-use crate::seen::{Seen, Tried, lacks, noted, seen};
+use crate::seen::{Observation, Tried, lacks, noted, seen};
 use crate::stage::{OnStage, Room};
 
 /// What covers `/proc`, before and after the sandbox is made anew many times.
@@ -112,7 +112,7 @@ pub(crate) async fn suspended_writes(stage: OnStage) -> Tried {
     Ok(all)
 }
 
-async fn suspend_again_and_again(stage: &OnStage, how: Suspend) -> Result<Seen, String> {
+async fn suspend_again_and_again(stage: &OnStage, how: Suspend) -> Result<Observation, String> {
     let times: u32 = stage.scaled(20, 1_000);
     let mut room = stage.room("suspended", |_| {}).await?;
     write(&room, String::new(), WriteMode::Create).await?;

@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::seen::{Seen, Tried, seen};
+use crate::seen::{Observation, Tried, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// A word that stands nowhere else.
@@ -15,7 +15,7 @@ fn mark(what: &str) -> String {
     format!("outrigger-{what}-{}", std::process::id())
 }
 
-async fn look(room: &Room, mark: &str) -> Result<Vec<Seen>, String> {
+async fn look(room: &Room, mark: &str) -> Result<Vec<Observation>, String> {
     let said = room.evil(&["spy", "look", mark], |_| {}).await?;
     Ok(said.lines.into_iter().map(|(name, saw)| seen(name, saw)).collect())
 }
@@ -56,7 +56,7 @@ async fn await_file(room: &Room, name: &str) -> Result<(), String> {
 
 /// Looks until no lock is seen, for some time: another run of the same plants one on the
 /// same program of the host, and takes it away; one that was left behind stays.
-async fn look_for_left(room: &Room, mark: &str) -> Result<Vec<Seen>, String> {
+async fn look_for_left(room: &Room, mark: &str) -> Result<Vec<Observation>, String> {
     for _ in 0..limits::LEFT_LOOKS_MAX {
         let looked = look(room, mark).await?;
         if !looked.iter().any(|seen| seen.name == "spy/lock" && seen.saw == "EAGAIN") {

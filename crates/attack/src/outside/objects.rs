@@ -11,7 +11,7 @@ use std::time::Duration;
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::seen::{Seen, Tried, noted};
+use crate::seen::{Observation, Tried, noted};
 use crate::stage::{EVIL, OnStage, Room, lines};
 
 const KINDS: [&str; 7] = ["timers", "signals", "queues", "inotify", "aio", "terminals", "pipes"];
@@ -29,7 +29,7 @@ pub(crate) async fn taken(stage: OnStage) -> Tried {
     Ok(all)
 }
 
-async fn take(room: &Room, neighbour: &Room, kind: &'static str) -> Result<Seen, String> {
+async fn take(room: &Room, neighbour: &Room, kind: &'static str) -> Result<Observation, String> {
     let request = room.request(&[EVIL, "objects", "take", kind]);
     let id = request.id.clone();
     let taker = async {

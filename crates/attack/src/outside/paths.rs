@@ -2,7 +2,7 @@
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode, limits};
 
-use crate::seen::{Seen, Tried, noted, seen};
+use crate::seen::{Observation, Tried, noted, seen};
 use crate::stage::{OnStage, Room};
 
 fn read(path: &str) -> FileOp {
@@ -161,7 +161,7 @@ pub(crate) async fn links(stage: OnStage) -> Tried {
 /// Paths in all forms that other systems take for something else.
 pub(crate) async fn forms(stage: OnStage) -> Tried {
     let room = stage.room("forms", |_| {}).await?;
-    let mut all: Vec<Seen> = Vec::new();
+    let mut all: Vec<Observation> = Vec::new();
     for (name, path) in [("normal", "/workspace/a"), ("a name of 255 bytes", &"x".repeat(255))] {
         let (saw, _) = room.files(write(&room, path)).await;
         all.push(seen(name, saw));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{FileOp, FileReply};
 
 use crate::limits;
-use crate::seen::{Seen, Tried, noted, seen};
+use crate::seen::{Observation, Tried, noted, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// What is measured, in the order in which it is.
@@ -115,7 +115,12 @@ fn percentile(all: &mut [Duration], percent: usize) -> Duration {
     all.get((all.len() * percent / 100).min(last)).copied().unwrap_or_default()
 }
 
-fn compared(stage: &OnStage, name: &str, mut idle: Vec<Duration>, mut busy: Vec<Duration>) -> Seen {
+fn compared(
+    stage: &OnStage,
+    name: &str,
+    mut idle: Vec<Duration>,
+    mut busy: Vec<Duration>,
+) -> Observation {
     let (idle50, idle99) = (percentile(&mut idle, 50), percentile(&mut idle, 99));
     let (busy50, busy99) = (percentile(&mut busy, 50), percentile(&mut busy, 99));
     let percent = busy99.as_micros() * 100 / idle99.as_micros().max(1);
@@ -161,7 +166,7 @@ pub(crate) async fn pressure(stage: OnStage) -> Tried {
         let again = stage.backend().create(&room.id, &room.spec).await;
         room.sandbox = again.map_err(|error| format!("the attacker: {error}"))?;
     }
-    let mut all: Vec<Seen> = MEASURED
+    let mut all: Vec<Observation> = MEASURED
         .into_iter()
         .zip(idle.into_iter().zip(busy))
         .map(|(name, (idle, busy))| compared(&stage, name, idle, busy))

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode};
 
-use crate::seen::{Seen, Tried, noted};
+use crate::seen::{Observation, Tried, noted};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// Places outside every root of file operations where the sandbox's user may write,
@@ -22,7 +22,7 @@ pub(crate) async fn race(stage: OnStage) -> Tried {
     Ok(all)
 }
 
-async fn against(room: &Room, target: &str) -> Result<Seen, String> {
+async fn against(room: &Room, target: &str) -> Result<Observation, String> {
     let time: u64 = room.stage.scaled(400, 4_000);
     room.evil_shell(&format!(
         "mkdir -p {target} 2>/dev/null; cp /etc/passwd {target}/precious 2>/dev/null; true"

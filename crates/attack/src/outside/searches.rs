@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     ContentDigest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
 };
 
-use crate::seen::{Seen, Tried, noted, seen};
+use crate::seen::{Observation, Tried, noted, seen};
 use crate::stage::{OnStage, Room};
 
 async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {
@@ -38,7 +38,7 @@ fn edit(room: &Room, path: &str, old: &[u8], new: &[u8]) -> FileOp {
     }
 }
 
-async fn timed(room: &Room, name: &str, op: FileOp) -> Seen {
+async fn timed(room: &Room, name: &str, op: FileOp) -> Observation {
     let begun = Instant::now();
     let (saw, _) = room.files(op).await;
     noted(name, saw, format!("{} ms", begun.elapsed().as_millis()))

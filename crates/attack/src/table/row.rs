@@ -3,11 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::seen::Seen;
+use crate::seen::Observation;
 use crate::stage::Stage;
 
 /// All that came of a probe, or why it could not be made.
-pub type Act = fn(Arc<Stage>) -> Pin<Box<dyn Future<Output = Result<Vec<Seen>, String>> + Send>>;
+pub type Act =
+    fn(Arc<Stage>) -> Pin<Box<dyn Future<Output = Result<Vec<Observation>, String>> + Send>>;
 
 /// Who makes the attempt.
 #[derive(Debug, Clone, Copy)]

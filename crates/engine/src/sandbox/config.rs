@@ -62,7 +62,7 @@ pub enum SnapshotPolicy {
 
 /// Whose a sandbox is, as its id tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owner {
+pub enum SandboxOwner {
     /// One session's.
     Session {
         /// The session.
@@ -81,7 +81,7 @@ pub enum Owner {
 
 const ASSISTANT: &str = "assistant";
 
-impl Owner {
+impl SandboxOwner {
     /// The id at its backend: the same after every restart, so that making it is
     /// create-or-attach. The parts are joined by dots, which no part has.
     #[must_use]
@@ -116,13 +116,14 @@ mod tests {
     #[test]
     fn ids_tell_whose_they_are_and_those_of_others_do_not() {
         let session = SessionId::new("s-1").unwrap();
-        let own = Owner::Session { session, name: "work".to_owned() };
-        let shared = Owner::Assistant { assistant: "ann-e".to_owned(), name: "work".to_owned() };
+        let own = SandboxOwner::Session { session, name: "work".to_owned() };
+        let shared =
+            SandboxOwner::Assistant { assistant: "ann-e".to_owned(), name: "work".to_owned() };
         for owner in [own, shared] {
-            assert_eq!(Owner::of(&owner.id()), Some(owner));
+            assert_eq!(SandboxOwner::of(&owner.id()), Some(owner));
         }
         for other in ["mine", "s-1-work", "a.b.c", "s.", "assistant.x.y.z"] {
-            assert_eq!(Owner::of(&SandboxId::new(other).unwrap()), None, "{other}");
+            assert_eq!(SandboxOwner::of(&SandboxId::new(other).unwrap()), None, "{other}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::snapshot::{is_ours, remove};
-use crate::{Engine, Error, Owner, Warning};
+use crate::{Engine, Error, SandboxOwner, Warning};
 
 /// What a collection destroyed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,7 +123,9 @@ async fn sandboxes_of(
         }
     };
     for listed in listed.into_iter().filter(|listed| listed.used_at_ms < before_ms) {
-        let Some(Owner::Session { session, name }) = Owner::of(&listed.id) else { continue };
+        let Some(SandboxOwner::Session { session, name }) = SandboxOwner::of(&listed.id) else {
+            continue;
+        };
         let (claim, seq) = claim(engine, &session, claims).await;
         if claim.names(&name) || !still(engine, &session, *seq).await {
             continue;
@@ -166,7 +168,8 @@ async fn snapshots_of(
         }
     };
     for snapshot in listed.into_iter().filter(|snapshot| snapshot.taken_at_ms < before_ms) {
-        let Some(Owner::Session { session, name }) = Owner::of(&snapshot.sandbox) else {
+        let Some(SandboxOwner::Session { session, name }) = SandboxOwner::of(&snapshot.sandbox)
+        else {
             continue;
         };
         // Somebody may have taken one of a session's sandbox by hand.

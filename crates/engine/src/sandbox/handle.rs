@@ -2,11 +2,11 @@
 //!
 //! Must never ask a backend anything but what it can do.
 
-use outrigger_agent::{Kept, SandboxSpec, Scope, SessionId, State, Workspace};
+use outrigger_agent::{Kept, SandboxScope, SandboxSpec, SessionId, State, Workspace};
 use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Isolation, SandboxId};
 use std::sync::Arc;
 
-use super::config::{Owner, RetentionPolicy};
+use super::config::{RetentionPolicy, SandboxOwner};
 use crate::{Engine, Error};
 
 /// A sandbox of one session, with everything that is needed to attach to it.
@@ -26,7 +26,7 @@ pub(crate) struct SandboxHandle {
 /// The id, at its backend, of a sandbox that is a session's alone.
 #[must_use]
 pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
-    Owner::Session { session: session.clone(), name: name.to_owned() }.id()
+    SandboxOwner::Session { session: session.clone(), name: name.to_owned() }.id()
 }
 
 /// A sandbox of a session.
@@ -41,16 +41,16 @@ pub(crate) fn handle_of(
     let asked = state.spec().and_then(|spec| spec.sandbox(name)).cloned();
     let name = name.to_owned();
     let owner = match asked.as_ref().map(|asked| &asked.scope) {
-        Some(Scope::Assistant(assistant)) => {
-            Owner::Assistant { assistant: assistant.clone(), name: name.clone() }
+        Some(SandboxScope::Assistant(assistant)) => {
+            SandboxOwner::Assistant { assistant: assistant.clone(), name: name.clone() }
         }
-        Some(Scope::Thread) | None => {
-            Owner::Session { session: session.clone(), name: name.clone() }
+        Some(SandboxScope::Thread) | None => {
+            SandboxOwner::Session { session: session.clone(), name: name.clone() }
         }
     };
     Ok(SandboxHandle {
         id: owner.id(),
-        shared: matches!(owner, Owner::Assistant { .. }),
+        shared: matches!(owner, SandboxOwner::Assistant { .. }),
         backend: Arc::clone(&config.backend),
         retention: config.retention,
         content: state.spec().and_then(|spec| spec.content(&name)).cloned(),

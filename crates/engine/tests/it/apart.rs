@@ -1,6 +1,6 @@
 //! Several sandboxes of one session, and how well each has to be isolated.
 
-use outrigger_agent::{Scope, TurnEnd};
+use outrigger_agent::{SandboxScope, TurnEnd};
 use outrigger_sandbox::Backend;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::world::{World, asked, results};
 async fn each_sandbox_has_its_own_tools_disk_and_backend() {
     let mut world = World::new().await;
     let other = Spy::new("other");
-    let mut second = asked("fetch", Scope::Thread);
+    let mut second = asked("fetch", SandboxScope::Thread);
     second.backend = "other".to_owned();
     world.sandboxes.push((second, other.clone()));
     let steps = [

@@ -2,7 +2,7 @@
 
 use outrigger_agent::{Answer, Event, Park, Seq, TurnEnd};
 use outrigger_engine::{AnswerRequest, Engine, Error};
-use outrigger_policy::{Directory, Part, RuleSet, Source};
+use outrigger_policy::{Directory, RulePart, RuleSet, Source};
 use outrigger_store::{Journal, SessionSummary};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ fn rules() -> RuleSet {
     let groups = BTreeMap::from([("leads".to_owned(), leads)]);
     let directory = Directory { groups, ..Directory::default() };
     let (name, text) = ("rules".to_owned(), RULES.to_owned());
-    RuleSet::new(&[Source { name, text, part: Part::Rules }], directory).unwrap()
+    RuleSet::new(&[Source { name, text, part: RulePart::Rules }], directory).unwrap()
 }
 
 /// A session that waits, and the effect.

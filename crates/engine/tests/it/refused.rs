@@ -1,6 +1,6 @@
 //! What the rules are told of an effect: the file, the sandbox, the tool and what is left.
 
-use outrigger_agent::{Scope, Seq};
+use outrigger_agent::{SandboxScope, Seq};
 use outrigger_policy::RuleSet;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ const RULES: &str = r#"
 #[tokio::test(start_paused = true)]
 async fn a_forbidden_file_or_sandbox_is_refused_however_it_is_spelled() {
     let mut world = World::new().await;
-    let mut second = asked("fetch", Scope::Thread);
+    let mut second = asked("fetch", SandboxScope::Thread);
     second.backend = "other".to_owned();
     world.sandboxes.push((second, Spy::new("other")));
     world.rules = RuleSet::from_cedar(RULES).unwrap();

@@ -1,6 +1,6 @@
 //! Sandboxes that the sessions of an assistant share.
 
-use outrigger_agent::Scope;
+use outrigger_agent::SandboxScope;
 use outrigger_sandbox::Backend;
 use outrigger_sandbox_testing::fake::Disk;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::spy::Spy;
 use crate::world::{World, drive, notices, results};
 
 async fn shared() -> World {
-    World::with(Spy::new("fake"), Scope::Assistant("ann".to_owned())).await
+    World::with(Spy::new("fake"), SandboxScope::Assistant("ann".to_owned())).await
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! No sandbox before one is needed, and none that runs for nothing.
 
-use outrigger_agent::{Scope, TurnEnd};
+use outrigger_agent::{SandboxScope, TurnEnd};
 use outrigger_engine::{EmbeddedHost, Host};
 use outrigger_sandbox::{Backend, LifecycleState, Suspend};
 
@@ -45,7 +45,7 @@ async fn a_session_that_waits_goes_as_deep_as_is_wanted_and_offered() {
         ),
         (cold(), None, LifecycleState::Running, ""),
     ] {
-        let mut world = World::with(spy, Scope::Thread).await;
+        let mut world = World::with(spy, SandboxScope::Thread).await;
         world.retention.suspend = wanted;
         let (engine, session) = world.played(&[run("echo a > a"), done(), run("cat a")]).await;
         let running = Backend::list(&world.spy).await.unwrap().remove(0);

@@ -1,8 +1,8 @@
 //! An engine with sessions, and everything around them in memory.
 
 use outrigger_agent::{
-    Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxSpec, Scope,
-    SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
+    Approvals, Author, Item, Limit, Message, ModelSpec, Park, Price, Role, SandboxScope,
+    SandboxSpec, SessionId, Spec, State, ToolSpec, TurnLimits, Workspace,
 };
 use outrigger_engine::{
     Clock, Engine, Feed, MemoryService, Parts, RetentionPolicy, SandboxConfig, workspace,
@@ -51,7 +51,7 @@ pub(crate) struct World {
 }
 
 /// A sandbox of a session, as it asks for it.
-pub(crate) fn asked(name: &str, scope: Scope) -> SandboxSpec {
+pub(crate) fn asked(name: &str, scope: SandboxScope) -> SandboxSpec {
     SandboxSpec {
         name: name.to_owned(),
         backend: "fake".to_owned(),
@@ -64,10 +64,10 @@ pub(crate) fn asked(name: &str, scope: Scope) -> SandboxSpec {
 impl World {
     /// With one sandbox, `work`, whose workspace begins with the file `seed`.
     pub(crate) async fn new() -> Self {
-        Self::with(Spy::new("fake"), Scope::Thread).await
+        Self::with(Spy::new("fake"), SandboxScope::Thread).await
     }
 
-    pub(crate) async fn with(spy: Spy, scope: Scope) -> Self {
+    pub(crate) async fn with(spy: Spy, scope: SandboxScope) -> Self {
         let journal = Memory::default();
         let mut builder = workspace::Builder::default();
         builder.file("seed", b"seed\n", false);

@@ -23,7 +23,7 @@ async fn call(api: Api, answers: Vec<Answer>, policy: RetryPolicy) -> Ended {
     Ended { outcome, requests: fake.seen().len(), frames }
 }
 
-fn cause(error: &Error) -> &outrigger_model::Cause {
+fn cause(error: &Error) -> &outrigger_model::ProviderFailure {
     match error {
         Error::Provider { cause, .. } => cause,
         Error::Script(_) => panic!("no script here"),

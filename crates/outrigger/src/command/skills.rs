@@ -4,7 +4,7 @@ use clap::Subcommand;
 use outrigger_agent::Digest;
 use outrigger_engine::path_of;
 use outrigger_policy::{Owner, Shelf, ShelfKind};
-use outrigger_skills::{Files, Problem, SIGNATURE_FILE, disk};
+use outrigger_skills::{SIGNATURE_FILE, SkillFiles, SkillProblem, disk};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryState, Error, Expected,
     NewProposal, Version, Via,
@@ -92,7 +92,7 @@ pub(crate) async fn execute(paths: &Paths, asked: Skills) -> Outcome<u8> {
 }
 
 /// A folder of the host with the name that a skill in it must have.
-fn folder(path: &Path) -> Outcome<(String, Files)> {
+fn folder(path: &Path) -> Outcome<(String, SkillFiles)> {
     let unreadable = |error: std::io::Error| {
         Failure::new(Kind::NotFound, format!("{}: {error}", path.display()))
     };
@@ -132,19 +132,19 @@ fn validate(path: &Path, output: Output) -> Outcome<u8> {
     Err(invalid(path, &problems))
 }
 
-fn invalid(path: &Path, problems: &[Problem]) -> Failure {
+fn invalid(path: &Path, problems: &[SkillProblem]) -> Failure {
     let text = format!("{} is no skill", path.display());
     let told = problems.iter().map(|problem| show::inert(&said(problem)));
     let failure = Failure::new(Kind::Usage, text);
     told.fold(failure, |failure, told| failure.hint(told))
 }
 
-fn said(problem: &Problem) -> String {
+fn said(problem: &SkillProblem) -> String {
     let line = problem.line.map(|line| format!(", line {line}")).unwrap_or_default();
     format!("{}{line}: {}", problem.path, problem.reason)
 }
 
-fn of_problem(problem: &Problem) -> Value {
+fn of_problem(problem: &SkillProblem) -> Value {
     json!({ "path": problem.path, "line": problem.line, "reason": problem.reason.to_string() })
 }
 
@@ -260,7 +260,7 @@ fn bad_path(path: &str, fault: &str) -> Failure {
 }
 
 /// Where keys are trusted, one of them must have signed.
-fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
+fn trusted(config: &config::Skills, path: &Path, files: &SkillFiles) -> Outcome {
     if config.trusted_keys.is_empty() {
         return Ok(());
     }
@@ -283,7 +283,7 @@ fn trusted(config: &config::Skills, path: &Path, files: &Files) -> Outcome {
 async fn put(
     memory: &MemoryContext,
     root: &EntryAddress,
-    files: &Files,
+    files: &SkillFiles,
     before: &BTreeMap<String, Version>,
 ) -> Outcome<Vec<u64>> {
     let by = Attribution { via: Via::Import, ..Attribution::person(now_ms()) };
@@ -302,7 +302,7 @@ async fn put(
         let revision = before.get(path).map_or(0, |version| version.revision);
         (path, revision, Some(file))
     });
-    let same = |path: &str, file: &outrigger_skills::File| {
+    let same = |path: &str, file: &outrigger_skills::SkillFile| {
         let digest = Digest::of(&file.bytes);
         before.get(path).is_some_and(|version| match &version.state {
             EntryState::File { digest: before, executable, .. } => {

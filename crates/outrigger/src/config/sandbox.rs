@@ -1,7 +1,7 @@
 //! The sandboxes of a session: what the layers of the configuration say of each, put
 //! together.
 
-use outrigger_agent::{SandboxSpec, Scope};
+use outrigger_agent::{SandboxScope, SandboxSpec};
 use outrigger_engine::{RetentionPolicy, SnapshotPolicy};
 use outrigger_sandbox::{CreateSpec, DiskOrigin, Isolation, Suspend};
 use serde::Deserialize;
@@ -349,8 +349,8 @@ impl Sandbox {
             isolation_min: self.spec.isolation_min.to_string(),
             workspace: self.workspace.unwrap_or(first),
             scope: match self.scope {
-                ScopeName::Thread => Scope::Thread,
-                ScopeName::Assistant => Scope::Assistant(self.assistant.clone()),
+                ScopeName::Thread => SandboxScope::Thread,
+                ScopeName::Assistant => SandboxScope::Assistant(self.assistant.clone()),
             },
         }
     }

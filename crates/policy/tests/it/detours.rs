@@ -1,6 +1,6 @@
 //! What is forbidden for good, reached another way: each way is refused.
 
-use outrigger_policy::{Outcome, RuleSet};
+use outrigger_policy::{RuleSet, Ruling};
 
 use crate::world::{acme, all_pass, cases, rules};
 
@@ -16,7 +16,7 @@ fn set() -> RuleSet {
 fn no_detour_leads_past_a_rule_that_forbids() {
     let cases = cases(DETOURS);
     assert!(cases.len() >= 30, "{} detours", cases.len());
-    assert!(cases.iter().all(|case| case.expect == Outcome::Forbid));
+    assert!(cases.iter().all(|case| case.expect == Ruling::Forbid));
     // Each is refused though everybody approved.
     assert!(cases.iter().all(|case| !case.approved_by.is_empty()));
     all_pass(&set(), &cases);

@@ -1,7 +1,7 @@
 //! Whatever the rules: an approval never overrides one that forbids, and nobody can do
 //! more together than each of them alone.
 
-use outrigger_policy::{Action, Approved, Facts, Outcome, RuleSet};
+use outrigger_policy::{Action, Approved, Facts, RuleSet, Ruling};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -102,25 +102,25 @@ proptest! {
         let granted = whole.grant(&facts, &everybody(&whole), ()).is_ok();
 
         // An approval changes ask alone.
-        prop_assert_eq!(granted, verdict.outcome() != Outcome::Forbid);
+        prop_assert_eq!(granted, verdict.outcome() != Ruling::Forbid);
         prop_assert_eq!(
             whole.grant(&facts, &[], ()).is_ok(),
-            verdict.outcome() == Outcome::Permit
+            verdict.outcome() == Ruling::Permit
         );
 
         // Ask is what would be permitted if the rules that ask were not there, and each
         // of them only takes away.
         let silent = set(&all, ASKS).judge(&facts).outcome();
-        prop_assert_eq!(silent == Outcome::Forbid, verdict.outcome() == Outcome::Forbid);
-        prop_assert!(verdict.outcome() != Outcome::Permit || silent == Outcome::Permit);
+        prop_assert_eq!(silent == Ruling::Forbid, verdict.outcome() == Ruling::Forbid);
+        prop_assert!(verdict.outcome() != Ruling::Permit || silent == Ruling::Permit);
 
         // Nobody may together what one of them may not.
         let explanation = whole.explain(&facts);
         let all_permitted =
             explanation.subjects.iter().all(|subject| !subject.permitting.is_empty());
         prop_assert_eq!(explanation.subjects.len(), 3 + above.len());
-        prop_assert!(all_permitted || verdict.outcome() == Outcome::Forbid);
+        prop_assert!(all_permitted || verdict.outcome() == Ruling::Forbid);
         let alone = whole.judge(&Facts { above: &[], ..facts }).outcome();
-        prop_assert!(verdict.outcome() == Outcome::Forbid || alone != Outcome::Forbid);
+        prop_assert!(verdict.outcome() == Ruling::Forbid || alone != Ruling::Forbid);
     }
 }

@@ -1,6 +1,6 @@
 //! A small organisation, and what tests say of it.
 
-use outrigger_policy::{Case, Cases, Directory, Part, Principal, RuleSet, Source};
+use outrigger_policy::{Case, Cases, Directory, Principal, RulePart, RuleSet, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ pub(crate) fn acme() -> Directory {
 }
 
 pub(crate) fn rules(text: &str) -> Source {
-    Source { name: "rules.cedar".to_owned(), text: text.to_owned(), part: Part::Rules }
+    Source { name: "rules.cedar".to_owned(), text: text.to_owned(), part: RulePart::Rules }
 }
 
 pub(crate) fn ceiling(text: &str) -> Source {
-    Source { name: "ceiling.cedar".to_owned(), text: text.to_owned(), part: Part::Ceiling }
+    Source { name: "ceiling.cedar".to_owned(), text: text.to_owned(), part: RulePart::Ceiling }
 }
 
 /// Rules for `acme`.

@@ -22,7 +22,7 @@ pub(crate) enum Tracked {
 
 /// What is wrong with an index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum IndexProblem {
     /// It does not begin as an index does.
     #[error("it is none")]
     NoIndex,
@@ -59,7 +59,7 @@ const PATH_BYTES: usize = 4_096;
 pub(crate) fn each<E>(
     bytes: &[u8],
     mut visit: impl FnMut(&Path, Tracked) -> Result<(), E>,
-) -> Result<Result<(), E>, Problem> {
+) -> Result<Result<(), E>, IndexProblem> {
     let whole = |hash: &usize| scan(bytes, *hash, |_, _| Ok::<_, ()>(())).is_ok();
     let hash = HASHES.iter().find(|hash| whole(hash)).unwrap_or(&HASHES[0]);
     scan(bytes, *hash, |path, kind| visit(path, kind))
@@ -69,30 +69,30 @@ fn scan<E>(
     bytes: &[u8],
     hash: usize,
     mut visit: impl FnMut(&Path, Tracked) -> Result<(), E>,
-) -> Result<Result<(), E>, Problem> {
-    let mut input = Input(bytes.strip_prefix(b"DIRC").ok_or(Problem::NoIndex)?);
-    let version = input.number().ok_or(Problem::Damaged)?;
+) -> Result<Result<(), E>, IndexProblem> {
+    let mut input = Input(bytes.strip_prefix(b"DIRC").ok_or(IndexProblem::NoIndex)?);
+    let version = input.number().ok_or(IndexProblem::Damaged)?;
     if !(2..=4).contains(&version) {
-        return Err(Problem::Version(version));
+        return Err(IndexProblem::Version(version));
     }
-    let count = input.number().ok_or(Problem::Damaged)?;
+    let count = input.number().ok_or(IndexProblem::Damaged)?;
     // The hash of all of it stands last. Whether it is right says only that nobody tried.
-    let body = input.0.len().checked_sub(hash).ok_or(Problem::Damaged)?;
+    let body = input.0.len().checked_sub(hash).ok_or(IndexProblem::Damaged)?;
     input.0 = &input.0[..body];
     let (mut path, mut bad) = (Vec::new(), None);
     let mut result = Ok(());
     for _ in 0..count {
-        let mode = entry(&mut input, version, hash, &mut path).ok_or(Problem::Damaged)?;
+        let mode = entry(&mut input, version, hash, &mut path).ok_or(IndexProblem::Damaged)?;
         let kind = match mode >> 12 {
             0o10 | 0o12 => Tracked::File,
             0o16 => Tracked::Submodule,
             // A folder of which nothing is checked out.
             0o4 => continue,
-            _ => return Err(Problem::Damaged),
+            _ => return Err(IndexProblem::Damaged),
         };
         let named = Path::new(OsStr::from_bytes(&path));
         if !names::is_tracked_path(&path) {
-            bad = bad.or_else(|| Some(Problem::Path(named.display().to_string())));
+            bad = bad.or_else(|| Some(IndexProblem::Path(named.display().to_string())));
         } else if result.is_ok() {
             result = visit(named, kind);
         }
@@ -131,17 +131,17 @@ fn entry(input: &mut Input<'_>, version: u32, hash: usize, path: &mut Vec<u8>) -
 }
 
 /// One that begins with a capital can be passed over.
-fn extensions(input: &mut Input<'_>) -> Result<(), Problem> {
+fn extensions(input: &mut Input<'_>) -> Result<(), IndexProblem> {
     while !input.0.is_empty() {
-        let name = input.take(4).ok_or(Problem::Damaged)?;
+        let name = input.take(4).ok_or(IndexProblem::Damaged)?;
         let length = input.number().and_then(|length| usize::try_from(length).ok());
-        length.and_then(|length| input.take(length)).ok_or(Problem::Damaged)?;
+        length.and_then(|length| input.take(length)).ok_or(IndexProblem::Damaged)?;
         match name {
-            b"link" => return Err(Problem::Split),
+            b"link" => return Err(IndexProblem::Split),
             // There are folders of which nothing is checked out.
             b"sdir" => {}
             name if name[0].is_ascii_uppercase() => {}
-            name => return Err(Problem::Extension(name.escape_ascii().to_string())),
+            name => return Err(IndexProblem::Extension(name.escape_ascii().to_string())),
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Repositories that are damaged, or were made to do harm.
 
-use outrigger_repository::{Error, Problem};
+use outrigger_repository::{Error, IndexProblem};
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -14,7 +14,7 @@ fn repository(world: &World) {
     world.git("repo", &["add", "."]);
 }
 
-fn problem(world: &World) -> Problem {
+fn problem(world: &World) -> IndexProblem {
     match world.pack("repo").unwrap_err() {
         Error::Index { path, source } => {
             assert_eq!(path, world.path("repo/.git/index"));
@@ -32,7 +32,10 @@ fn an_index_that_was_cut_or_changed_anywhere_is_refused_or_read() {
     let path = world.path("repo/.git/index");
     for length in 0..index.len() {
         fs::write(&path, &index[..length]).unwrap();
-        assert!(matches!(problem(&world), Problem::NoIndex | Problem::Damaged), "{length}");
+        assert!(
+            matches!(problem(&world), IndexProblem::NoIndex | IndexProblem::Damaged),
+            "{length}"
+        );
     }
     for at in 0..index.len() {
         for flip in [1, 0x40, 0xff] {
@@ -60,8 +63,8 @@ fn an_index_with_paths_that_lead_elsewhere_is_refused() {
         fs::write(&path, &changed).unwrap();
         match name {
             b"..c" => assert!(world.pack("repo").is_ok()),
-            b"\0/c" => assert_eq!(problem(&world), Problem::Damaged),
-            _ => assert!(matches!(problem(&world), Problem::Path(_)), "{name:?}"),
+            b"\0/c" => assert_eq!(problem(&world), IndexProblem::Damaged),
+            _ => assert!(matches!(problem(&world), IndexProblem::Path(_)), "{name:?}"),
         }
     }
     // And one into git's own data, which has a name of another length.
@@ -78,7 +81,7 @@ fn an_index_with_paths_that_lead_elsewhere_is_refused() {
         let mut changed = index;
         changed[at..at + name.len()].copy_from_slice(name.as_bytes());
         fs::write(&path, &changed).unwrap();
-        assert_eq!(problem(&world), Problem::Path(name.to_owned()));
+        assert_eq!(problem(&world), IndexProblem::Path(name.to_owned()));
     }
 }
 
@@ -87,12 +90,12 @@ fn what_an_index_can_be_besides_is_told() {
     let world = World::new();
     repository(&world);
     world.git("repo", &["update-index", "--split-index"]);
-    assert_eq!(problem(&world), Problem::Split);
+    assert_eq!(problem(&world), IndexProblem::Split);
     let path = world.path("repo/.git/index");
     for (bytes, expected) in [
-        (&b""[..], Problem::NoIndex),
-        (b"DIRC\0\0\0\x09\0\0\0\0", Problem::Version(9)),
-        (b"DIRC\0\0\0\x02\xff\xff\xff\xff", Problem::Damaged),
+        (&b""[..], IndexProblem::NoIndex),
+        (b"DIRC\0\0\0\x09\0\0\0\0", IndexProblem::Version(9)),
+        (b"DIRC\0\0\0\x02\xff\xff\xff\xff", IndexProblem::Damaged),
     ] {
         fs::write(&path, bytes).unwrap();
         assert_eq!(problem(&world), expected);
@@ -100,7 +103,7 @@ fn what_an_index_can_be_besides_is_told() {
     let mut own = b"DIRC\0\0\0\x02\0\0\0\0what\0\0\0\x01x".to_vec();
     own.extend([0; 20]);
     fs::write(&path, own).unwrap();
-    assert_eq!(problem(&world), Problem::Extension("what".to_owned()));
+    assert_eq!(problem(&world), IndexProblem::Extension("what".to_owned()));
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     assert!(matches!(world.pack("repo"), Err(Error::TooLong { .. })));
 }

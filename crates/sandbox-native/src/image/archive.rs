@@ -15,7 +15,7 @@ use super::manifest::{self, Document, Image, ImageConfig, Layer, invalid};
 use super::scratch::scratch;
 use super::stream::{BoundedReader, Decoder, FileSlice};
 use super::tar::{self, Kind};
-use super::{Digest, HashingReader};
+use super::{HashingReader, ImageDigest};
 use crate::limits;
 
 /// An archive with one image: an OCI image layout, the output of `docker save`, or a
@@ -39,7 +39,7 @@ pub(super) struct ArchiveIndex {
     parts: BTreeMap<Vec<u8>, EntryLocation>,
     /// Of the whole archive.
     length: u64,
-    digest: Digest,
+    digest: ImageDigest,
     /// Whether it has an end mark.
     ended: bool,
     /// Where the layers of the image are, in its order.
@@ -187,14 +187,14 @@ impl ArchiveIndex {
         Ok(bytes)
     }
 
-    fn blob(&self, digest: &Digest) -> Result<(u64, u64), Error> {
+    fn blob(&self, digest: &ImageDigest) -> Result<(u64, u64), Error> {
         let found = self.find(format!("blobs/sha256/{}", digest.hex()).as_bytes());
         found.ok_or_else(|| invalid(format_args!("the archive does not hold {digest}")))
     }
 
-    fn verified(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+    fn verified(&self, digest: &ImageDigest) -> Result<Vec<u8>, Error> {
         let bytes = self.document(self.blob(digest)?)?;
-        if Digest::of(&bytes) == *digest {
+        if ImageDigest::of(&bytes) == *digest {
             return Ok(bytes);
         }
         Err(invalid(format_args!("what is named {digest} has another digest")))

@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 /// The SHA-256 of a part of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Digest([u8; 32]);
+pub struct ImageDigest([u8; 32]);
 
-impl Digest {
+impl ImageDigest {
     /// The digest of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
@@ -56,19 +56,19 @@ fn hex(digit: u8) -> Option<u8> {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ImageDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.hex())
     }
 }
 
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
+impl From<ImageDigest> for String {
+    fn from(digest: ImageDigest) -> Self {
         digest.to_string()
     }
 }
 
-impl TryFrom<String> for Digest {
+impl TryFrom<String> for ImageDigest {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         Self::parse(&text).ok_or_else(|| "not a digest of the form `sha256:<64 hex digits>`".into())
@@ -94,8 +94,8 @@ impl<R> HashingReader<R> {
     }
 
     /// The source, and the digest of what was read.
-    pub(crate) fn finish(self) -> (R, Digest) {
-        (self.inner, Digest(self.state.finalize().into()))
+    pub(crate) fn finish(self) -> (R, ImageDigest) {
+        (self.inner, ImageDigest(self.state.finalize().into()))
     }
 }
 
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn only_the_canonical_spelling_is_a_digest() {
         let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Digest::of(b"").to_string(), text);
-        assert_eq!(Digest::parse(text), Some(Digest::of(b"")));
+        assert_eq!(ImageDigest::of(b"").to_string(), text);
+        assert_eq!(ImageDigest::parse(text), Some(ImageDigest::of(b"")));
         let wrong = [
             String::new(),
             text.to_uppercase(),
@@ -126,6 +126,6 @@ mod tests {
             text.replace('e', "/"),
             format!("sha256:{}", "é".repeat(32)),
         ];
-        assert_eq!(wrong.map(|text| Digest::parse(&text)), [None; 7]);
+        assert_eq!(wrong.map(|text| ImageDigest::parse(&text)), [None; 7]);
     }
 }

@@ -1,6 +1,6 @@
 //! Documents of images, for fuzzing: refused, or what comes out is within the limits.
 
-use super::Digest;
+use super::ImageDigest;
 use super::manifest::{self, Document};
 use crate::limits;
 
@@ -27,7 +27,7 @@ pub fn document(bytes: &[u8]) {
         }
         Ok(Document::Manifest(parts)) => {
             let _ = parts.config.digest();
-            if let Ok(image) = manifest::image(Digest::of(document), &parts, config) {
+            if let Ok(image) = manifest::image(ImageDigest::of(document), &parts, config) {
                 assert!((1..=limits::IMAGE_LAYERS_MAX).contains(&image.layers.len()));
                 let fits = |length| length <= limits::LAYER_BLOB_BYTES_MAX;
                 assert!(image.layers.iter().all(|layer| fits(layer.length)));

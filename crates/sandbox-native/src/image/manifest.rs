@@ -7,14 +7,14 @@
 use outrigger_sandbox::Error;
 use serde::Deserialize;
 
-use super::Digest;
+use super::ImageDigest;
 use crate::limits;
 
 /// An image to make a template of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Image {
     /// Digest of its manifest.
-    pub(super) manifest: Option<Digest>,
+    pub(super) manifest: Option<ImageDigest>,
     /// The lowest first.
     pub(super) layers: Vec<Layer>,
     pub(super) env: Vec<String>,
@@ -25,11 +25,11 @@ pub(super) struct Image {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layer {
     /// Digest of the blob, where it has one.
-    pub(super) blob: Option<Digest>,
+    pub(super) blob: Option<ImageDigest>,
     /// Length of the blob in bytes.
     pub(super) length: u64,
     /// Digest of the tar stream in it.
-    pub(super) diff: Digest,
+    pub(super) diff: ImageDigest,
 }
 
 /// A part named in a document.
@@ -83,7 +83,7 @@ struct Config {
 
 #[derive(Debug, Deserialize)]
 struct Rootfs {
-    diff_ids: Vec<Digest>,
+    diff_ids: Vec<ImageDigest>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,8 +108,8 @@ fn architecture() -> &'static str {
 }
 
 impl Descriptor {
-    pub(super) fn digest(&self) -> Result<Digest, Error> {
-        let parsed = Digest::parse(&self.digest);
+    pub(super) fn digest(&self) -> Result<ImageDigest, Error> {
+        let parsed = ImageDigest::parse(&self.digest);
         parsed.ok_or_else(|| invalid(format_args!("`{:.80}` is no SHA-256 digest", self.digest)))
     }
 
@@ -154,7 +154,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Error> {
 }
 
 /// Puts a manifest and its configuration together.
-pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Result<Image, Error> {
+pub(super) fn image(
+    digest: ImageDigest,
+    manifest: &Manifest,
+    config: &[u8],
+) -> Result<Image, Error> {
     let ImageConfig { diffs, env, workdir } = configuration(config)?;
     if diffs.len() != manifest.layers.len() {
         return Err(invalid("its manifest and its configuration name different layers"));
@@ -179,7 +183,7 @@ pub(super) fn image(digest: Digest, manifest: &Manifest, config: &[u8]) -> Resul
 #[derive(Debug)]
 pub(super) struct ImageConfig {
     /// Digests of the layers' tar streams, the lowest first.
-    pub(super) diffs: Vec<Digest>,
+    pub(super) diffs: Vec<ImageDigest>,
     pub(super) env: Vec<String>,
     pub(super) workdir: Option<String>,
 }

@@ -16,7 +16,7 @@ use outrigger_sandbox::Error;
 use reqwest::StatusCode;
 use sha2::Digest as _;
 
-use super::Digest;
+use super::ImageDigest;
 use super::fetch::{self, Failure, RepositoryClient};
 use super::hosts::AllowedHosts;
 use super::manifest::{self, Document, Image, Layer, invalid};
@@ -129,7 +129,7 @@ impl RemoteImage {
         Err(invalid("its indexes are nested too deep"))
     }
 
-    async fn manifest(&self, reference: &Reference) -> Result<(Vec<u8>, Digest), Error> {
+    async fn manifest(&self, reference: &Reference) -> Result<(Vec<u8>, ImageDigest), Error> {
         let named = reference.digest().or(reference.tag()).unwrap_or("latest");
         let part = format!("manifests/{named}");
         let asked = async {
@@ -141,9 +141,9 @@ impl RemoteImage {
             .await
             .map_err(|_| Error::Backend("the registry takes too long".to_owned()))?
             .map_err(|failure| self.failed(failure))?;
-        let digest = Digest::of(&bytes);
+        let digest = ImageDigest::of(&bytes);
         match reference.digest() {
-            Some(wanted) if Digest::parse(wanted) != Some(digest) => {
+            Some(wanted) if ImageDigest::parse(wanted) != Some(digest) => {
                 Err(invalid(format_args!("what is named {wanted} has another digest")))
             }
             _ => Ok((bytes, digest)),
@@ -180,7 +180,7 @@ impl RemoteImage {
     /// Gets a blob, going on where a lost connection left it.
     async fn blob<W: Sink>(
         &self,
-        digest: &Digest,
+        digest: &ImageDigest,
         blob: &mut BlobDownload<W>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), Error> {
@@ -200,7 +200,7 @@ impl RemoteImage {
             }
             tokio::time::sleep(Duration::from_millis(limits::REGISTRY_PAUSE_MS)).await;
         }
-        let found = Digest::parse(&format!("sha256:{}", hex(&blob.state.clone().finalize())));
+        let found = ImageDigest::parse(&format!("sha256:{}", hex(&blob.state.clone().finalize())));
         if blob.bytes != blob.wanted || found != Some(*digest) {
             return Err(invalid(format_args!("what is named {digest} has another digest")));
         }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Digest;
+use super::ImageDigest;
 
 /// A root filesystem by name, made from an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,11 +12,11 @@ pub struct Template {
     /// What [`outrigger_sandbox::DiskOrigin::Template`] names it by.
     pub name: String,
     /// Digests of its layers without their compression, the lowest first.
-    pub layers: Vec<Digest>,
+    pub layers: Vec<ImageDigest>,
     /// Where it came from, in words: a reference as it was asked for, or the kind of archive.
     pub source: String,
     /// The manifest that it was made from. None for a plain root filesystem.
-    pub manifest: Option<Digest>,
+    pub manifest: Option<ImageDigest>,
     /// `NAME=value`, as the image has it. Nothing else that an image wants to be run
     /// with is kept: no entry point, user, volume or health check.
     pub env: Vec<String>,
@@ -34,16 +34,16 @@ pub(crate) struct UnpackRequest {
     /// Its length in bytes.
     pub(crate) length: u64,
     /// What its bytes must digest to.
-    pub(crate) blob: Option<Digest>,
+    pub(crate) blob: Option<ImageDigest>,
     /// What the tar stream in it must digest to.
-    pub(crate) diff: Digest,
+    pub(crate) diff: ImageDigest,
 }
 
 /// A request about images.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ImageRequest {
     /// Which of these layers are not there.
-    Missing(Vec<Digest>),
+    Missing(Vec<ImageDigest>),
     /// Unpack a layer, unless it is there.
     Unpack(UnpackRequest),
     /// Keep a template whose layers are there, in place of one of that name.
@@ -58,7 +58,7 @@ pub(crate) enum ImageRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ImageAnswer {
     /// To `Missing`, and to `Save` if layers are gone in the meantime.
-    Missing(Vec<Digest>),
+    Missing(Vec<ImageDigest>),
     /// To `UnpackRequest`, with the number of device nodes and FIFOs that were left out.
     Unpacked { left_out: u64 },
     /// To `Save` and `Remove`.

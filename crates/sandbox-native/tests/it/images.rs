@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use crate::support::*;
 use expect_test::expect;
 use outrigger_sandbox::{Backend, CreateSpec, DiskOrigin, Error, SnapshotId};
-use outrigger_sandbox_native::{Archive, Digest, Native, Progress, Template};
+use outrigger_sandbox_native::{Archive, ImageDigest, Native, Progress, Template};
 use tar::{EntryType, Header};
 
 /// What a layer is made of: name, type, link target or data, mode.
@@ -99,7 +99,7 @@ fn image_for(architecture: &str, layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>)
     let blobs: Vec<Vec<u8>> = layers.iter().map(|layer| pack(layer)).collect();
     let config = serde_json::json!({
         "architecture": architecture, "os": "linux",
-        "rootfs": { "type": "layers", "diff_ids": layers.iter().map(|layer| Digest::of(layer)).collect::<Vec<_>>() },
+        "rootfs": { "type": "layers", "diff_ids": layers.iter().map(|layer| ImageDigest::of(layer)).collect::<Vec<_>>() },
         "config": { "Env": ["PATH=/usr/bin", "IMAGE=yes"], "WorkingDir": "/opt",
                     "Entrypoint": ["/bin/evil"], "User": "0" },
     });
@@ -107,7 +107,7 @@ fn image_for(architecture: &str, layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>)
     let part = |kind: &str, bytes: &[u8]| {
         serde_json::json!({
             "mediaType": format!("application/vnd.oci.image.{kind}"),
-            "digest": Digest::of(bytes), "size": bytes.len(),
+            "digest": ImageDigest::of(bytes), "size": bytes.len(),
         })
     };
     let manifest = serde_json::json!({
@@ -122,11 +122,11 @@ fn image_for(architecture: &str, layers: &[Vec<u8>], pack: fn(&[u8]) -> Vec<u8>)
 pub(crate) fn layout(parts: &Parts) -> Vec<u8> {
     let other = serde_json::json!({
         "mediaType": "application/vnd.oci.image.manifest.v1+json", "size": 2,
-        "digest": Digest::of(b"{}"), "platform": { "os": "plan9", "architecture": "mips" },
+        "digest": ImageDigest::of(b"{}"), "platform": { "os": "plan9", "architecture": "mips" },
     });
     let this = serde_json::json!({
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "size": parts.manifest.len(), "digest": Digest::of(&parts.manifest),
+        "size": parts.manifest.len(), "digest": ImageDigest::of(&parts.manifest),
         "platform": { "os": "linux", "architecture": architecture() },
     });
     let index = serde_json::json!({ "schemaVersion": 2, "manifests": [other, this] }).to_string();
@@ -134,7 +134,7 @@ pub(crate) fn layout(parts: &Parts) -> Vec<u8> {
         .blobs
         .iter()
         .chain([&parts.config, &parts.manifest])
-        .map(|blob| (format!("blobs/sha256/{}", Digest::of(blob).hex()), blob.as_slice()))
+        .map(|blob| (format!("blobs/sha256/{}", ImageDigest::of(blob).hex()), blob.as_slice()))
         .collect();
     let mut entries: Vec<Entry<'_>> =
         vec![file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#), file("index.json", &index)];
@@ -192,11 +192,11 @@ async fn every_kind_of_archive_becomes_the_same_layers() {
     let world = world().await;
     let layers = layers();
     let parts = image(&layers, gzip);
-    let digests: Vec<Digest> = layers.iter().map(|layer| Digest::of(layer)).collect();
+    let digests: Vec<ImageDigest> = layers.iter().map(|layer| ImageDigest::of(layer)).collect();
     let seen = Mutex::new(Vec::new());
     let watch = |progress: Progress| seen.lock().unwrap().push(progress);
     let made = world.native.import("one", archive(&layout(&parts)), &watch).await.unwrap();
-    assert_eq!((&made.layers, made.manifest), (&digests, Some(Digest::of(&parts.manifest))));
+    assert_eq!((&made.layers, made.manifest), (&digests, Some(ImageDigest::of(&parts.manifest))));
     assert_eq!(made.env, ["PATH=/usr/bin", "IMAGE=yes"]);
     assert_eq!(made.workdir.as_deref(), Some("/opt"));
     let last = *seen.lock().unwrap().last().unwrap();
@@ -213,7 +213,7 @@ async fn every_kind_of_archive_becomes_the_same_layers() {
         assert_eq!(made.layers, same, "{name}");
     }
     let state = world.state.path().join("state");
-    let mut hexes: Vec<String> = digests.iter().map(Digest::hex).collect();
+    let mut hexes: Vec<String> = digests.iter().map(ImageDigest::hex).collect();
     hexes.sort();
     assert_eq!(names(&state.join("layers")), hexes);
     let all = world.native.templates().await.unwrap();
@@ -238,7 +238,7 @@ async fn a_removed_template_takes_what_nobody_shares() {
     world.native.remove_template("all").await.unwrap();
     world.native.remove_template("all").await.unwrap();
     let state = world.state.path().join("state");
-    assert_eq!(names(&state.join("layers")), [Digest::of(&layers[0]).hex()]);
+    assert_eq!(names(&state.join("layers")), [ImageDigest::of(&layers[0]).hex()]);
     world.native.remove_template("first").await.unwrap();
     for dir in ["layers", "templates", "incoming"] {
         assert_eq!(names(&state.join(dir)), [""; 0], "{dir}");
@@ -335,11 +335,12 @@ async fn a_blob_that_is_not_what_it_is_named_is_refused() {
     // The blob is right, what the configuration says is in it is not.
     let mut lying = image(std::slice::from_ref(&good), <[u8]>::to_vec);
     let config = String::from_utf8(lying.config.clone()).unwrap();
-    let claimed = Digest::of(b"another layer").to_string();
-    lying.config = config.replace(&Digest::of(&good).to_string(), &claimed).into_bytes();
+    let claimed = ImageDigest::of(b"another layer").to_string();
+    lying.config = config.replace(&ImageDigest::of(&good).to_string(), &claimed).into_bytes();
     let manifest = String::from_utf8(lying.manifest).unwrap();
-    let was = Digest::of(config.as_bytes()).to_string();
-    lying.manifest = manifest.replace(&was, &Digest::of(&lying.config).to_string()).into_bytes();
+    let was = ImageDigest::of(config.as_bytes()).to_string();
+    lying.manifest =
+        manifest.replace(&was, &ImageDigest::of(&lying.config).to_string()).into_bytes();
     let error = import(&world.native, "bad", &layout(&lying)).await.unwrap_err();
     assert!(error.to_string().contains("what is in it does not match"), "{error}");
     assert!(world.native.templates().await.unwrap().is_empty());

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use crate::images::{Parts, architecture, gzip, image, layers};
 use crate::support::*;
 use outrigger_sandbox::Error;
-use outrigger_sandbox_native::{Digest, Registry, Transport};
+use outrigger_sandbox_native::{ImageDigest, Registry, Transport};
 
 /// A registry that ends with the test.
 struct Server {
@@ -79,7 +79,7 @@ impl Server {
         let client = reqwest::Client::new();
         let begun = client.post(self.url("test/image/blobs/uploads/")).send().await.unwrap();
         let to = begun.headers()["location"].to_str().unwrap();
-        let to = format!("{to}&digest={}", Digest::of(bytes));
+        let to = format!("{to}&digest={}", ImageDigest::of(bytes));
         let put = client.put(to).body(bytes.to_vec()).send().await.unwrap();
         assert!(put.status().is_success(), "{}", put.status());
     }
@@ -102,7 +102,7 @@ impl Server {
         let kind = "application/vnd.oci.image.manifest.v1+json";
         let index = serde_json::json!({
             "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-            "manifests": [{ "mediaType": kind, "digest": Digest::of(&parts.manifest),
+            "manifests": [{ "mediaType": kind, "digest": ImageDigest::of(&parts.manifest),
                             "size": parts.manifest.len(), "platform": platform }],
         });
         self.push_manifest("many", "index", index.to_string().as_bytes()).await;
@@ -120,7 +120,7 @@ async fn an_image_is_pulled_by_tag_index_and_digest() {
     let layers = layers();
     let parts = image(&layers, gzip);
     server.push(&parts).await;
-    let digest = Digest::of(&parts.manifest);
+    let digest = ImageDigest::of(&parts.manifest);
     let seen = std::sync::Mutex::new(Vec::new());
     for (name, rest) in [
         ("tag", ":one".to_owned()),
@@ -130,7 +130,7 @@ async fn an_image_is_pulled_by_tag_index_and_digest() {
         let watch = |progress| seen.lock().unwrap().push(progress);
         let made = world.native.pull(name, &server.image(&rest), &watch).await.unwrap();
         assert_eq!(made.manifest, Some(digest), "{name}");
-        let digests: Vec<_> = layers.iter().map(|layer| Digest::of(layer)).collect();
+        let digests: Vec<_> = layers.iter().map(|layer| ImageDigest::of(layer)).collect();
         assert_eq!(made.layers, digests, "{name}");
     }
     let seen = seen.into_inner().unwrap();
@@ -143,7 +143,7 @@ async fn an_image_is_pulled_by_tag_index_and_digest() {
 async fn what_is_not_there_or_not_as_named_is_said_so() {
     let (world, server) = (world().await, Server::start().await);
     server.push(&image(&layers()[1..], gzip)).await;
-    let other = Digest::of(b"another");
+    let other = ImageDigest::of(b"another");
     for rest in [":none".to_owned(), format!("@{other}")] {
         let error = world.native.pull("x", &server.image(&rest), &|_| ()).await.unwrap_err();
         assert!(matches!(error, Error::Absent { .. }), "{error:?}");

@@ -1,7 +1,7 @@
 //! `sim --seeds N [--seed S]`: checks seeds, and prints the line that replays a failing one.
 
 use clap::{Parser, ValueEnum};
-use outrigger_sim::{Failed, Plans, Report, Sim, Without, limits};
+use outrigger_sim::{Failed, Plans, SeedReport, Sim, Without, limits};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +47,7 @@ impl From<Safeguard> for Without {
 
 #[derive(Default)]
 struct Total {
-    report: Report,
+    report: SeedReport,
     failed: Option<(u64, Failed)>,
 }
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     let Total { report, failed } = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seconds = begun.elapsed().as_secs_f64();
     let mut out = std::io::stdout();
-    let Report { runs, events, tally } = report;
+    let SeedReport { runs, events, tally } = report;
     if failed.is_none() {
         drop(write!(out, "{tally}"));
     }

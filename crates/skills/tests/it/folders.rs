@@ -6,17 +6,17 @@ use std::path::Path;
 use std::process::Command;
 
 use outrigger_skills::limits::{FILE_BYTES_MAX, FILES_MAX, PATH_NAMES_MAX, TOTAL_BYTES_MAX};
-use outrigger_skills::{File, Files, Reason, digest, disk, skill_of, validate};
+use outrigger_skills::{Reason, SkillFile, SkillFiles, digest, disk, skill_of, validate};
 
 use crate::{only, pip};
 
 const TEXT: &str = "---\nname: a\ndescription: b\n---\nbody\n";
 
-fn skill() -> Files {
+fn skill() -> SkillFiles {
     let mut files = only(TEXT);
-    let script = File { bytes: b"#!/bin/sh\n".to_vec(), executable: true };
+    let script = SkillFile { bytes: b"#!/bin/sh\n".to_vec(), executable: true };
     files.insert("scripts/run.sh".to_owned(), script);
-    files.insert("references/deep/a.md".to_owned(), File::default());
+    files.insert("references/deep/a.md".to_owned(), SkillFile::default());
     files
 }
 
@@ -39,30 +39,36 @@ fn a_path_that_is_none_of_a_skill_is_named() {
         &name,
     ] {
         let mut files = skill();
-        files.insert(path.to_owned(), File::default());
+        files.insert(path.to_owned(), SkillFile::default());
         let problems = validate(&files, "a");
         assert!(problems.iter().any(|problem| problem.path == path), "{path:?}: {problems:?}");
     }
     let mut files = skill();
-    files.insert("scripts".to_owned(), File::default());
+    files.insert("scripts".to_owned(), SkillFile::default());
     assert_eq!(validate(&files, "a")[0].reason, Reason::FileAndFolder);
 }
 
 #[test]
 fn a_folder_that_is_too_much_is_refused() {
     let mut many = skill();
-    many.extend((0..FILES_MAX).map(|n| (format!("f{n}"), File::default())));
+    many.extend((0..FILES_MAX).map(|n| (format!("f{n}"), SkillFile::default())));
     assert!(
         matches!(validate(&many, "a")[..], [ref one] if matches!(one.reason, Reason::TooMuch { .. }))
     );
 
     let mut large = skill();
-    large.insert("x".to_owned(), File { bytes: vec![0; FILE_BYTES_MAX + 1], executable: false });
+    large.insert(
+        "x".to_owned(),
+        SkillFile { bytes: vec![0; FILE_BYTES_MAX + 1], executable: false },
+    );
     assert_eq!(validate(&large, "a")[0].path, "x");
 
     let mut heavy = skill();
     for name in ["x", "y", "z"] {
-        heavy.insert(name.to_owned(), File { bytes: vec![0; FILE_BYTES_MAX], executable: false });
+        heavy.insert(
+            name.to_owned(),
+            SkillFile { bytes: vec![0; FILE_BYTES_MAX], executable: false },
+        );
     }
     const { assert!(3 * FILE_BYTES_MAX > TOTAL_BYTES_MAX) };
     assert_eq!(validate(&heavy, "a")[0].path, ".");
@@ -70,12 +76,12 @@ fn a_folder_that_is_too_much_is_refused() {
 
 #[test]
 fn either_spelling_of_the_file_makes_a_skill_and_capitals_win() {
-    let small = File { bytes: TEXT.as_bytes().to_vec(), executable: false };
-    let mut files = Files::from([("skill.md".to_owned(), small)]);
+    let small = SkillFile { bytes: TEXT.as_bytes().to_vec(), executable: false };
+    let mut files = SkillFiles::from([("skill.md".to_owned(), small)]);
     assert_eq!(skill_of(&files, "a").unwrap().body, "body");
     files.extend(only("no skill"));
     assert_eq!(validate(&files, "a")[0].reason, Reason::NoFrontmatter);
-    assert_eq!(validate(&Files::new(), "a")[0].reason, Reason::NoSkillFile);
+    assert_eq!(validate(&SkillFiles::new(), "a")[0].reason, Reason::NoSkillFile);
     files.get_mut("SKILL.md").unwrap().bytes = vec![0xff];
     assert_eq!(validate(&files, "a")[0].reason, Reason::NotText);
 }
@@ -107,11 +113,11 @@ fn frontmatter_made_to_be_too_much_is_refused() {
 fn the_digest_tells_every_part_of_a_folder() {
     let own = digest(&skill());
     assert_eq!(own, digest(&skill()));
-    let changes: [fn(&mut Files); 6] = [
+    let changes: [fn(&mut SkillFiles); 6] = [
         |files| files.get_mut("SKILL.md").unwrap().bytes.push(b'x'),
         |files| files.get_mut("SKILL.md").unwrap().executable = true,
         |files| drop(files.remove("references/deep/a.md")),
-        |files| drop(files.insert("x".to_owned(), File::default())),
+        |files| drop(files.insert("x".to_owned(), SkillFile::default())),
         |files| {
             let file = files.remove("scripts/run.sh").unwrap();
             files.insert("scripts/run".to_owned(), file);
@@ -142,7 +148,7 @@ fn a_folder_comes_back_as_it_was_written() {
     assert_ne!(mode & 0o100, 0);
     let again = disk::write(&skill(), &folder).unwrap_err();
     assert!(matches!(again, disk::Error::Exists(_)), "{again}");
-    let bad = Files::from([("../x".to_owned(), File::default())]);
+    let bad = SkillFiles::from([("../x".to_owned(), SkillFile::default())]);
     assert!(disk::write(&bad, &home.path().join("b")).is_err());
     // Nothing is left of what was not finished.
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);

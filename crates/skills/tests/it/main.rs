@@ -8,10 +8,10 @@ mod reference;
 mod signatures;
 mod table;
 
-use outrigger_skills::{File, Files};
+use outrigger_skills::{SkillFile, SkillFiles};
 
 /// A folder with nothing but a SKILL.md.
-fn only(text: &str) -> Files {
-    let file = File { bytes: text.as_bytes().to_vec(), executable: false };
-    Files::from([("SKILL.md".to_owned(), file)])
+fn only(text: &str) -> SkillFiles {
+    let file = SkillFile { bytes: text.as_bytes().to_vec(), executable: false };
+    SkillFiles::from([("SKILL.md".to_owned(), file)])
 }

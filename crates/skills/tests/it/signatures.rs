@@ -1,6 +1,6 @@
 //! Who vouches for a skill.
 
-use outrigger_skills::{File, SIGNATURE_FILE, SignatureError, sign, verify};
+use outrigger_skills::{SIGNATURE_FILE, SignatureError, SkillFile, sign, verify};
 
 use crate::only;
 
@@ -20,10 +20,10 @@ fn a_signature_is_good_for_its_files_and_its_key_alone() {
     assert_eq!(verify(&files, signature.as_bytes(), &keys()[..1]), Err(SignatureError::Untrusted));
     assert_eq!(verify(&files, signature.as_bytes(), &[]), Err(SignatureError::Untrusted));
     // It lies beside what it signs.
-    let file = File { bytes: signature.clone().into_bytes(), executable: false };
+    let file = SkillFile { bytes: signature.clone().into_bytes(), executable: false };
     files.insert(SIGNATURE_FILE.to_owned(), file);
     assert_eq!(verify(&files, signature.as_bytes(), &keys()), Ok(1));
-    files.insert("x".to_owned(), File::default());
+    files.insert("x".to_owned(), SkillFile::default());
     assert_eq!(verify(&files, signature.as_bytes(), &keys()), Err(SignatureError::Untrusted));
 }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use outrigger_agent::{
     Answer, Author, CallFault, Cause, Concurrency, Digest, Event, FORMAT, Failure, Loss,
-    ModelFault, Outcome, Part, Product, Record, Recovery, Replacement, Scope, Seq, SessionId,
-    Status, Stop, ToolKind, TurnEnd, Work,
+    ModelFault, Outcome, Part, Product, Record, Recovery, Replacement, SandboxScope, Seq,
+    SessionId, Status, Stop, ToolKind, TurnEnd, Work,
 };
 use outrigger_audit::chain::{self, Linked};
 use outrigger_policy::Verdict;
@@ -231,8 +231,8 @@ variants! { replacement, REPLACEMENTS, Replacement,
     Replacement::Disk => "replacement: disk", Replacement::Snapshot(_) => "replacement: snapshot",
     Replacement::Start => "replacement: start",
 }
-variants! { scope, SCOPES, Scope,
-    Scope::Thread => "scope: thread", Scope::Assistant(_) => "scope: assistant",
+variants! { scope, SCOPES, SandboxScope,
+    SandboxScope::Thread => "scope: thread", SandboxScope::Assistant(_) => "scope: assistant",
 }
 variants! { recovery, RECOVERIES, Recovery,
     Recovery::Repeat => "repeat", Recovery::Reattach => "reattach",

@@ -9,9 +9,9 @@ use outrigger_agent::{
     CutSandbox, Deadline, Delegate, Digest, EntryChange, EntryRefused, Event, Failure, Item, Kept,
     Limit, Loss, Measure, Message, ModelFault, ModelSpec, Origin, Outcome, OutsideTool, Parent,
     Part, Place, Price, Product, Raw, Recovery, Replacement, Reply, Role, SandboxReady,
-    SandboxSpec, Scope, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, Summary, ToolCall,
-    ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage, Work,
-    Workspace, labels_of,
+    SandboxScope, SandboxSpec, Seen, Seq, SessionId, Shortfall, Spec, Status, Stop, Summary,
+    ToolCall, ToolKind, ToolOutput, ToolResult, ToolSpec, Touched, TurnEnd, TurnLimits, Usage,
+    Work, Workspace, labels_of,
 };
 use outrigger_policy::{RuleSetHash, Verdict};
 
@@ -54,7 +54,7 @@ fn tool(name: &str, kind: ToolKind, concurrency: Concurrency, recovery: Recovery
     }
 }
 
-fn sandbox(name: &str, workspace: bool, scope: Scope) -> SandboxSpec {
+fn sandbox(name: &str, workspace: bool, scope: SandboxScope) -> SandboxSpec {
     SandboxSpec {
         name: name.to_owned(),
         backend: "native".to_owned(),
@@ -106,8 +106,8 @@ fn opened() -> Event {
             source: "/home/me/project".to_owned(),
         }),
         sandboxes: vec![
-            sandbox("work", true, Scope::Thread),
-            sandbox("notes", false, Scope::Assistant("anna".to_owned())),
+            sandbox("work", true, SandboxScope::Thread),
+            sandbox("notes", false, SandboxScope::Assistant("anna".to_owned())),
         ],
         role: role(),
     }))

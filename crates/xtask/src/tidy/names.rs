@@ -153,7 +153,9 @@ const SHARED: &[&str] = &["Error", "Kind", "Config", "Settings"];
 /// No two crates publish a type of one name: a reader of either would have to ask which.
 pub(super) fn shared(project: &Project) -> Vec<Finding> {
     let mut published: BTreeMap<String, BTreeMap<&str, (&Source, usize)>> = BTreeMap::new();
-    for source in project.sources.files.iter().filter(|source| !source.is_test) {
+    // What is no member of the workspace publishes nothing.
+    let published_by = |source: &&Source| !source.is_test && !source.krate.is_empty();
+    for source in project.sources.files.iter().filter(published_by) {
         for ident in source.ast.items.iter().filter_map(public_type) {
             let known = published.entry(ident.to_string()).or_default();
             known.entry(&source.krate).or_insert((source, ident.span().start().line));

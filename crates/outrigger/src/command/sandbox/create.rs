@@ -1,7 +1,7 @@
 //! `outrigger sandbox create | fork`: a sandbox is made.
 
 use clap::{Args, value_parser};
-use outrigger_engine::Owner;
+use outrigger_engine::SandboxOwner;
 use outrigger_sandbox::{CreateOutcome, CreateSpec, DiskOrigin, Sandbox, SandboxId};
 use serde_json::json;
 
@@ -86,7 +86,9 @@ pub(super) async fn fork(
 
 /// What a session's sandbox would be called is deleted when no session names it.
 async fn not_a_sessions(sandboxes: &SandboxContext, id: &SandboxId) -> Outcome {
-    if Owner::of(id).is_none() || sandboxes.listed().await?.iter().any(|listed| listed.id == *id) {
+    if SandboxOwner::of(id).is_none()
+        || sandboxes.listed().await?.iter().any(|listed| listed.id == *id)
+    {
         return Ok(());
     }
     let text = format!("`{id}` is a name for the sandbox of a session");

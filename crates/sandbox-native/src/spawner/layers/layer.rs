@@ -7,7 +7,7 @@ use std::io;
 use outrigger_sandbox::SnapshotId;
 use serde::{Deserialize, Serialize};
 
-use crate::image::Digest;
+use crate::image::ImageDigest;
 use crate::spawner::names::random_name;
 
 /// The name of a layer: a plain file name, as a snapshot's is. Those of images are digests.
@@ -25,7 +25,7 @@ impl Layer {
     }
 
     /// The one with the content of an image's layer.
-    pub(crate) fn of_image(digest: &Digest) -> io::Result<Self> {
+    pub(crate) fn of_image(digest: &ImageDigest) -> io::Result<Self> {
         Self::new(digest.hex())
     }
 

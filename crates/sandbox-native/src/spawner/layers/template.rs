@@ -9,7 +9,7 @@ use std::io;
 use outrigger_sandbox::Error;
 
 use super::layer::Layer;
-use crate::image::Digest;
+use crate::image::ImageDigest;
 use crate::image::request::{Template, is_name};
 use crate::limits;
 use crate::spawner::error::backend;
@@ -17,14 +17,14 @@ use crate::spawner::record::{self, Durability};
 use crate::spawner::store::{Store, private};
 
 /// Which of these layers are not there.
-pub(crate) fn missing(store: &Store, layers: &[Digest]) -> Vec<Digest> {
+pub(crate) fn missing(store: &Store, layers: &[ImageDigest]) -> Vec<ImageDigest> {
     let is_there =
-        |layer: &Digest| Layer::of_image(layer).is_ok_and(|layer| store.tree(&layer).is_dir());
+        |layer: &ImageDigest| Layer::of_image(layer).is_ok_and(|layer| store.tree(&layer).is_dir());
     layers.iter().filter(|layer| !is_there(layer)).copied().collect()
 }
 
 /// Keeps a template, unless layers of it are missing: gives those.
-pub(crate) fn save(store: &Store, template: &Template) -> Result<Vec<Digest>, Error> {
+pub(crate) fn save(store: &Store, template: &Template) -> Result<Vec<ImageDigest>, Error> {
     if !is_name(&template.name) {
         return Err(Error::Invalid(format!("`{}` can't be the name of a template", template.name)));
     }

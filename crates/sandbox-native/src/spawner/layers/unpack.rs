@@ -28,7 +28,7 @@ use super::entries::{self, Owners, Tree};
 use super::layer::Layer;
 use crate::image::request::{ImageAnswer, UnpackRequest};
 use crate::image::stream::{BoundedReader, Decoder, FileSlice};
-use crate::image::{Digest, HashingReader, tar};
+use crate::image::{HashingReader, ImageDigest, tar};
 use crate::limits::{self, SHARED_ID_FIRST};
 use crate::spawner::names::random_name;
 use crate::spawner::record::{self, Durability};
@@ -284,7 +284,7 @@ fn mark_opaque(tree: &Path, owners: Owners, paths: &[Vec<u8>]) -> io::Result<()>
 
 /// Gives a layer its name, when all of it is on disk. Another one of that name has the
 /// same content.
-fn publish(store: &Store, dir: &Path, owners: Owners, diff: &Digest) -> io::Result<()> {
+fn publish(store: &Store, dir: &Path, owners: Owners, diff: &ImageDigest) -> io::Result<()> {
     let first_id = match owners {
         Owners::Layer => Some(0),
         Owners::Shifted | Owners::Caller => None,

@@ -1,7 +1,7 @@
 //! What a decision costs, by how many rules it looks at.
 
 use outrigger_policy::{
-    Action, Directory, Facts, Left, Part, Principal, RuleSet, ShellFacts, Source,
+    Action, Directory, Facts, Left, Principal, RulePart, RuleSet, ShellFacts, Source,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ fn rules(count: usize, of: &str) -> Outcome<RuleSet> {
     ops.insert(Principal::Person("ada".to_owned()));
     let groups = BTreeMap::from([("ops".to_owned(), ops)]);
     let directory = Directory { organisation: "acme".to_owned(), groups };
-    let own = Source { name: "rules".to_owned(), text, part: Part::Rules };
+    let own = Source { name: "rules".to_owned(), text, part: RulePart::Rules };
     RuleSet::new(&[RuleSet::default_source(), own], directory).doing("taking rules into force")
 }
 
