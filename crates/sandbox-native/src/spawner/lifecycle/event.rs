@@ -37,6 +37,15 @@ pub(crate) enum DesiredState {
     Gone,
 }
 
+/// What a life is ended for that can go on later.
+#[derive(Debug, Clone)]
+pub(super) enum Suspension {
+    /// Nothing else.
+    Cold,
+    /// Its disk is kept under this name.
+    Snapshot(SnapshotId),
+}
+
 /// Whether anything of a sandbox runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestState {

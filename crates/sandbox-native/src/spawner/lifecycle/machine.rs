@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{CreateOutcome, Error, SandboxId, Snapshot, SnapshotId};
 
 use super::event::{
-    DesiredState, GuestState, LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest,
+    DesiredState, GuestState, LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest, Suspension,
 };
 use crate::limits;
 use crate::protocol::Answer;
@@ -22,15 +22,6 @@ use crate::spawner::tree::fingerprint::Fingerprint;
 
 #[cfg(test)]
 mod tests;
-
-/// What a life is ended for that can go on later.
-#[derive(Debug, Clone)]
-enum Suspension {
-    /// Nothing else.
-    Cold,
-    /// Its disk is kept under this name.
-    Snapshot(SnapshotId),
-}
 
 /// A change that goes on.
 #[derive(Debug, Clone)]
@@ -85,7 +76,7 @@ enum Stage {
 }
 
 /// What a guest begins for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum StartPurpose {
     /// Somebody wants to reach it.
     Attach(CreateOutcome, DiskAge),
@@ -464,19 +455,25 @@ impl Transition<'_> {
 
     /// The time may be over that it waits.
     fn due(&mut self, owed: Obligations, stage: Stage) -> Option<Change> {
-        match stage {
-            Stage::Starting { purpose, until } if until <= self.now => {
-                self.effects.push(LifecycleEffect::AbandonStart);
-                let late = "the sandbox could not be started: it takes too long".to_owned();
-                self.started(owed, purpose, Err(Error::Backend(late)))
-            }
-            Stage::PutOff { until } if until <= self.now => self.revive(owed),
-            // What it handed over so far is worth nothing, and it may have stopped to serve.
-            Stage::HandingOver { until, .. } if until <= self.now => {
-                self.wait(owed, LifecycleEffect::Kill, Stage::Failing)
-            }
-            stage => Some(Change { stage, owed }),
+        if let Stage::Starting { purpose, until } = stage
+            && until <= self.now
+        {
+            self.effects.push(LifecycleEffect::AbandonStart);
+            let late = "the sandbox could not be started: it takes too long".to_owned();
+            return self.started(owed, purpose, Err(Error::Backend(late)));
         }
+        if let Stage::PutOff { until } = stage
+            && until <= self.now
+        {
+            return self.revive(owed);
+        }
+        // What it handed over so far is worth nothing, and it may have stopped to serve.
+        if let Stage::HandingOver { until, .. } = stage
+            && until <= self.now
+        {
+            return self.wait(owed, LifecycleEffect::Kill, Stage::Failing);
+        }
+        Some(Change { stage, owed })
     }
 
     /// It waits for what comes of an effect.

@@ -35,19 +35,14 @@ impl Home<'_> {
         let web = labelled(&["from:web", "untrusted"]);
         let first = write("lab/web", Expected::Absent, "from the web");
         self.entries.change(&ada, first, web.clone()).await.expect("nothing is there");
-        for (change, path) in [
-            (write("lab/web", Expected::Revision(1), "replaced"), "lab/web"),
-            (
-                ChangeRequest::Edit { at: at("lab/web"), old: "repl".into(), new: "p".into() },
-                "lab/web",
-            ),
-            (
-                ChangeRequest::Revert { at: at("lab/web"), to: 1, expected: Expected::Revision(3) },
-                "lab/web",
-            ),
+        let web_page = || at("lab/web");
+        for change in [
+            write("lab/web", Expected::Revision(1), "replaced"),
+            ChangeRequest::Edit { at: web_page(), old: "repl".into(), new: "p".into() },
+            ChangeRequest::Revert { at: web_page(), to: 1, expected: Expected::Revision(3) },
         ] {
             self.change(&ada, change).await.expect("it is as expected");
-            assert_eq!(self.carried(&ada, &at(path)).await, "from:web untrusted");
+            assert_eq!(self.carried(&ada, &web_page()).await, "from:web untrusted");
         }
         // What is made from it elsewhere, what is moved over something else, and in a folder.
         let derived_from = Some((at("lab/web"), 1));
@@ -68,9 +63,8 @@ impl Home<'_> {
         assert_eq!(self.carried(&ada, &at("bal/web")).await, "from:web untrusted");
 
         // What was removed is gone: a text begins anew.
-        self.change(&ada, ChangeRequest::Remove { at: at("bal/web"), revision: 1 })
-            .await
-            .expect("there");
+        let remove = ChangeRequest::Remove { at: at("bal/web"), revision: 1 };
+        self.change(&ada, remove).await.expect("there");
         self.put(&ada, &at("bal/web"), "mine").await;
         assert_eq!(self.carried(&ada, &at("bal/web")).await, "");
 

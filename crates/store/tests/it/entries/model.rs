@@ -274,11 +274,8 @@ impl<'a> Worlds<'a> {
             Op::Write(path, guess, text) => {
                 let (at, text) = (at(path), TEXTS[text]);
                 let expected = self.expected(&at, guess);
-                let change = ChangeRequest::Write {
-                    at: self.place(&at),
-                    expected,
-                    file: EntryFile::of(text),
-                };
+                let (place, file) = (self.place(&at), EntryFile::of(text));
+                let change = ChangeRequest::Write { at: place, expected, file };
                 let checked = self.model.expect(&at, expected);
                 let file = Stands::File(text.to_owned());
                 (change, checked.and_then(|()| self.model.place(&at, file, who)))
@@ -286,8 +283,7 @@ impl<'a> Worlds<'a> {
             Op::Edit(path, old, new) => {
                 let (at, old, new) = (at(path), TEXTS[old], TEXTS[new]);
                 let place = self.place(&at);
-                let change =
-                    ChangeRequest::Edit { at: place, old: old.to_owned(), new: new.to_owned() };
+                let change = ChangeRequest::Edit { at: place, old: old.into(), new: new.into() };
                 (change, self.model.edit(&at, (old, new), who))
             }
             Op::Remove(path, guess) => {

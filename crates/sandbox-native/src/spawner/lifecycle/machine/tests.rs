@@ -135,13 +135,21 @@ fn owed(state: Option<&Change>) -> Vec<PeerId> {
 
 /// The callers that are answered by these effects.
 fn answered(effects: &[LifecycleEffect]) -> Vec<PeerId> {
-    let answered = |effect: &LifecycleEffect| match effect {
-        LifecycleEffect::Answer(peer, _)
+    let answered = |effect: &LifecycleEffect| {
+        if let LifecycleEffect::Answer(peer, _)
         | LifecycleEffect::Find(peer)
-        | LifecycleEffect::Attach(peer, _) => Some(*peer),
-        _ => None,
+        | LifecycleEffect::Attach(peer, _) = effect
+        {
+            return Some(*peer);
+        }
+        None
     };
     effects.iter().filter_map(answered).collect()
+}
+
+/// The caller that comes with an event.
+fn asking(event: &LifecycleEvent) -> Option<PeerId> {
+    if let LifecycleEvent::Asked(_, peer) = event { *peer } else { None }
 }
 
 /// A sandbox, and what it waits for.
@@ -181,10 +189,7 @@ impl World {
 
     fn tell(&mut self, event: LifecycleEvent, came: bool) {
         let before = owed(self.state.as_ref());
-        let asked = match &event {
-            LifecycleEvent::Asked(_, peer) => *peer,
-            _ => None,
-        };
+        let asked = asking(&event);
         self.log += &format!("{}\n", line(&event));
         let (state, effects) = step(&id(), self.state.take(), event, self.now);
         for effect in &effects {
@@ -474,10 +479,7 @@ fn in_each_stage_each_event_leaves_nobody_and_nothing_behind() {
                 let owes = Obligations { peer: Some(PeerId(1)), previous: kept.clone(), waiting };
                 let change = Change { stage: stage.clone(), owed: owes };
                 let story = format!("{stage:?}, {event:?}");
-                let asked = match &event {
-                    LifecycleEvent::Asked(_, peer) => *peer,
-                    _ => None,
-                };
+                let asked = asking(&event);
                 let (state, effects) = step(&id(), Some(change), event.clone(), late);
                 let mut all = owed(state.as_ref());
                 all.extend(answered(&effects));
