@@ -56,6 +56,7 @@ fn steps(has_nextest: bool) -> Vec<Step> {
         step("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
         step("tidy", "cargo xtask tidy"),
         step("layers", "cargo xtask layers"),
+        step("subjects", "cargo xtask subjects"),
         step("tests", tests),
         step("tests of docs", "cargo test --workspace --doc"),
         // Unlike `cargo xtask sim` without --release: its parts are built already.
@@ -152,6 +153,7 @@ mod tests {
             clippy: cargo clippy --workspace --all-targets -- -D warnings
             tidy: cargo xtask tidy
             layers: cargo xtask layers
+            subjects: cargo xtask subjects
             tests: cargo xtask docker cargo nextest run --workspace --no-fail-fast
             tests of docs: cargo test --workspace --doc
             simulation: cargo run --quiet --package outrigger-sim --bin sim -- --seeds 200

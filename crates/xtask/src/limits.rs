@@ -12,6 +12,8 @@ pub(crate) const TRAIT_METHODS_MAX: usize = 8;
 pub(crate) const OBJECT_FILES_MAX: usize = 4;
 /// Largest types that the summary shows.
 pub(crate) const OBJECTS_SHOWN_MAX: usize = 10;
+/// Characters of a commit's subject.
+pub(crate) const SUBJECT_CHARS_MAX: usize = 72;
 /// Lines of ARCHITECTURE.md: a map that is longer is no map.
 pub(crate) const ARCHITECTURE_LINES_MAX: usize = 400;
 /// Largest text file that is searched for machine paths and hosts.

@@ -17,6 +17,7 @@ mod mutants;
 mod qemu;
 mod setup;
 mod source;
+mod subjects;
 mod tally;
 mod tidy;
 mod tokens;
@@ -49,6 +50,8 @@ enum Task {
     },
     /// Dependencies between the crates point down only.
     Layers,
+    /// Subjects of new commits are `area: what changed`.
+    Subjects,
     /// The table of crates in ARCHITECTURE.md.
     CrateMap {
         /// Put it into the page; without, it is printed.
@@ -190,6 +193,19 @@ fn run(task: Task) -> Result<u8, Error> {
             writeln!(out, "layers: {} errors", findings.len())?;
             Ok(u8::from(!findings.is_empty()))
         }
+        Task::Subjects => match subjects::check() {
+            Ok(wrong) => {
+                for line in &wrong {
+                    writeln!(out, "{line}")?;
+                }
+                writeln!(out, "subjects: {} errors", wrong.len())?;
+                Ok(u8::from(!wrong.is_empty()))
+            }
+            Err(why) => {
+                writeln!(out, "subjects: nothing checked, there is no history of commits: {why}")?;
+                Ok(0)
+            }
+        },
         Task::CrateMap { write } => {
             let workspace = Workspace::load()?;
             let table = crate_map::render(&workspace);

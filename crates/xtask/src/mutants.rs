@@ -64,8 +64,8 @@ const MUTANTS: [Mutant; 4] = [
     Mutant {
         safeguard: "intent before action",
         path: "crates/engine/src/driver/step.rs",
-        from: "run.refusals.singly = false;\n                    if self.flush(run).await? == FlushOutcome::Durable {",
-        to: "run.refusals.singly = false;\n                    if !ids.is_empty() {",
+        from: "run.refusals.singly = false;\n                if flush::flush(engine, run).await? == FlushOutcome::Durable {",
+        to: "run.refusals.singly = false;\n                if !ids.is_empty() {",
     },
     Mutant {
         safeguard: "reservation",

@@ -13,6 +13,7 @@ mod objects;
 mod project;
 mod size;
 mod summary;
+mod walk;
 mod words;
 
 use std::io::Write;
@@ -58,6 +59,7 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
     manifests::pure,
     machine::paths,
     machine::hosts,
+    walk::places,
     |project| {
         crate_map::check(project.tree.text(crate_map::PAGE), &project.workspace)
             .into_iter()

@@ -4,7 +4,7 @@
 mod explain;
 
 use clap::Subcommand;
-use outrigger_policy::{Cases, Outcome as Says, Problem, Problems, RuleSet, Severity};
+use outrigger_policy::{Cases, Problem, Problems, RuleSet, Ruling, Severity};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -162,7 +162,7 @@ fn test(config: &Config, file: &Path, files: &[PathBuf], output: Output) -> Outc
     Ok(if differ > 0 { DIFFERED } else { 0 })
 }
 
-fn shown(outcome: Says, rules: &[String]) -> String {
+fn shown(outcome: Ruling, rules: &[String]) -> String {
     if rules.is_empty() {
         return format!("{} (no rule permits it)", outcome.as_str());
     }
