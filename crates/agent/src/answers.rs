@@ -1,12 +1,14 @@
-//! How what people answer is taken in when the rules asked.
+//! How people are asked about an effect, by the rules or by a soft limit, and how what they
+//! answer is taken in.
 //!
 //! Owns which answer still counts. None lets anything happen by itself: the rules are
 //! asked once more with it when the effect is about to start.
 
 use outrigger_policy::{Approved, RuleSetHash, Verdict};
 
-use crate::state::{Effect, Phase};
-use crate::{Answer, Approvals, Asked, Digest, Seq, State, ToolCall, Unanswerable, Work, json};
+use crate::{
+    Answer, Approvals, Asked, Cause, Digest, Effect, Phase, Shortfall, Unanswerable, Work, json,
+};
 
 impl Effect {
     /// When it is denied because nobody answered.
@@ -46,141 +48,101 @@ impl Effect {
         self.asked = Some(Asked { rules, approvers, escalates, rule_set, since_ms, budget });
         self.phase = Phase::Asked;
     }
-}
 
-impl State {
-    /// How people are asked in this session.
-    #[must_use]
-    pub fn approvals(&self) -> Approvals {
-        self.spec().map_or_else(Approvals::default, |spec| spec.approvals)
+    /// Takes in that it was not started. A soft limit asks a person, and the model can be
+    /// told to ask for less where it chose how much. False if nothing but more money helps.
+    pub(crate) fn withhold(
+        &mut self,
+        shortfall: &Shortfall,
+        is_subagent: bool,
+        at_ms: u64,
+    ) -> bool {
+        match (&shortfall.cause, self.judged) {
+            (Cause::Soft(_), Some(rule_set)) => {
+                self.asked = Some(Asked {
+                    rules: vec![Shortfall::RULE.to_owned()],
+                    approvers: Vec::new(),
+                    escalates: Vec::new(),
+                    rule_set,
+                    since_ms: at_ms,
+                    budget: Some(shortfall.clone()),
+                });
+                self.phase = Phase::Asked;
+                true
+            }
+            (Cause::Limit(_), _) if is_subagent => {
+                let hint = "Ask for less, with `max_tokens` or `max_dollars`.";
+                self.phase = Phase::Refused { reason: format!("{shortfall}. {hint}") };
+                true
+            }
+            _ => false,
+        }
     }
 
-    /// Effects that wait for an answer.
-    pub fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &Asked)> {
-        let waiting = self.effects.iter().filter(|(_, effect)| effect.phase == Phase::Asked);
-        waiting.filter_map(|(id, effect)| Some((*id, effect, effect.asked.as_ref()?)))
+    /// The soft limit that asks about it, if it is none of the rules.
+    pub(crate) fn soft_limit(&self) -> Option<&Shortfall> {
+        self.asked.as_ref().filter(|_| self.phase == Phase::Asked)?.budget.as_ref()
+    }
+
+    /// Nobody is asked about it any more, and it may start.
+    pub(crate) fn withdraw_question(&mut self) {
+        self.phase = Phase::Permitted;
+        self.asked = None;
     }
 
     /// Whether an answer would change something now.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn answerable(
+    pub(crate) fn answerable(
         &self,
-        id: Seq,
+        approvals: Approvals,
         arguments: Option<&Digest>,
         answer: &Answer,
         now_ms: u64,
     ) -> Result<(), Unanswerable> {
-        let effect = self.effects.get(&id).ok_or(Unanswerable::Over)?;
-        let answered = effect.phase == Phase::Permitted && !effect.approved.is_empty();
+        let answered = self.phase == Phase::Permitted && !self.approved.is_empty();
         let open = match answer {
             // Of two who disagree the one who denies wins.
-            Answer::Denied { .. } => effect.phase == Phase::Asked || answered,
-            Answer::Approved { .. } | Answer::Amended { .. } => effect.phase == Phase::Asked,
+            Answer::Denied { .. } => self.phase == Phase::Asked || answered,
+            Answer::Approved { .. } | Answer::Amended { .. } => self.phase == Phase::Asked,
         };
         if !open {
             return Err(Unanswerable::NotAsked);
         }
-        if let (Work::CallTool(call), Some(arguments)) = (&effect.work, arguments)
+        if let (Work::CallTool(call), Some(arguments)) = (&self.work, arguments)
             && call.arguments != *arguments
         {
             return Err(Unanswerable::OtherArguments);
         }
-        if effect.expires_ms(self.approvals()).is_some_and(|at| at <= now_ms) {
+        if self.expires_ms(approvals).is_some_and(|at| at <= now_ms) {
             return Err(Unanswerable::Expired);
         }
         if let Answer::Amended { arguments, .. } = answer {
             let fault = json::arguments_fault(arguments).map(Unanswerable::Malformed);
             fault.map_or(Ok(()), Err)?;
-            if !matches!(effect.work, Work::CallTool(_)) {
+            if !matches!(self.work, Work::CallTool(_)) {
                 return Err(Unanswerable::Malformed("it is no call of a tool".to_owned()));
             }
         }
         Ok(())
     }
 
-    /// Takes an answer in. One that changes nothing is passed over.
-    pub(crate) fn answered(
-        &mut self,
-        id: Seq,
-        by: &str,
-        arguments: Option<&Digest>,
-        answer: &Answer,
-        at_ms: u64,
-    ) {
-        if self.answerable(id, arguments, answer, at_ms).is_err() {
-            return;
-        }
-        let approvals = self.approvals();
-        let Some(effect) = self.effects.get_mut(&id) else { return };
-        let budget = effect.asked.as_ref().and_then(|asked| asked.budget.clone());
+    /// Takes in what a person answered to the rules.
+    pub(crate) fn answer(&mut self, by: &str, approvals: Approvals, answer: &Answer, at_ms: u64) {
         match answer {
-            Answer::Approved { .. } if let Some(shortfall) = &budget => {
-                self.lift_soft(shortfall.level(), at_ms);
-            }
-            Answer::Denied { .. }
-                if effect.phase == Phase::Asked
-                    && let Some(shortfall) = budget =>
-            {
-                self.keep_soft(id, shortfall);
-            }
             Answer::Approved { rule_set, seen } => {
-                let escalated = effect.is_escalated(approvals, *rule_set, at_ms);
+                let escalated = self.is_escalated(approvals, *rule_set, at_ms);
                 let by = by.to_owned();
-                effect.approved.push(Approved { by, rule_set: *rule_set, escalated });
-                effect.seen.clone_from(seen);
-                effect.phase = Phase::Permitted;
+                self.approved.push(Approved { by, rule_set: *rule_set, escalated });
+                self.seen.clone_from(seen);
+                self.phase = Phase::Permitted;
             }
             Answer::Denied { reason } => {
                 let reason = format!("A person denied it: {reason}");
-                effect.phase = Phase::Refused { reason };
+                self.phase = Phase::Refused { reason };
             }
-            Answer::Amended { arguments, .. } => {
+            Answer::Amended { .. } => {
                 let reason = "A person put other arguments in the place of these.".to_owned();
-                effect.phase = Phase::Refused { reason };
-                if let (Work::CallTool(call), Some(round)) = (&effect.work, &mut self.round) {
-                    round.amend(call, id, arguments);
-                }
+                self.phase = Phase::Refused { reason };
             }
         }
-    }
-
-    /// Waiting for people is not the turn's time, as long as nothing else goes on.
-    pub(crate) fn note_waiting(&mut self, at_ms: u64) {
-        let mut open = self.effects.values();
-        let waits = open.len() > 0 && open.all(|effect| effect.phase == Phase::Asked);
-        let Some(turn) = &mut self.turn else { return };
-        match (turn.idle_since_ms, waits) {
-            (None, true) => turn.idle_since_ms = Some(at_ms),
-            (Some(since_ms), false) => {
-                let waited_ms = at_ms.saturating_sub(since_ms);
-                turn.since_ms = turn.since_ms.saturating_add(waited_ms).min(at_ms);
-                turn.idle_since_ms = None;
-            }
-            (None, false) | (Some(_), true) => {}
-        }
-    }
-
-    /// The first effect that nobody answered about in time.
-    pub(crate) fn expired(&self, now_ms: u64) -> Option<Seq> {
-        let approvals = self.approvals();
-        let over = |effect: &Effect| effect.expires_ms(approvals).is_some_and(|at| at <= now_ms);
-        self.effects.iter().find(|(_, effect)| over(effect)).map(|(id, _)| *id)
-    }
-
-    /// When the first of those that wait for an answer is denied without one.
-    #[must_use]
-    pub fn next_expiry_ms(&self) -> Option<u64> {
-        let approvals = self.approvals();
-        self.effects.values().filter_map(|effect| effect.expires_ms(approvals)).min()
-    }
-
-    /// The arguments that a person put in the place of those that the model wrote, for a
-    /// call that was made of them.
-    #[must_use]
-    pub fn amendment(&self, call: &ToolCall) -> Option<&str> {
-        call.amends?;
-        self.call(call).map(|call| call.arguments.as_str())
     }
 }

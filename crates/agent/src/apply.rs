@@ -3,19 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::round::{Round, explain};
-use crate::sandboxes::Known;
-use crate::spending::fixed_bytes;
-use crate::state::{Context, Effect, Phase, Turn};
+use crate::labels::labels_of_item;
+use crate::round::{Round, STOPPED, amended, explain, status_and_text};
+use crate::spec::fixed_bytes;
 use crate::{
-    Event, Failure, Item, Limit, Loss, ModelFault, Outcome, Place, Product, Raw, Record, Reply,
-    SandboxReady, Seq, Spec, State, Status, Stop, ToolCall, ToolKind, ToolResult, TurnEnd,
-    TurnLimits, Work, compaction, json, limits,
+    Answer, Digest, Effect, Event, Failure, Item, Limit, ModelFault, Outcome, Phase, Place,
+    Product, Raw, Record, Reply, SandboxReady, Seq, Shortfall, Spec, State, Status, Stop, ToolCall,
+    ToolKind, ToolResult, Touched, Turn, TurnEnd, TurnLimits, Work, compaction, json, limits,
 };
-use outrigger_policy::{RuleSetHash, Verdict};
 
-/// What the model is told of a call that was not begun when a person stopped the turn.
-const STOPPED: &str = "Not performed: a person stopped the turn.";
 /// What the model is told that said nothing and called no tool.
 const SAID_NOTHING: &str = "Your last reply was empty. Say what you found or did, or call a tool.";
 /// What the model is told of calls in a reply that was refused.
@@ -38,13 +34,13 @@ impl State {
             }
             Event::Proposed(work) => self.proposed(record.seq, work),
             Event::Decided { effect, verdict, rule_set } => {
-                self.decided(*effect, verdict, *rule_set, record.at_ms);
+                self.effects.judge(*effect, verdict, *rule_set, record.at_ms);
             }
             Event::Answered { effect, by, arguments, answer } => {
                 self.answered(*effect, by, arguments.as_ref(), answer, record.at_ms);
             }
             Event::Started { effect, attempt, reserved, place } => {
-                self.touched(*effect, place.as_ref(), record.seq);
+                self.note_change(*effect, place.as_ref(), record.seq);
                 let (place, since_ms) = (place.clone(), record.at_ms);
                 let (attempt, reserved) = (*attempt, *reserved);
                 let phase = Phase::Started { attempt, reserved, place, since_ms };
@@ -54,19 +50,17 @@ impl State {
                 self.withheld(*effect, shortfall, record.at_ms);
             }
             Event::Settled { effect, outcome, spent, estimated: _ } => {
-                if let Some(open) = self.effects.remove(effect) {
+                if let Some(open) = self.effects.settle(*effect) {
                     self.spent = self.spent.plus(*spent);
                     self.awaited(&open, spent.wall_ms, record.at_ms);
                     self.settled(*effect, &open, outcome, record);
                 }
             }
             Event::SandboxLost { sandbox, generation, loss } => {
-                self.sandbox_lost(sandbox, generation, loss);
+                self.sandboxes.lose(sandbox, generation, loss);
             }
             Event::SandboxKept { sandbox, kept, dropped } => {
-                if let Some(known) = self.sandboxes.get_mut(sandbox) {
-                    known.keep(kept, dropped);
-                }
+                self.sandboxes.keep(sandbox, kept, dropped);
             }
             Event::Interrupted { .. } => {
                 if self.turn.is_some() {
@@ -80,7 +74,10 @@ impl State {
             Event::Rewound { cut, .. } => self.rewound(cut, record.seq, record.at_ms),
             Event::Touched(touched) => self.note(touched),
         }
-        self.note_waiting(record.at_ms);
+        let waits = self.effects.all_asked();
+        if let Some(turn) = &mut self.turn {
+            turn.note_waiting(waits, record.at_ms);
+        }
         self
     }
 
@@ -98,31 +95,18 @@ impl State {
         self.spec.as_deref().map_or(0, |spec| fixed_bytes(&spec.system, spec.tools.iter()))
     }
 
-    /// A life that is not the current one was mourned before, and its successor lives.
-    fn sandbox_lost(&mut self, sandbox: &str, generation: &str, loss: &Loss) {
-        let known = self.sandboxes.get_mut(sandbox);
-        if let Some(known) = known.filter(|known| known.ready.generation == generation) {
-            known.lost.get_or_insert_with(|| loss.clone());
-        }
-    }
-
     /// What a call that is started may change.
-    fn touched(&mut self, id: Seq, place: Option<&Place>, seq: Seq) {
-        let Some(Effect { work: Work::CallTool(call), .. }) = self.effects.get(&id) else { return };
+    fn note_change(&mut self, id: Seq, place: Option<&Place>, seq: Seq) {
+        let Some(Work::CallTool(call)) = self.effect(id).map(|effect| &effect.work) else { return };
         let reads = self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::ReadFiles);
-        if let (false, Some(place)) = (reads, place)
-            && let Some(known) = self.sandboxes.get_mut(&place.sandbox)
-        {
-            known.changed = Some(seq);
+        if let (false, Some(place)) = (reads, place) {
+            self.sandboxes.change(&place.sandbox, seq);
         }
     }
 
     /// The model is told of a loss here, once, with what took its place.
     fn provisioned(&mut self, sandbox: &str, ready: &SandboxReady, record: &Record) {
-        let before = self.sandboxes.remove(sandbox);
-        let (known, text) = Known::ready(before, sandbox, ready, record.seq, record.at_ms);
-        self.sandboxes.insert(sandbox.to_owned(), known);
-        if let Some(text) = text {
+        if let Some(text) = self.sandboxes.ready(sandbox, ready, record.seq, record.at_ms) {
             self.enqueue(Item::Notice(text.as_str().into()), text.len());
         }
     }
@@ -155,9 +139,7 @@ impl State {
 
     pub(crate) fn begin_turn(&mut self, at_ms: u64) {
         if self.turn.is_none() && !self.cancelled {
-            let (since_ms, awaited_ms, idle_since_ms) = (at_ms, at_ms, None);
-            let turn = Turn { since_ms, steps: 0, awaited_ms, idle_since_ms, followed: false };
-            self.turn = Some(turn);
+            self.turn = Some(Turn::begin(at_ms));
             self.ended = None;
             self.repeated = None;
             if self.context.attempts > limits::COMPACT_ATTEMPTS_MAX {
@@ -183,32 +165,12 @@ impl State {
                 return;
             }
         }
-        let (judged, asked, approved, seen) = (None, None, Vec::new(), None);
-        let phase = Phase::Proposed;
-        let work = work.clone();
-        self.effects.insert(id, Effect { work, phase, judged, asked, approved, seen });
-    }
-
-    fn decided(&mut self, id: Seq, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
-        if let Some(effect) = self.effects.get_mut(&id) {
-            if matches!(effect.phase, Phase::Started { .. } | Phase::Refused { .. }) {
-                return;
-            }
-            effect.judged = Some(rule_set);
-            match verdict {
-                Verdict::Permit { .. } => effect.phase = Phase::Permitted,
-                Verdict::Ask { .. } => effect.ask(verdict, rule_set, at_ms),
-                Verdict::Forbid { .. } => {
-                    let reason = verdict.refusal().unwrap_or_default();
-                    effect.phase = Phase::Refused { reason };
-                }
-            }
-        }
+        self.effects.propose(id, work);
     }
 
     fn started(&mut self, id: Seq, phase: Phase, at_ms: u64) {
         let again = self.lose(id, at_ms);
-        let Some(effect) = self.effects.get_mut(&id) else { return };
+        let Some(effect) = self.effects.get_mut(id) else { return };
         let is_step = !again && !matches!(effect.work, Work::Provision { .. });
         if let (Some(turn), true) = (&mut self.turn, is_step) {
             turn.steps = turn.steps.saturating_add(1);
@@ -223,17 +185,85 @@ impl State {
         }
     }
 
-    /// What a subagent did not use of the time in which it was waited for, it waited for a
-    /// person, or for its model's provider: that is not the turn's time.
+    /// Waiting for a subagent is not the turn's time as far as that one waited too.
     fn awaited(&mut self, open: &Effect, used_ms: u64, now_ms: u64) {
         let below = self.starts_subagent(&open.work);
-        let (Phase::Started { since_ms, .. }, true) = (&open.phase, below) else { return };
-        if let Some(turn) = &mut self.turn {
-            let from = turn.awaited_ms.max(*since_ms);
-            let unused = now_ms.saturating_sub(from).saturating_sub(used_ms);
-            turn.since_ms = turn.since_ms.saturating_add(unused).min(now_ms);
-            turn.awaited_ms = now_ms;
+        if let (Phase::Started { since_ms, .. }, true, Some(turn)) =
+            (&open.phase, below, &mut self.turn)
+        {
+            turn.note_awaited(*since_ms, used_ms, now_ms);
         }
+    }
+
+    /// Takes an answer in. One that changes nothing is passed over.
+    fn answered(
+        &mut self,
+        id: Seq,
+        by: &str,
+        arguments: Option<&Digest>,
+        answer: &Answer,
+        at_ms: u64,
+    ) {
+        if self.answerable(id, arguments, answer, at_ms).is_err() {
+            return;
+        }
+        let approvals = self.approvals();
+        let Some(effect) = self.effects.get_mut(id) else { return };
+        match (answer, effect.soft_limit().cloned()) {
+            // To the hard one.
+            (Answer::Approved { .. }, Some(shortfall)) => {
+                self.soft_lifted.insert(shortfall.level().to_owned(), at_ms);
+                self.effects.lift_soft(shortfall.level());
+            }
+            // The turn ends, and asks again when it is resumed.
+            (Answer::Denied { .. }, Some(shortfall)) => {
+                effect.withdraw_question();
+                self.stick(TurnEnd::OutOfBudget(shortfall));
+            }
+            (Answer::Approved { .. } | Answer::Denied { .. }, None) => {
+                effect.answer(by, approvals, answer, at_ms);
+            }
+            (Answer::Amended { arguments, .. }, _) => {
+                effect.answer(by, approvals, answer, at_ms);
+                if let (Work::CallTool(call), Some(round)) = (&effect.work, &mut self.round) {
+                    round.amend(call, id, arguments);
+                }
+            }
+        }
+    }
+
+    /// Takes in that an effect was not started. If nobody can be asked for more, the turn
+    /// ends when what runs has come to its end.
+    fn withheld(&mut self, id: Seq, shortfall: &Shortfall, at_ms: u64) {
+        let below = self.is_subagent(id);
+        self.lose(id, at_ms);
+        let effect = self.effects.get_mut(id).filter(|effect| effect.phase == Phase::Permitted);
+        if effect.is_some_and(|effect| !effect.withhold(shortfall, below, at_ms)) {
+            self.stick(TurnEnd::OutOfBudget(shortfall.clone()));
+        }
+    }
+
+    /// Takes in that an attempt was lost in a crash, if one was under way: it stays charged
+    /// as an estimate, and the effect may be begun again.
+    pub(crate) fn lose(&mut self, id: Seq, at_ms: u64) -> bool {
+        let lost = self.effects.lose(id, at_ms);
+        self.spent = self.spent.plus(lost.unwrap_or_default());
+        lost.is_some()
+    }
+
+    /// Takes in what files of memory and of skills brought along.
+    fn note(&mut self, touched: &Touched) {
+        let last = touched.changes.iter().map(|change| change.number).max();
+        self.noted = self.noted.max(last.unwrap_or_default());
+        self.labels.extend(touched.labels.iter().cloned());
+    }
+
+    /// Makes items part of the conversation: from now on the model may act on them.
+    fn join(&mut self, items: Vec<Item>) {
+        let principal = self.spec.as_ref().map(|spec| spec.principal.as_str());
+        let labels = items.iter().flat_map(|item| labels_of_item(item, principal));
+        self.labels.extend(labels);
+        self.conversation.extend(items);
     }
 
     fn settled(&mut self, id: Seq, open: &Effect, outcome: &Outcome, record: &Record) {
@@ -272,10 +302,10 @@ impl State {
             Work::CallTool(call) => self.sandbox_for(call) == Some(sandbox),
             Work::AskModel | Work::Compact | Work::Provision { .. } => false,
         };
-        let mut waiting = self.in_phase(|phase| *phase == Phase::Permitted);
-        waiting.retain(|id| self.effects.get(id).is_some_and(|effect| needs(&effect.work)));
+        let mut waiting = self.effects.in_phase(|phase| *phase == Phase::Permitted);
+        waiting.retain(|id| self.effect(*id).is_some_and(|effect| needs(&effect.work)));
         for id in waiting {
-            if let Some(effect) = self.effects.get_mut(&id) {
+            if let Some(effect) = self.effects.get_mut(id) {
                 let reason = format!("Its sandbox `{sandbox}` may not be made. {reason}");
                 effect.phase = Phase::Refused { reason };
             }
@@ -305,8 +335,7 @@ impl State {
     /// The conversation was replaced by a shorter one, of which nothing was counted.
     fn shortened(&mut self) {
         let said = compaction::bytes(&self.conversation) + compaction::bytes(&self.queued);
-        let (bytes, attempts) = (self.fixed_bytes() + said, self.context.attempts);
-        self.context = Context { bytes, attempts, ..Context::default() };
+        self.context.shorten(self.fixed_bytes() + said);
     }
 
     /// The conversation is too long, or no summary of it came to its end. It is made shorter,
@@ -349,18 +378,7 @@ impl State {
         if !reply.native_is_current() || !reply.native.iter().all(sound) {
             Arc::make_mut(&mut reply).native.clear();
         }
-        let usage = &reply.usage;
-        if usage.input_tokens == 0 {
-            // Not counted by the provider, as some do: the estimate goes on.
-            self.context.add(reply.bytes());
-        } else {
-            self.context.tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-            // What was said while the model thought was not in the request.
-            self.context.bytes = compaction::bytes(&self.queued);
-        }
-        self.context.replies = self.context.replies.saturating_add(1);
-        self.context.overflowed = false;
-        self.context.attempts = 0;
+        self.context.count_reply(&reply, compaction::bytes(&self.queued));
         if let (Some(spec), Some(_)) = (&self.spec, reply.calls().next()) {
             self.round = Some(Round::new(id, Arc::clone(&reply), spec, &mut self.repeated));
         }
@@ -403,31 +421,10 @@ impl State {
     }
 
     fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {
-        let (status, text) = match outcome {
-            Outcome::Done(Product::Output(output)) => (output.status, output.text.clone()),
-            Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => {
-                (Status::Unknown, "The tool gave something that is no tool's output.".to_owned())
-            }
-            Outcome::Failed(Failure::Call(fault)) => (Status::Error, explain(fault)),
-            Outcome::Failed(Failure::Denied { reason }) => {
-                (Status::Denied, format!("Not performed. {reason}"))
-            }
-            Outcome::Failed(Failure::Sandbox { detail } | Failure::Model { detail, .. }) => {
-                (Status::Error, detail.clone())
-            }
-            Outcome::Failed(Failure::Budget) => (
-                Status::Unknown,
-                "Lost in a crash, and doing it again does not fit into the budget.".to_owned(),
-            ),
-            Outcome::Cancelled if matches!(phase, Phase::Started { .. }) => {
-                let text = "Stopped by a person while it ran. It may have happened fully, partly or not at all.";
-                (Status::Unknown, text.to_owned())
-            }
-            Outcome::Cancelled => (Status::Denied, STOPPED.to_owned()),
-            Outcome::Unknown { evidence } => (Status::Unknown, evidence.clone()),
-        };
-        let text = match self.amendment(call) {
-            Some(arguments) => amended(arguments) + &text,
+        let was_started = matches!(phase, Phase::Started { .. });
+        let (status, text) = status_and_text(outcome, was_started);
+        let text = match self.call(call).filter(|_| call.amends.is_some()) {
+            Some(call) => amended(&call.arguments) + &text,
             None => text,
         };
         let Some(round) = self.round.as_mut().filter(|round| round.reply == call.reply) else {
@@ -484,13 +481,4 @@ impl State {
             self.begin_turn(at_ms);
         }
     }
-}
-
-/// What the model is told before the result of a call that it did not write so.
-fn amended(arguments: &str) -> String {
-    let shown: String = arguments.chars().take(limits::AMENDED_CHARS_MAX).collect();
-    let cut = if shown.len() < arguments.len() { " (cut)" } else { "" };
-    format!(
-        "A person changed the arguments of this call before it was performed, to: {shown}{cut}\n"
-    )
 }

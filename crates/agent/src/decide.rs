@@ -1,9 +1,11 @@
 //! `decide`: what should happen next. Total, and the same state gives the same answer.
 
-use crate::state::{Effect, Phase};
+use crate::recover::recover;
+use crate::spending::{reservation, shortfall};
+use crate::subagent::{asks_too_much, is_starved};
 use crate::{
-    Amounts, Concurrency, Event, Failure, Item, Outcome, Place, Seq, SessionId, Spec, State, Stop,
-    ToolCall, TurnEnd, Work, compaction, limits,
+    Amounts, Concurrency, Event, Failure, Item, Outcome, Phase, Place, Recover, Seq, SessionId,
+    Spec, State, Stop, ToolCall, TurnEnd, Work, compaction, limits,
 };
 
 /// What should happen next.
@@ -52,7 +54,7 @@ impl State {
         if self.stuck == Some(TurnEnd::Interrupted) {
             return self.wind_down(TurnEnd::Interrupted);
         }
-        if let Some(id) = self.expired(now_ms) {
+        if let Some(id) = self.effects.expired(self.approvals(), now_ms) {
             let reason = "Nobody approved it in time.".to_owned();
             return settle(id, Outcome::Failed(Failure::Denied { reason }));
         }
@@ -71,11 +73,19 @@ impl State {
         if let Some(end) = &self.stuck {
             return Next::Record(Event::TurnEnded(end.clone()));
         }
-        let asked = self.in_phase(|phase| *phase == Phase::Asked);
+        let asked = self.effects.in_phase(|phase| *phase == Phase::Asked);
         if !asked.is_empty() {
             return Next::Park(Park::Answers(asked));
         }
         self.converse(spec)
+    }
+
+    /// Says how an effect goes on that nobody performs any more. `None` if it is not started.
+    /// What it asks for is to be appended at that moment, in milliseconds since 1970: the
+    /// lost attempt is charged for no more time than went by.
+    #[must_use]
+    pub fn recover(&self, id: Seq, now_ms: u64) -> Option<Recover> {
+        recover(self, id, now_ms)
     }
 
     /// What the model is shown for an effect: the conversation, or a shortened one
@@ -105,7 +115,7 @@ impl State {
 
     /// A person stopped it: nothing further starts, what runs is stopped.
     fn wind_down(&self, end: TurnEnd) -> Next {
-        let waiting = self.in_phase(|phase| !matches!(phase, Phase::Started { .. }));
+        let waiting = self.effects.in_phase(|phase| !matches!(phase, Phase::Started { .. }));
         if let Some(id) = waiting.first() {
             return settle(*id, Outcome::Cancelled);
         }
@@ -116,30 +126,25 @@ impl State {
         Next::Stop(started)
     }
 
-    pub(crate) fn in_phase(&self, wanted: impl Fn(&Phase) -> bool) -> Vec<Seq> {
-        let is = |(_, effect): &(&Seq, &Effect)| wanted(&effect.phase);
-        self.effects.iter().filter(is).map(|(id, _)| *id).collect()
-    }
-
     /// Effects that were started and are not settled.
     #[must_use]
     pub fn in_flight(&self) -> Vec<Seq> {
-        self.in_phase(|phase| matches!(phase, Phase::Started { .. }))
+        self.effects.in_flight()
     }
 
     /// Moves what needs no start: judges what is proposed, settles what is refused or unsound.
     fn advance_ledger(&self) -> Option<Next> {
-        for (id, effect) in &self.effects {
+        for (id, effect) in self.effects.iter() {
             match &effect.phase {
                 Phase::Proposed => {
                     return Some(match self.fault(&effect.work) {
-                        Some(fault) => settle(*id, Outcome::Failed(fault)),
-                        None => Next::Judge(*id),
+                        Some(fault) => settle(id, Outcome::Failed(fault)),
+                        None => Next::Judge(id),
                     });
                 }
                 Phase::Refused { reason } => {
                     let failure = Failure::Denied { reason: reason.clone() };
-                    return Some(settle(*id, Outcome::Failed(failure)));
+                    return Some(settle(id, Outcome::Failed(failure)));
                 }
                 Phase::Asked | Phase::Permitted | Phase::Started { .. } => {}
             }
@@ -160,9 +165,9 @@ impl State {
 
     /// Starts the next effect that may start now, or ends the turn if a limit stands against it.
     fn start_one(&self, spec: &Spec, session: &SessionId, now_ms: u64) -> Option<Next> {
-        let permitted = self.in_phase(|phase| *phase == Phase::Permitted);
+        let permitted = self.effects.in_phase(|phase| *phase == Phase::Permitted);
         for id in permitted {
-            let work = &self.effects.get(&id)?.work;
+            let work = &self.effect(id)?.work;
             let place = match work {
                 Work::CallTool(call) if !self.may_run_now(id, call) => continue,
                 Work::CallTool(call) if self.subagent_waits(id, call, spec) => continue,
@@ -178,12 +183,12 @@ impl State {
                 },
                 Work::AskModel | Work::Compact | Work::Provision { .. } => None,
             };
-            let reserved = self.reservation(work, spec);
+            let reserved = reservation(self, work, spec);
             if let Some(end) = self.limit_reached(reserved, now_ms) {
                 // What runs comes to its end first; then the turn ends.
                 return self.in_flight().is_empty().then_some(Next::Record(Event::TurnEnded(end)));
             }
-            if let Some(shortfall) = self.shortfall(work, reserved) {
+            if let Some(shortfall) = shortfall(self, work, reserved) {
                 return Some(Next::Record(Event::Withheld { effect: id, shortfall }));
             }
             let started = Event::Started { effect: id, attempt: 1, reserved, place };
@@ -212,12 +217,12 @@ impl State {
             && match below() {
                 0 => false,
                 limits::CHILDREN_AT_ONCE_MAX.. => true,
-                _ => self.is_starved(call, spec) || self.asks_too_much(call).is_some(),
+                _ => is_starved(self, call, spec) || asks_too_much(self, call).is_some(),
             }
     }
 
     fn refused_budget(&self, id: Seq, call: &ToolCall) -> Option<String> {
-        self.is_subagent(id).then(|| self.asks_too_much(call)).flatten()
+        self.is_subagent(id).then(|| asks_too_much(self, call)).flatten()
     }
 
     /// In call order; shared calls beside each other, an exclusive one alone.
@@ -225,10 +230,7 @@ impl State {
         let shared = |tool: &str| {
             self.tool(tool).is_some_and(|tool| tool.concurrency == Concurrency::Shared)
         };
-        let mut earlier = self.effects.range(..id).filter_map(|(_, effect)| match &effect.work {
-            Work::CallTool(call) => Some(call),
-            Work::AskModel | Work::Compact | Work::Provision { .. } => None,
-        });
+        let mut earlier = self.effects.calls_before(id);
         earlier.all(|before| shared(&before.tool) && shared(&call.tool))
     }
 
@@ -250,8 +252,8 @@ impl State {
     /// Lazily: only now that something needs it. Nothing if it is on its way.
     fn provision(&self, sandbox: String) -> Option<Next> {
         let work = Work::Provision { sandbox };
-        let on_its_way = self.effects.values().any(|effect| effect.work == work);
-        (!on_its_way).then_some(Next::Record(Event::Proposed(work)))
+        let on_its_way = self.effects.of_work(&work);
+        on_its_way.is_none().then_some(Next::Record(Event::Proposed(work)))
     }
 
     /// The longest that a model call can get: its input and all of its output.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::context::Context;
 use crate::round::Round;
 use crate::sandboxes::Known;
-use crate::state::Context;
-use crate::{Cut, CutSandbox, Item, Kept, Loss, Next, Park, Seq, SessionId, State};
+use crate::{Cut, CutSandbox, Item, Kept, Next, Park, Seq, SessionId, Spec, State};
 
 impl State {
     /// The cut at this state's last event, if it is one: nothing is under way, and every
@@ -14,10 +14,9 @@ impl State {
     #[must_use]
     pub fn cut(&self, session: &SessionId, at_ms: u64) -> Option<Cut> {
         let waits = self.stands(session, at_ms)?;
-        let own = || self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
-        let sandbox = |(name, known): (&String, &Known)| {
+        let sandbox = |(name, known): (&str, &Known)| {
             let (ready, kept) = (known.ready.clone(), known.kept.last().cloned());
-            (name.clone(), CutSandbox { ready, kept })
+            (name.to_owned(), CutSandbox { ready, kept })
         };
         Some(Cut {
             session: session.clone(),
@@ -31,7 +30,7 @@ impl State {
             counted_tokens: self.context.tokens,
             uncounted_bytes: self.context.bytes,
             replies: self.context.replies,
-            sandboxes: own().map(sandbox).collect(),
+            sandboxes: self.own_sandboxes().map(sandbox).collect(),
         })
     }
 
@@ -43,8 +42,7 @@ impl State {
 
     /// What was kept last of each sandbox that is the session's alone.
     pub fn last_kept(&self) -> impl Iterator<Item = &Kept> {
-        let own = self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
-        own.filter_map(|(_, known)| known.kept.last())
+        self.own_sandboxes().filter_map(|(_, known)| known.kept.last())
     }
 
     /// Whether it waits for answers, if it stands still.
@@ -59,15 +57,13 @@ impl State {
             | Next::Perform(_)
             | Next::Stop(_) => return None,
         };
-        let mut own = self.sandboxes.iter().filter(|(name, _)| self.is_own(name));
-        let unkept = own.any(|(_, known)| known.lost.is_none() && known.changed.is_some());
+        let unkept =
+            self.own_sandboxes().any(|(_, known)| known.lost.is_none() && known.changed.is_some());
         (!unkept).then_some(waits)
     }
 
-    /// Whether a sandbox is the session's alone: others are not its to cut.
-    fn is_own(&self, name: &str) -> bool {
-        let asked = self.spec.as_ref().and_then(|spec| spec.sandbox(name));
-        asked.is_none_or(|asked| asked.scope.is_thread())
+    fn own_sandboxes(&self) -> impl Iterator<Item = (&str, &Known)> {
+        self.sandboxes.iter().filter(|(name, _)| is_own(self.spec.as_deref(), name))
     }
 
     /// A new session begins with a cut of another one.
@@ -96,14 +92,9 @@ impl State {
         // A person may go back to before something came in; the model can't.
         self.labels.clone_from(&cut.labels);
         (self.turn, self.round, self.stuck, self.repeated) = (None, None, None, None);
-        self.context = Context {
-            tokens: cut.counted_tokens,
-            bytes: cut.uncounted_bytes,
-            replies: cut.replies,
-            overflowed: false,
-            attempts: 0,
-        };
-        self.set_back(cut);
+        self.context = Context::of_cut(cut);
+        let spec = self.spec.as_deref();
+        self.sandboxes.set_back(&cut.sandboxes, |name| is_own(spec, name));
         if let Some(results) = &cut.waiting {
             self.begin_turn(at_ms);
             if let (Some(spec), Some(Item::Reply(reply))) = (&self.spec, self.conversation.last())
@@ -118,23 +109,10 @@ impl State {
         }
         self.ended = cut.ended.clone().filter(|_| self.turn.is_none());
     }
+}
 
-    /// Every disk goes back to what was kept of it; one that was not there yet begins anew.
-    fn set_back(&mut self, cut: &Cut) {
-        let own: Vec<String> =
-            self.sandboxes.keys().filter(|name| self.is_own(name)).cloned().collect();
-        for name in own {
-            if let Some(known) = self.sandboxes.get_mut(&name) {
-                known.set_back(cut.sandboxes.get(&name).and_then(|cut| cut.kept.as_ref()));
-            }
-        }
-        for (name, CutSandbox { ready, kept }) in &cut.sandboxes {
-            self.sandboxes.entry(name.clone()).or_insert_with(|| Known {
-                ready: ready.clone(),
-                lost: Some(Loss::SetBack),
-                kept: kept.iter().cloned().collect(),
-                changed: None,
-            });
-        }
-    }
+/// Whether a sandbox is the session's alone: others are not its to cut.
+fn is_own(spec: Option<&Spec>, name: &str) -> bool {
+    let asked = spec.and_then(|spec| spec.sandbox(name));
+    asked.is_none_or(|asked| asked.scope.is_thread())
 }

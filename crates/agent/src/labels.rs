@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use outrigger_policy::UNTRUSTED;
 
-use crate::{Author, Item, State, Touched, limits};
+use crate::{Author, Item, limits};
 
 /// The label of a session in which somebody spoke on whose behalf it does not run.
 pub const OTHERS: &str = "others";
@@ -27,40 +27,19 @@ pub fn label_of(source: &str) -> String {
     format!("from:{source}")
 }
 
-impl State {
-    /// Where what the model was told came from.
-    #[must_use]
-    pub fn labels(&self) -> &BTreeSet<String> {
-        &self.labels
-    }
-
-    /// Takes in what files of memory and of skills brought along.
-    pub(crate) fn note(&mut self, touched: &Touched) {
-        let last = touched.changes.iter().map(|change| change.number).max();
-        self.noted = self.noted.max(last.unwrap_or_default());
-        self.labels.extend(touched.labels.iter().cloned());
-    }
-
-    /// Makes items part of the conversation: from now on the model may act on them.
-    pub(crate) fn join(&mut self, items: Vec<Item>) {
-        for item in &items {
-            match item {
-                Item::Message(message) => match &message.author {
-                    Author::Untrusted(source) => self.labels.extend(labels_of(source)),
-                    // The session was begun with its labels.
-                    Author::Agent(_) => {}
-                    Author::Person(person) => {
-                        let own = self.spec.as_ref().is_some_and(|spec| spec.principal == *person);
-                        if !own {
-                            self.labels.extend([OTHERS.to_owned(), label_of(person)]);
-                        }
-                    }
-                },
-                Item::Result(result) => self.labels.extend(result.labels.iter().cloned()),
-                // Made of what is in the conversation already, or ours.
-                Item::Reply(_) | Item::Summary(_) | Item::Notice(_) => {}
-            }
-        }
-        self.conversation.extend(items);
+/// The labels that an item brings along when it becomes part of the conversation of a
+/// session that runs on behalf of `principal`.
+pub(crate) fn labels_of_item(item: &Item, principal: Option<&str>) -> BTreeSet<String> {
+    match item {
+        Item::Message(message) => match &message.author {
+            Author::Untrusted(source) => labels_of(source),
+            // The session was begun with its labels.
+            Author::Agent(_) => BTreeSet::new(),
+            Author::Person(person) if principal == Some(person.as_str()) => BTreeSet::new(),
+            Author::Person(person) => BTreeSet::from([OTHERS.to_owned(), label_of(person)]),
+        },
+        Item::Result(result) => result.labels.clone(),
+        // Made of what is in the conversation already, or ours.
+        Item::Reply(_) | Item::Summary(_) | Item::Notice(_) => BTreeSet::new(),
     }
 }

@@ -19,8 +19,10 @@ mod approval;
 mod assignment;
 mod budget;
 mod compaction;
+mod context;
 mod conversation;
 mod decide;
+mod effects;
 mod event;
 mod fork;
 mod ids;
@@ -30,11 +32,13 @@ pub mod limits;
 mod price;
 mod recover;
 mod round;
+mod sandbox;
 mod sandboxes;
 mod spec;
 mod spending;
 mod state;
 mod subagent;
+mod turn;
 mod visible;
 
 pub use account::{AccountId, Cause, Shortfall};
@@ -46,6 +50,7 @@ pub use conversation::{
     Usage, answer,
 };
 pub use decide::{Next, Park};
+pub use effects::{Effect, Phase};
 pub use event::{
     CallFault, Cut, CutSandbox, EntryChange, EntryRefused, Event, FORMAT, Failure, ModelFault,
     Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd, Work,
@@ -54,12 +59,13 @@ pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
-pub use sandboxes::{Kept, Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec};
+pub use sandbox::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,
 };
 pub use spending::egress_bytes;
-pub use state::{Effect, FOLD, Phase, State, Turn};
+pub use state::{FOLD, State};
 pub use subagent::Child;
+pub use turn::Turn;
 pub use visible::{Hidden, visible};

@@ -1,8 +1,8 @@
 //! What is done with an effect that was started and not settled when the harness died.
 
-use crate::state::Phase;
+use crate::spending::reservation;
 use crate::{
-    Amounts, Event, Failure, ModelFault, Outcome, Place, Recovery, Seq, State, Work, limits,
+    Amounts, Event, Failure, ModelFault, Outcome, Phase, Place, Recovery, Seq, State, Work, limits,
 };
 
 /// How an interrupted effect goes on.
@@ -30,6 +30,28 @@ pub struct LeftOpen {
 }
 
 impl LeftOpen {
+    /// What an effect of `state` that was started may still spend where nobody drives it. A
+    /// command ends by its deadline; all else ended with the driver.
+    #[must_use]
+    pub fn of(state: &State, id: Seq, now_ms: u64) -> Self {
+        let Some(effect) = state.effect(id) else { return Self::default() };
+        let Phase::Started { reserved, since_ms, .. } = effect.phase else {
+            return Self::default();
+        };
+        let passed_ms = now_ms.saturating_sub(since_ms);
+        let reattached = match &effect.work {
+            Work::CallTool(call) => {
+                let tool = state.tool(&call.tool);
+                tool.is_none_or(|tool| tool.recovery == Recovery::Reattach)
+            }
+            Work::AskModel | Work::Compact | Work::Provision { .. } => false,
+        };
+        match reattached && passed_ms <= reserved.wall_ms {
+            true => Self { reserved, lost: Amounts::default() },
+            false => Self { reserved: Amounts::default(), lost: reserved.within(passed_ms) },
+        }
+    }
+
     /// The sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -37,115 +59,57 @@ impl LeftOpen {
     }
 }
 
-impl State {
-    /// Says how an effect goes on that nobody performs any more. `None` if it is not started.
-    /// What it asks for is to be appended at that moment, in milliseconds since 1970: the
-    /// lost attempt is charged for no more time than went by.
-    #[must_use]
-    pub fn recover(&self, id: Seq, now_ms: u64) -> Option<Recover> {
-        let effect = self.effects.get(&id)?;
-        let Phase::Started { attempt, place, reserved, since_ms, .. } = &effect.phase else {
-            return None;
-        };
-        let lost = reserved.within(now_ms.saturating_sub(*since_ms));
-        if let Work::CallTool(call) = &effect.work {
-            match self.tool(&call.tool).map(|tool| tool.recovery) {
-                Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
-                Some(Recovery::Repeat) => {}
-                Some(Recovery::Unknown) => {
-                    let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
-                    let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
-                    return Some(Recover::Over(over));
-                }
+/// Says how an effect goes on that nobody performs any more. `None` if it is not started.
+/// What it asks for is to be appended at that moment, in milliseconds since 1970: the
+/// lost attempt is charged for no more time than went by.
+pub(crate) fn recover(state: &State, id: Seq, now_ms: u64) -> Option<Recover> {
+    let effect = state.effect(id)?;
+    let Phase::Started { attempt, place, reserved, since_ms, .. } = &effect.phase else {
+        return None;
+    };
+    let lost = reserved.within(now_ms.saturating_sub(*since_ms));
+    if let Work::CallTool(call) = &effect.work {
+        match state.tool(&call.tool).map(|tool| tool.recovery) {
+            Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
+            Some(Recovery::Repeat) => {}
+            Some(Recovery::Unknown) => {
+                let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
+                let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
+                return Some(Recover::Over(over));
             }
         }
-        // The lost attempt stays charged as an estimate.
-        let over = |outcome: Outcome| {
-            let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
-            Some(Recover::Over(settled))
-        };
-        if self.is_stopping() {
-            return over(Outcome::Cancelled);
-        }
-        let Some(place) = self.place_now(place.as_ref()) else {
-            let detail =
-                "The sandbox was lost while this ran. It only reads, so it can be done again.";
-            return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
-        };
-        if *attempt >= limits::ATTEMPTS_MAX {
-            return over(Outcome::Failed(given_up(&effect.work)));
-        }
-        let mut beside = self.clone();
-        beside.lose(id, now_ms);
-        let reserved = beside.reservation(&effect.work, self.spec.as_ref()?);
-        if !beside.affords(reserved) {
-            return over(Outcome::Failed(Failure::Budget));
-        }
-        let attempt = attempt.saturating_add(1);
-        Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
     }
+    // The lost attempt stays charged as an estimate.
+    let over = |outcome: Outcome| {
+        let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
+        Some(Recover::Over(settled))
+    };
+    if state.is_stopping() {
+        return over(Outcome::Cancelled);
+    }
+    let Some(place) = place_now(state, place.as_ref()) else {
+        let detail = "The sandbox was lost while this ran. It only reads, so it can be done again.";
+        return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
+    };
+    if *attempt >= limits::ATTEMPTS_MAX {
+        return over(Outcome::Failed(given_up(&effect.work)));
+    }
+    let mut beside = state.clone();
+    beside.lose(id, now_ms);
+    let reserved = reservation(&beside, &effect.work, state.spec()?);
+    if !beside.affords(reserved) {
+        return over(Outcome::Failed(Failure::Budget));
+    }
+    let attempt = attempt.saturating_add(1);
+    Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
+}
 
-    /// Takes in that an attempt was lost in a crash, if one was under way: it stays charged
-    /// as an estimate, and the effect may be begun again.
-    pub(crate) fn lose(&mut self, id: Seq, at_ms: u64) -> bool {
-        let Some(effect) = self.effects.get_mut(&id) else { return false };
-        let Phase::Started { reserved, since_ms, .. } = effect.phase else { return false };
-        self.spent = self.spent.plus(reserved.within(at_ms.saturating_sub(since_ms)));
-        effect.phase = Phase::Permitted;
-        true
-    }
-
-    /// Where work that is done again runs: in the life that its sandbox has now.
-    /// The outer `None` if it has none.
-    fn place_now(&self, place: Option<&Place>) -> Option<Option<Place>> {
-        let Some(place) = place else { return Some(None) };
-        let generation = self.sandbox(&place.sandbox)?.generation.clone();
-        Some(Some(Place { generation, ..place.clone() }))
-    }
-
-    /// What an effect that was started may still spend where nobody drives the session. A
-    /// command ends by its deadline; all else ended with the driver.
-    #[must_use]
-    pub fn left_open(&self, id: Seq, now_ms: u64) -> LeftOpen {
-        let Some(effect) = self.effects.get(&id) else { return LeftOpen::default() };
-        let Phase::Started { reserved, since_ms, .. } = effect.phase else {
-            return LeftOpen::default();
-        };
-        let passed_ms = now_ms.saturating_sub(since_ms);
-        let reattached = match &effect.work {
-            Work::CallTool(call) => {
-                let tool = self.tool(&call.tool);
-                tool.is_none_or(|tool| tool.recovery == Recovery::Reattach)
-            }
-            Work::AskModel | Work::Compact | Work::Provision { .. } => false,
-        };
-        match reattached && passed_ms <= reserved.wall_ms {
-            true => LeftOpen { reserved, lost: Amounts::default() },
-            false => LeftOpen { reserved: Amounts::default(), lost: reserved.within(passed_ms) },
-        }
-    }
-
-    /// What an effect that is under way is charged with if it ends now and nobody counted.
-    #[must_use]
-    pub fn spent_at_most(&self, id: Seq, now_ms: u64) -> Amounts {
-        match self.effects.get(&id).map(|effect| &effect.phase) {
-            Some(Phase::Started { reserved, since_ms, .. }) => {
-                reserved.within(now_ms.saturating_sub(*since_ms))
-            }
-            Some(Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. })
-            | None => Amounts::default(),
-        }
-    }
-
-    /// What is reserved for one effect.
-    #[must_use]
-    pub fn reserved_for(&self, id: Seq) -> Amounts {
-        match self.effects.get(&id).map(|effect| &effect.phase) {
-            Some(Phase::Started { reserved, .. }) => *reserved,
-            Some(Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. })
-            | None => Amounts::default(),
-        }
-    }
+/// Where work that is done again runs: in the life that its sandbox has now.
+/// The outer `None` if it has none.
+fn place_now(state: &State, place: Option<&Place>) -> Option<Option<Place>> {
+    let Some(place) = place else { return Some(None) };
+    let generation = state.sandbox(&place.sandbox)?.generation.clone();
+    Some(Some(Place { generation, ..place.clone() }))
 }
 
 /// What is known of a call of which nobody can be asked again.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use crate::assignment::assignment;
 use crate::{
-    Call, CallFault, Digest, Item, Part, Reply, Seq, Spec, Status, Stop, ToolCall, ToolKind,
-    ToolResult, json, limits,
+    Call, CallFault, Digest, Failure, Item, Outcome, Part, Product, Reply, Seq, Spec, Status, Stop,
+    ToolCall, ToolKind, ToolResult, json, limits,
 };
+
+/// What the model is told of a call that was not begun when a person stopped the turn.
+pub(crate) const STOPPED: &str = "Not performed: a person stopped the turn.";
 
 /// The tool calls of the last reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,4 +255,40 @@ pub(crate) fn explain(fault: &CallFault) -> String {
             limits::CALLS_PER_REPLY_MAX
         ),
     }
+}
+
+/// How a call went that came to its end, and what the model is told of it.
+pub(crate) fn status_and_text(outcome: &Outcome, was_started: bool) -> (Status, String) {
+    match outcome {
+        Outcome::Done(Product::Output(output)) => (output.status, output.text.clone()),
+        Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => {
+            (Status::Unknown, "The tool gave something that is no tool's output.".to_owned())
+        }
+        Outcome::Failed(Failure::Call(fault)) => (Status::Error, explain(fault)),
+        Outcome::Failed(Failure::Denied { reason }) => {
+            (Status::Denied, format!("Not performed. {reason}"))
+        }
+        Outcome::Failed(Failure::Sandbox { detail } | Failure::Model { detail, .. }) => {
+            (Status::Error, detail.clone())
+        }
+        Outcome::Failed(Failure::Budget) => (
+            Status::Unknown,
+            "Lost in a crash, and doing it again does not fit into the budget.".to_owned(),
+        ),
+        Outcome::Cancelled if was_started => {
+            let text = "Stopped by a person while it ran. It may have happened fully, partly or not at all.";
+            (Status::Unknown, text.to_owned())
+        }
+        Outcome::Cancelled => (Status::Denied, STOPPED.to_owned()),
+        Outcome::Unknown { evidence } => (Status::Unknown, evidence.clone()),
+    }
+}
+
+/// What the model is told before the result of a call that it did not write so.
+pub(crate) fn amended(arguments: &str) -> String {
+    let shown: String = arguments.chars().take(limits::AMENDED_CHARS_MAX).collect();
+    let cut = if shown.len() < arguments.len() { " (cut)" } else { "" };
+    format!(
+        "A person changed the arguments of this call before it was performed, to: {shown}{cut}\n"
+    )
 }

@@ -1,121 +1,90 @@
-//! A session's sandboxes: how each was asked for, what is kept of its disk, and what
-//! the model is told when one is not as it was left.
+//! What is known of a session's sandboxes: which of them live, what is kept of their disks,
+//! and what the model is told when one is not as it was left.
 //!
 //! Owns the words of such news: the journal holds values, and only [`told`] makes
 //! sentences of them. Must never say more than the journal knows.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::collections::BTreeMap;
 
-use crate::{Seq, limits};
+use crate::{CutSandbox, Kept, Loss, Replacement, SandboxReady, Seq, limits};
 
-/// A sandbox of a session, as it was asked for when the session was opened. The
-/// first one of a session is where its tools act; each further one has tools of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SandboxSpec {
-    /// Its name in the session, for example `work`.
-    pub name: String,
-    /// The backend that it is made in. Another one does not have its disk.
-    pub backend: String,
-    /// The least isolation that the session accepts, for example `rootless_single`.
-    pub isolation_min: String,
-    /// Whether it is filled with the session's workspace.
-    pub workspace: bool,
-    /// Whose it is.
-    #[serde(default, skip_serializing_if = "SandboxScope::is_thread")]
-    pub scope: SandboxScope,
-}
-
-/// Whose a sandbox is.
+/// Sandboxes that were ready once, by name, whether they live or not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxScope {
-    /// The session's alone, and destroyed with it.
-    #[default]
-    Thread,
-    /// Shared by the sessions of an assistant, and not destroyed with one of them.
-    Assistant(String),
-}
+#[serde(transparent)]
+pub(crate) struct Sandboxes(BTreeMap<String, Known>);
 
-impl SandboxScope {
-    /// Whether it is the session's alone.
-    #[must_use]
-    pub fn is_thread(&self) -> bool {
-        *self == Self::Thread
+impl Sandboxes {
+    /// What is known of one.
+    pub(crate) fn get(&self, name: &str) -> Option<&Known> {
+        self.0.get(name)
     }
-}
 
-/// How a sandbox was lost, as far as is known.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Loss {
-    /// It was not there any more.
-    #[default]
-    Gone,
-    /// It was started anew by somebody else.
-    Replaced,
-    /// It ended while something ran in it, with what its backend said.
-    Died(String),
-    /// Its disk was changed while nothing ran in it, with what differs.
-    Altered(String),
-    /// The session stands on an earlier moment, to which its disk goes back.
-    SetBack,
-}
+    /// What is known of one that lives.
+    pub(crate) fn living(&self, name: &str) -> Option<&Known> {
+        self.get(name).filter(|known| known.lost.is_none())
+    }
 
-/// In the middle of a sentence.
-impl fmt::Display for Loss {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gone => formatter.write_str("it is gone"),
-            Self::Replaced => formatter.write_str("it was started anew meanwhile"),
-            Self::SetBack => formatter.write_str("it was set back"),
-            Self::Died(detail) => formatter.write_str(detail),
-            Self::Altered(detail) => {
-                write!(formatter, "its disk was changed while nothing ran in it, {detail}")
-            }
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Known)> {
+        self.0.iter().map(|(name, known)| (name.as_str(), known))
+    }
+
+    /// One is ready at `seq`. Returns what the model is to be told of that.
+    pub(crate) fn ready(
+        &mut self,
+        name: &str,
+        ready: &SandboxReady,
+        seq: Seq,
+        now_ms: u64,
+    ) -> Option<String> {
+        let before = self.0.remove(name);
+        let (known, text) = Known::ready(before, name, ready, seq, now_ms);
+        self.0.insert(name.to_owned(), known);
+        text
+    }
+
+    /// A life that is not the current one was mourned before, and its successor lives.
+    pub(crate) fn lose(&mut self, name: &str, generation: &str, loss: &Loss) {
+        let known = self.0.get_mut(name);
+        if let Some(known) = known.filter(|known| known.ready.generation == generation) {
+            known.lost.get_or_insert_with(|| loss.clone());
         }
     }
-}
 
-/// What stands where a sandbox was lost. Processes are gone in any case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Replacement {
-    /// The same disk: files are as they were left, to the last write or not.
-    Disk,
-    /// A disk as it was when this was kept.
-    Snapshot(Kept),
-    /// A new disk, with the starting content if the sandbox has one.
-    Start,
-}
+    /// The event `seq` lets something change it.
+    pub(crate) fn change(&mut self, name: &str, seq: Seq) {
+        if let Some(known) = self.0.get_mut(name) {
+            known.changed = Some(seq);
+        }
+    }
 
-/// A disk that was kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// The snapshot's name at its backend.
-    pub snapshot: String,
-    /// When it was taken, milliseconds since 1970.
-    pub at_ms: u64,
-}
+    /// Its disk was kept, and some that were kept before are not any more.
+    pub(crate) fn keep(&mut self, name: &str, kept: &Kept, dropped: &[String]) {
+        if let Some(known) = self.0.get_mut(name) {
+            known.keep(kept, dropped);
+        }
+    }
 
-/// A sandbox that is ready for use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SandboxReady {
-    /// Its id at its backend.
-    pub id: String,
-    /// Which life of it.
-    pub generation: String,
-    /// Name of the backend.
-    pub backend: String,
-    /// How it is isolated, for example `root_range`.
-    pub isolation: String,
-    /// Which disk it has, by when that was made, in milliseconds since 1970 by its
-    /// backend's clock. Nothing where the backend does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk_made_at_ms: Option<u64>,
-    /// What of the life before it has, if there was one in this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaces: Option<Replacement>,
+    /// Every disk that is the session's own goes back to what was kept of it; one that was
+    /// not there yet begins anew.
+    pub(crate) fn set_back(
+        &mut self,
+        cut: &BTreeMap<String, CutSandbox>,
+        is_own: impl Fn(&str) -> bool,
+    ) {
+        for (name, known) in self.0.iter_mut().filter(|(name, _)| is_own(name)) {
+            known.set_back(cut.get(name).and_then(|cut| cut.kept.as_ref()));
+        }
+        for (name, CutSandbox { ready, kept }) in cut {
+            self.0.entry(name.clone()).or_insert_with(|| Known {
+                ready: ready.clone(),
+                lost: Some(Loss::SetBack),
+                kept: kept.iter().cloned().collect(),
+                changed: None,
+            });
+        }
+    }
 }
 
 /// What the fold knows of one sandbox.
@@ -134,7 +103,7 @@ pub(crate) struct Known {
 impl Known {
     /// A sandbox is ready at `seq`, in the place of what was known of it. With what
     /// the model is to be told of it.
-    pub(crate) fn ready(
+    fn ready(
         before: Option<Self>,
         name: &str,
         ready: &SandboxReady,
@@ -159,7 +128,7 @@ impl Known {
     }
 
     /// Its disk goes back to what was kept, and what was kept later is forgotten.
-    pub(crate) fn set_back(&mut self, kept: Option<&Kept>) {
+    fn set_back(&mut self, kept: Option<&Kept>) {
         let known = self.kept.iter().position(|old| Some(old) == kept);
         match known {
             Some(place) => self.kept.truncate(place + 1),
@@ -169,7 +138,7 @@ impl Known {
     }
 
     /// Its disk was kept, and some that were kept before are not any more.
-    pub(crate) fn keep(&mut self, kept: &Kept, dropped: &[String]) {
+    fn keep(&mut self, kept: &Kept, dropped: &[String]) {
         self.kept.retain(|old| old.snapshot != kept.snapshot && !dropped.contains(&old.snapshot));
         if self.kept.len() >= limits::KEPT_MAX {
             self.kept.remove(0);

@@ -68,6 +68,12 @@ impl Spec {
     }
 }
 
+/// What every request carries beside the conversation: system prompt and tools.
+pub(crate) fn fixed_bytes<'a>(system: &str, tools: impl Iterator<Item = &'a ToolSpec>) -> u64 {
+    let tools = tools.map(|tool| tool.description.len() + tool.schema.as_str().len());
+    (system.len() + tools.sum::<usize>()) as u64
+}
+
 /// The model of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelSpec {

@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outrigger_policy::{Approved, RuleSetHash};
-
+use crate::assignment::assignment;
+use crate::context::Context;
+use crate::effects::Effects;
 use crate::round::Round;
-use crate::sandboxes::Known;
+use crate::sandboxes::Sandboxes;
 use crate::{
-    Amounts, Asked, Call, Item, Kept, Limit, Loss, OutsideTool, Place, SandboxReady, Seen, Seq,
-    Spec, ToolCall, ToolKind, ToolSpec, TurnEnd, TurnLimits, Work, limits,
+    AccountId, Amounts, Answer, Approvals, Asked, Assignment, Call, Delegate, Digest, Effect, Item,
+    Kept, Limit, Loss, OutsideTool, Phase, SandboxReady, Seq, SessionId, Shortfall, Spec, ToolCall,
+    ToolKind, ToolSpec, Turn, TurnEnd, TurnLimits, Unanswerable, Work,
 };
 
 /// Version of the fold. A snapshot of another version is ignored and the journal folded anew.
@@ -25,7 +27,7 @@ pub struct State {
     /// Said, or to be told, before the next model call.
     pub(crate) queued: Vec<Item>,
     /// Effects that are not settled.
-    pub(crate) effects: BTreeMap<Seq, Effect>,
+    pub(crate) effects: Effects,
     /// The tool calls of the last reply, until the last of them has its result.
     pub(crate) round: Option<Round>,
     pub(crate) turn: Option<Turn>,
@@ -43,8 +45,7 @@ pub struct State {
     /// What of that was spent by the session that this one is a fork of.
     #[serde(default)]
     pub(crate) inherited: Amounts,
-    /// Sandboxes that were ready once, whether they live or not.
-    pub(crate) sandboxes: BTreeMap<String, Known>,
+    pub(crate) sandboxes: Sandboxes,
     pub(crate) context: Context,
     /// The last tool call, by tool and arguments, and how often it came in a row.
     pub(crate) repeated: Option<(String, u32)>,
@@ -53,92 +54,6 @@ pub struct State {
     /// The last version of the store that the journal names.
     #[serde(default)]
     pub(crate) noted: u64,
-}
-
-/// The running turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
-    pub(crate) since_ms: u64,
-    pub(crate) steps: u64,
-    /// Until when a subagent was waited for last.
-    pub(crate) awaited_ms: u64,
-    /// Since when nothing is left to do but what people were asked about, in milliseconds.
-    #[serde(default)]
-    pub(crate) idle_since_ms: Option<u64>,
-    /// Something was said when the turn could not go on any more: another follows.
-    pub(crate) followed: bool,
-}
-
-/// How full the model's context is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Context {
-    /// As the provider counted it at the last reply.
-    pub(crate) tokens: u64,
-    /// Added since then and not counted yet.
-    pub(crate) bytes: u64,
-    /// Replies since the last compaction: without one there is nothing to compact.
-    pub(crate) replies: u64,
-    /// The provider said that it is too long.
-    pub(crate) overflowed: bool,
-    /// How often in a row it was to be made shorter, in vain.
-    #[serde(default)]
-    pub(crate) attempts: u32,
-}
-
-impl Context {
-    /// So many bytes more that nobody counted.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
-
-/// An effect that is not settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effect {
-    /// What it does.
-    pub work: Work,
-    /// How far it is.
-    pub phase: Phase,
-    /// Which rules judged it last.
-    #[serde(default)]
-    pub judged: Option<RuleSetHash>,
-    /// What the rules ask, if they do.
-    #[serde(default)]
-    pub asked: Option<Asked>,
-    /// Who approved it, under the rules that ask now.
-    #[serde(default)]
-    pub approved: Vec<Approved>,
-    /// What the file that it changes was when it was approved.
-    #[serde(default)]
-    pub seen: Option<Seen>,
-}
-
-/// How far an effect is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// The rules were not asked yet.
-    Proposed,
-    /// A person has to answer.
-    Asked,
-    /// It may start.
-    Permitted,
-    /// It may not be done.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// It is being performed, or was when the harness died.
-    Started {
-        /// Which attempt.
-        attempt: u32,
-        /// What is reserved for it.
-        reserved: Amounts,
-        /// Where it runs.
-        place: Option<Place>,
-        /// Since when, in milliseconds.
-        since_ms: u64,
-    },
 }
 
 impl State {
@@ -163,13 +78,13 @@ impl State {
     /// An effect that is not settled.
     #[must_use]
     pub fn effect(&self, id: Seq) -> Option<&Effect> {
-        self.effects.get(&id)
+        self.effects.get(id)
     }
 
     /// A living sandbox of the session, by its name there.
     #[must_use]
     pub fn sandbox(&self, name: &str) -> Option<&SandboxReady> {
-        self.sandboxes.get(name).filter(|known| known.lost.is_none()).map(|known| &known.ready)
+        self.sandboxes.living(name).map(|known| &known.ready)
     }
 
     /// A sandbox as it was ready last, whether it lives or not: what its disk holds is
@@ -188,7 +103,7 @@ impl State {
     /// The session's living sandboxes.
     pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &SandboxReady)> {
         let living = self.sandboxes.iter().filter(|(_, known)| known.lost.is_none());
-        living.map(|(name, known)| (name.as_str(), &known.ready))
+        living.map(|(name, known)| (name, &known.ready))
     }
 
     /// The last version of the store that the journal names as made by this session.
@@ -206,7 +121,7 @@ impl State {
     /// The last event that let something change a living sandbox after it was kept.
     #[must_use]
     pub fn unkept(&self, name: &str) -> Option<Seq> {
-        self.sandboxes.get(name).filter(|known| known.lost.is_none())?.changed
+        self.sandboxes.living(name)?.changed
     }
 
     /// How the last turn ended; `None` while one runs or before the first.
@@ -237,8 +152,8 @@ impl State {
             return "cancelled";
         }
         if self.turn.is_some() {
-            let asked = self.effects.values().any(|effect| effect.phase == Phase::Asked);
-            return if asked { Self::WAITS } else { "running" };
+            let asks = self.effects.iter().any(|(_, effect)| effect.phase == Phase::Asked);
+            return if asks { Self::WAITS } else { "running" };
         }
         match &self.ended {
             None => "new",
@@ -338,7 +253,7 @@ impl State {
     /// at the last reply, and an estimate on the safe side of what came since.
     #[must_use]
     pub fn input_tokens_estimate(&self) -> u64 {
-        self.context.tokens.saturating_add(self.context.bytes.div_ceil(limits::BYTES_PER_TOKEN))
+        self.context.input_tokens()
     }
 
     /// Whether a person stopped what runs: nothing further starts.
@@ -349,22 +264,129 @@ impl State {
     /// What open effects may still cost.
     #[must_use]
     pub fn reserved(&self) -> Amounts {
-        let sum = |sum: Amounts, effect: &Effect| match &effect.phase {
-            Phase::Started { reserved, .. } => sum.plus(*reserved),
-            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => sum,
-        };
-        self.effects.values().fold(Amounts::default(), sum)
+        self.effects.reserved()
     }
 
     /// The same without what is reserved for this very work.
     #[must_use]
     pub fn reserved_beside(&self, work: &Work) -> Amounts {
-        let own = self.effects.iter().find(|(_, effect)| effect.work == *work);
-        self.reserved().minus(own.map_or_else(Amounts::default, |(id, _)| self.reserved_for(*id)))
+        let own = self.effects.of_work(work).map(Effect::reserved);
+        self.reserved().minus(own.unwrap_or_default())
+    }
+
+    /// What is reserved for one effect.
+    #[must_use]
+    pub fn reserved_for(&self, id: Seq) -> Amounts {
+        self.effect(id).map(Effect::reserved).unwrap_or_default()
+    }
+
+    /// What an effect that is under way is charged with if it ends now and nobody counted.
+    #[must_use]
+    pub fn spent_at_most(&self, id: Seq, now_ms: u64) -> Amounts {
+        self.effect(id).map(|effect| effect.spent_at_most(now_ms)).unwrap_or_default()
     }
 
     /// Whether an amount still fits beside what is spent and reserved.
     pub(crate) fn affords(&self, amounts: Amounts) -> bool {
         self.spent.plus(self.reserved()).plus(amounts).fits(self.budget)
+    }
+
+    /// When a person let the session go on beyond the soft limit of a level, an account or
+    /// `session`, in milliseconds since 1970. Nothing if nobody did.
+    #[must_use]
+    pub fn soft_lifted_ms(&self, level: &str) -> Option<u64> {
+        self.soft_lifted.get(level).copied()
+    }
+
+    /// The soft limit of the session's own budget.
+    #[must_use]
+    pub fn soft(&self) -> Limit {
+        self.spec.as_ref().map_or(Limit::NONE, |spec| spec.soft)
+    }
+
+    /// The accounts above the session that it is charged to.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<AccountId> {
+        let Some(spec) = &self.spec else { return Vec::new() };
+        vec![AccountId::organisation(), AccountId::user(&spec.principal)]
+    }
+
+    /// What stands against the turn's going on, from the budget of the session itself or
+    /// from an account.
+    #[must_use]
+    pub fn out_of_budget(&self) -> Option<&Shortfall> {
+        match &self.ended {
+            Some(TurnEnd::OutOfBudget(shortfall)) => Some(shortfall),
+            _ => None,
+        }
+    }
+
+    /// Where what the model was told came from.
+    #[must_use]
+    pub fn labels(&self) -> &BTreeSet<String> {
+        &self.labels
+    }
+
+    /// How people are asked in this session.
+    #[must_use]
+    pub fn approvals(&self) -> Approvals {
+        self.spec().map_or_else(Approvals::default, |spec| spec.approvals)
+    }
+
+    /// Effects that wait for an answer.
+    pub fn asked(&self) -> impl Iterator<Item = (Seq, &Effect, &Asked)> {
+        self.effects.asked()
+    }
+
+    /// When the first of those that wait for an answer is denied without one.
+    #[must_use]
+    pub fn next_expiry_ms(&self) -> Option<u64> {
+        self.effects.next_expiry_ms(self.approvals())
+    }
+
+    /// Whether an answer would change something now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn answerable(
+        &self,
+        id: Seq,
+        arguments: Option<&Digest>,
+        answer: &Answer,
+        now_ms: u64,
+    ) -> Result<(), Unanswerable> {
+        let effect = self.effect(id).ok_or(Unanswerable::Over)?;
+        effect.answerable(self.approvals(), arguments, answer, now_ms)
+    }
+
+    /// Whether an effect is a subagent.
+    #[must_use]
+    pub fn is_subagent(&self, id: Seq) -> bool {
+        self.effect(id).is_some_and(|effect| self.starts_subagent(&effect.work))
+    }
+
+    /// Whether work is to start a subagent.
+    pub(crate) fn starts_subagent(&self, work: &Work) -> bool {
+        let Work::CallTool(call) = work else { return false };
+        self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::Subagent)
+    }
+
+    /// The subagents that were started and gave no result yet. One of them may not be
+    /// opened yet.
+    pub fn subagents(&self, session: &SessionId) -> impl Iterator<Item = SessionId> {
+        let started = |(id, effect): (Seq, &Effect)| {
+            let started = matches!(effect.phase, Phase::Started { .. });
+            (started && self.starts_subagent(&effect.work)).then(|| session.child(id))
+        };
+        self.effects.iter().filter_map(started)
+    }
+
+    /// What the model asks of a subagent.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the model.
+    pub fn assignment(&self, call: &ToolCall) -> Result<(Assignment, &Delegate), String> {
+        let genuine = self.call(call).ok_or("no reply of the model contains this call")?;
+        assignment(genuine, self.spec().map_or(&[], |spec| &spec.role.agents))
     }
 }

@@ -7,12 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::assignment::assignment;
-use crate::spending::fixed_bytes;
+use crate::spec::fixed_bytes;
 use crate::{
-    Amounts, Assignment, Author, Cut, Delegate, Digest, Effect, Files, Limit, Measure, Message,
-    Parent, Phase, Role, Seq, SessionId, Spec, State, ToolCall, ToolKind, ToolSpec, TurnLimits,
-    Work, limits,
+    Amounts, Assignment, Author, Cut, Delegate, Digest, Files, Limit, Measure, Message, Parent,
+    Role, Seq, SessionId, Spec, State, ToolCall, ToolKind, ToolSpec, TurnLimits, limits,
 };
 
 impl Delegate {
@@ -85,46 +83,20 @@ impl SessionId {
     }
 }
 
-impl State {
-    /// Whether an effect is a subagent.
-    #[must_use]
-    pub fn is_subagent(&self, id: Seq) -> bool {
-        self.effect(id).is_some_and(|effect| self.starts_subagent(&effect.work))
-    }
-
-    /// Whether work is to start a subagent.
-    pub(crate) fn starts_subagent(&self, work: &Work) -> bool {
-        let Work::CallTool(call) = work else { return false };
-        self.tool(&call.tool).is_some_and(|tool| tool.kind == ToolKind::Subagent)
-    }
-
-    /// The subagents that were started and gave no result yet. One of them may not be
-    /// opened yet.
-    pub fn subagents(&self, session: &SessionId) -> impl Iterator<Item = SessionId> {
-        let started = |(id, effect): (&Seq, &Effect)| {
-            let started = matches!(effect.phase, Phase::Started { .. });
-            (started && self.starts_subagent(&effect.work)).then(|| session.child(*id))
-        };
-        self.effects.iter().filter_map(started)
-    }
-
-    /// What the model asks of a subagent.
-    ///
-    /// # Errors
-    /// What is wrong with it, for the model.
-    pub fn assignment(&self, call: &ToolCall) -> Result<(Assignment, &Delegate), String> {
-        let genuine = self.call(call).ok_or("no reply of the model contains this call")?;
-        assignment(genuine, self.spec().map_or(&[], |spec| &spec.role.agents))
-    }
-
-    /// How the subagent begins that a call which was started is.
+impl Child {
+    /// How the subagent begins that a call of `state` which was started is.
     ///
     /// # Errors
     /// What is wrong with the call, for the model.
-    pub fn child(&self, session: &SessionId, id: Seq, call: &ToolCall) -> Result<Child, String> {
-        let (assignment, agent) = self.assignment(call)?;
-        let ours = self.spec().ok_or("the session was never opened")?;
-        let budget = Self::endowment_of(self.reserved_for(id), ours);
+    pub fn of(
+        state: &State,
+        session: &SessionId,
+        id: Seq,
+        call: &ToolCall,
+    ) -> Result<Self, String> {
+        let (assignment, agent) = state.assignment(call)?;
+        let ours = state.spec().ok_or("the session was never opened")?;
+        let budget = endowment_of(state.reserved_for(id), ours);
         if !first_call(&assignment, agent, ours).fits(budget) {
             return Err("what it may spend does not cover its first question to the model".into());
         }
@@ -139,7 +111,7 @@ impl State {
             soft: Limit::NONE,
             turn: TurnLimits {
                 steps_max: budget.steps.unwrap_or(u64::MAX),
-                wall_ms_max: self.limits.map_or(u64::MAX, |limits| limits.wall_ms_max),
+                wall_ms_max: state.limits.map_or(u64::MAX, |limits| limits.wall_ms_max),
             },
             role: Role {
                 agent: Some(agent.name.clone()),
@@ -158,112 +130,112 @@ impl State {
             waiting: None,
             ended: None,
             spent: Amounts::default(),
-            labels: self.labels().clone(),
+            labels: state.labels().clone(),
             counted_tokens: 0,
             uncounted_bytes: fixed_bytes(&spec.system, spec.tools.iter()),
             replies: 0,
             sandboxes: BTreeMap::new(),
         };
         let task = Message { author: Author::Agent(name), text: assignment.task };
-        Ok(Child { session: session.child(id), spec, cut, task, files: assignment.files })
+        Ok(Self { session: session.child(id), spec, cut, task, files: assignment.files })
     }
+}
 
-    /// What is reserved for a subagent: all that it may spend, and the step of starting it.
-    pub(crate) fn worst_subagent(&self, call: &ToolCall, spec: &Spec) -> Amounts {
-        match self.assignment(call) {
-            Ok((assignment, agent)) => self.endowment(&assignment, agent, spec).plus(Amounts::STEP),
-            // It is told what is wrong, and nothing is started.
-            Err(_) => Amounts::STEP,
-        }
+/// What is reserved for a subagent: all that it may spend, and the step of starting it.
+pub(crate) fn worst_subagent(state: &State, call: &ToolCall, spec: &Spec) -> Amounts {
+    match state.assignment(call) {
+        Ok((assignment, agent)) => endowment(state, &assignment, agent, spec).plus(Amounts::STEP),
+        // It is told what is wrong, and nothing is started.
+        Err(_) => Amounts::STEP,
     }
+}
 
-    /// Whether a subagent could not ask the model once if it were started now.
-    pub(crate) fn is_starved(&self, call: &ToolCall, spec: &Spec) -> bool {
-        self.assignment(call).is_ok_and(|(assignment, agent)| {
-            let budget = self.endowment(&assignment, agent, spec);
-            !first_call(&assignment, agent, spec).fits(Limit::from(budget))
-        })
-    }
+/// Whether a subagent could not ask the model once if it were started now.
+pub(crate) fn is_starved(state: &State, call: &ToolCall, spec: &Spec) -> bool {
+    state.assignment(call).is_ok_and(|(assignment, agent)| {
+        let budget = endowment(state, &assignment, agent, spec);
+        !first_call(&assignment, agent, spec).fits(Limit::from(budget))
+    })
+}
 
-    /// Why a subagent is not started with what was asked for it: more than the session has
-    /// left, or than such an agent may spend, is refused and not made less.
-    pub(crate) fn asks_too_much(&self, call: &ToolCall) -> Option<String> {
-        let (assignment, agent) = self.assignment(call).ok()?;
-        let too_much = |(measure, name): (Measure, &str)| {
-            let asked = assignment.asked(measure)?;
-            let left = self.left_for_child(measure).filter(|left| asked > *left);
-            let most = agent.limit.of(measure).filter(|most| asked > *most);
-            let (limit, whose) = match (left, most) {
-                (Some(left), most) if most.is_none_or(|most| left <= most) => {
-                    (left, "are left to the session that starts it".to_owned())
-                }
-                (_, Some(most)) => (most, format!("are the most for the agent `{}`", agent.name)),
-                (_, None) => return None,
-            };
-            let (asked, limit) = (shown(measure, asked), shown(measure, limit));
-            Some(format!(
-                "`{name}` asks for {asked}, and {limit} {whose}. Ask for less, or leave it out."
-            ))
-        };
-        ASKED.into_iter().find_map(too_much)
-    }
-
-    /// What of a measure a subagent may have, if that is limited.
-    fn left_for_child(&self, measure: Measure) -> Option<u64> {
-        let left = self.budget().left(self.spent().plus(self.reserved()));
-        match measure {
-            // Starting it is a step too, and it has no more than its parent's turn.
-            Measure::Steps => {
-                let left = left.of(measure).map(|left| left.saturating_sub(1));
-                Some(left.unwrap_or(u64::MAX).min(self.steps_of_turn()))
+/// Why a subagent is not started with what was asked for it: more than the session has
+/// left, or than such an agent may spend, is refused and not made less.
+pub(crate) fn asks_too_much(state: &State, call: &ToolCall) -> Option<String> {
+    let (assignment, agent) = state.assignment(call).ok()?;
+    let too_much = |(measure, name): (Measure, &str)| {
+        let asked = assignment.asked(measure)?;
+        let left = left_for_child(state, measure).filter(|left| asked > *left);
+        let most = agent.limit.of(measure).filter(|most| asked > *most);
+        let (limit, whose) = match (left, most) {
+            (Some(left), most) if most.is_none_or(|most| left <= most) => {
+                (left, "are left to the session that starts it".to_owned())
             }
-            Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu | Measure::Egress => {
-                left.of(measure)
-            }
-        }
-    }
-
-    /// What a subagent may spend: what was asked for, or else a part of what is left, but
-    /// what a few questions to the model may cost if there is that much; never
-    /// more than is left, nor than such an agent may. Of what nobody limits it has its
-    /// fill, or some times that: accounts above count on the number.
-    fn endowment(&self, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
-        let first = first_call(assignment, agent, spec);
-        let of = |measure: Measure, fill: u64| {
-            let left = self.left_for_child(measure);
-            let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
-            let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
-            let part = left.map_or(fill.max(floor), |left| fill.max(floor).min(share(left)));
-            let wanted = assignment.asked(measure).unwrap_or(part);
-            let most = left.unwrap_or(fill.saturating_mul(limits::CHILD_ASKS_TIMES));
-            wanted.min(most).min(agent.limit.of(measure).unwrap_or(most))
+            (_, Some(most)) => (most, format!("are the most for the agent `{}`", agent.name)),
+            (_, None) => return None,
         };
-        let tokens = of(Measure::Tokens, limits::CHILD_TOKENS);
-        let price = spec.price_of_input(tokens);
-        Amounts {
-            steps: of(Measure::Steps, limits::CHILD_STEPS),
-            tokens,
-            money_nanos: of(Measure::Money, price),
-            wall_ms: of(Measure::Wall, limits::CHILD_MS),
-            cpu_ms: of(Measure::Cpu, limits::CHILD_MS),
-            egress_bytes: of(Measure::Egress, limits::CHILD_EGRESS_BYTES),
+        let (asked, limit) = (shown(measure, asked), shown(measure, limit));
+        Some(format!(
+            "`{name}` asks for {asked}, and {limit} {whose}. Ask for less, or leave it out."
+        ))
+    };
+    ASKED.into_iter().find_map(too_much)
+}
+
+/// What of a measure a subagent may have, if that is limited.
+fn left_for_child(state: &State, measure: Measure) -> Option<u64> {
+    let left = state.budget().left(state.spent().plus(state.reserved()));
+    match measure {
+        // Starting it is a step too, and it has no more than its parent's turn.
+        Measure::Steps => {
+            let left = left.of(measure).map(|left| left.saturating_sub(1));
+            Some(left.unwrap_or(u64::MAX).min(steps_of_turn(state)))
+        }
+        Measure::Tokens | Measure::Money | Measure::Wall | Measure::Cpu | Measure::Egress => {
+            left.of(measure)
         }
     }
+}
 
-    /// Steps that the running turn has left after starting one more effect.
-    fn steps_of_turn(&self) -> u64 {
-        let most = self.limits.map_or(u64::MAX, |limits| limits.steps_max);
-        most.saturating_sub(self.turn.as_ref().map_or(0, |turn| turn.steps.saturating_add(1)))
+/// What a subagent may spend: what was asked for, or else a part of what is left, but
+/// what a few questions to the model may cost if there is that much; never
+/// more than is left, nor than such an agent may. Of what nobody limits it has its
+/// fill, or some times that: accounts above count on the number.
+fn endowment(state: &State, assignment: &Assignment, agent: &Delegate, spec: &Spec) -> Amounts {
+    let first = first_call(assignment, agent, spec);
+    let of = |measure: Measure, fill: u64| {
+        let left = left_for_child(state, measure);
+        let floor = first.of(measure).saturating_mul(limits::CHILD_CALLS);
+        let share = |left: u64| (left / limits::CHILD_SHARES).max(floor).min(left);
+        let part = left.map_or(fill.max(floor), |left| fill.max(floor).min(share(left)));
+        let wanted = assignment.asked(measure).unwrap_or(part);
+        let most = left.unwrap_or(fill.saturating_mul(limits::CHILD_ASKS_TIMES));
+        wanted.min(most).min(agent.limit.of(measure).unwrap_or(most))
+    };
+    let tokens = of(Measure::Tokens, limits::CHILD_TOKENS);
+    let price = spec.price_of_input(tokens);
+    Amounts {
+        steps: of(Measure::Steps, limits::CHILD_STEPS),
+        tokens,
+        money_nanos: of(Measure::Money, price),
+        wall_ms: of(Measure::Wall, limits::CHILD_MS),
+        cpu_ms: of(Measure::Cpu, limits::CHILD_MS),
+        egress_bytes: of(Measure::Egress, limits::CHILD_EGRESS_BYTES),
     }
+}
 
-    /// The budget of a subagent, by what was reserved for it. Where neither money is limited
-    /// nor a price known, its money is not limited either: there is none.
-    fn endowment_of(reserved: Amounts, spec: &Spec) -> Limit {
-        let all = Limit::from(reserved.minus(Amounts::STEP));
-        match spec.model.price {
-            Some(_) => all,
-            None => Limit { money_nanos: None, ..all },
-        }
+/// Steps that the running turn has left after starting one more effect.
+fn steps_of_turn(state: &State) -> u64 {
+    let most = state.limits.map_or(u64::MAX, |limits| limits.steps_max);
+    most.saturating_sub(state.turn.as_ref().map_or(0, |turn| turn.steps.saturating_add(1)))
+}
+
+/// The budget of a subagent, by what was reserved for it. Where neither money is limited
+/// nor a price known, its money is not limited either: there is none.
+fn endowment_of(reserved: Amounts, spec: &Spec) -> Limit {
+    let all = Limit::from(reserved.minus(Amounts::STEP));
+    match spec.model.price {
+        Some(_) => all,
+        None => Limit { money_nanos: None, ..all },
     }
 }
 

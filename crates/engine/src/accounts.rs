@@ -112,7 +112,7 @@ fn left_open<'a>(
         for id in state.in_flight() {
             let below = session.child(id);
             let of_effect = match state.is_subagent(id) {
-                false => state.left_open(id, now_ms),
+                false => LeftOpen::of(state, id, now_ms),
                 true => match engine.state(&below).await {
                     Err(Error::NotFound(_)) => LeftOpen::default(),
                     Err(error) => return Err(error),

@@ -53,7 +53,7 @@ fn subagent(
     call: &ToolCall,
 ) -> Result<Subagent, String> {
     let (session, state) = (&run.session, &run.state);
-    let child = state.child(session, effect, call)?;
+    let child = Child::of(state, session, effect, call)?;
     let disks = match child.files {
         Files::Copy => disks(engine, session, state, &child).map_err(|error| error.to_string()),
         Files::Start => Ok(Vec::new()),
