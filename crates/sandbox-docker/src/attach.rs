@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use outrigger_sandbox::{CreateOutcome, Error, SandboxId};
-use outrigger_sandbox_client::{Link, RemoteSandbox};
+use outrigger_sandbox_client::RemoteSandbox;
 
+use crate::clock::now_ms;
+use crate::context::DockerContext;
+use crate::due::Due;
 use crate::held;
-use crate::inner::{Inner, Used, locked};
 use crate::live::{self, Doing, Reach, Seen};
 use crate::sandbox::{Docked, Gate};
 
@@ -17,16 +19,13 @@ fn running(seen: &Seen) -> Seen {
     Seen { doing: Doing::Running, ..seen.clone() }
 }
 
-impl Inner {
-    /// The link that is in use, if there is one.
-    fn link(&self, id: &SandboxId, seen: &Seen) -> Option<(Arc<Link>, Arc<Gate>)> {
-        locked(&self.used)
-            .get(id)
-            .filter(|used| used.generation == seen.generation)
-            .and_then(|used| Some((used.link.upgrade()?, used.gate())))
-            .filter(|(link, _)| link.is_open())
-    }
+/// What is due for a sandbox that is seen now.
+fn due(seen: &Seen) -> Due {
+    let (old_at_ms, idle_ms_max) = (seen.old_at_ms, seen.idle_ms_max);
+    Due { old_at_ms, idle_ms_max, since_ms: now_ms() }
+}
 
+impl DockerContext {
     /// The handle of a sandbox that runs.
     pub(crate) async fn attach(
         &self,
@@ -35,7 +34,7 @@ impl Inner {
         began: CreateOutcome,
         reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
-        let (link, gate) = match self.link(id, seen) {
+        let (link, gate) = match self.used.link(id, &seen.generation) {
             Some(known) => known,
             None => {
                 let link = live::connect(&self.engine, id, seen, reach).await?;
@@ -44,13 +43,10 @@ impl Inner {
             }
         };
         gate.touch();
-        let used = Used {
-            generation: seen.generation.clone(),
-            link: Arc::downgrade(&link),
-            gate: Arc::clone(&gate),
-        };
-        locked(&self.used).insert(id.clone(), used);
-        self.note_due(id, seen);
+        self.used.insert(id, &seen.generation, &link, &gate);
+        if self.dues.insert(id, due(seen)) {
+            self.dues.wake_keeper();
+        }
         Ok(Arc::new(Docked { remote: RemoteSandbox::new(id.clone(), began, link), gate }))
     }
 
@@ -61,7 +57,7 @@ impl Inner {
         seen: &Seen,
         reach: &Reach,
     ) -> Result<Arc<Docked>, Error> {
-        if self.link(id, seen).is_some() {
+        if self.used.link(id, &seen.generation).is_some() {
             let docked = self.attach(id, seen, CreateOutcome::Attached, reach).await?;
             docked.gate.rests(true);
             return Ok(docked);

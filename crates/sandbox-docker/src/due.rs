@@ -1,8 +1,12 @@
 //! When something is due for a sandbox.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outrigger_sandbox::SandboxId;
+use tokio::sync::Notify;
+
+use crate::clock::now_ms;
 
 /// When something is due for a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +19,54 @@ pub(crate) struct Due {
     pub(crate) since_ms: u64,
 }
 
-/// All of them.
-pub(crate) type Dues = HashMap<SandboxId, Due>;
+/// What is due for which sandbox, those alone for which something is.
+#[derive(Debug, Default)]
+pub(crate) struct DueTable {
+    all: Mutex<HashMap<SandboxId, Due>>,
+    /// That something new is due, or that the backend is gone.
+    news: Arc<Notify>,
+}
+
+impl DueTable {
+    fn all(&self) -> MutexGuard<'_, HashMap<SandboxId, Due>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is due, as of now.
+    pub(crate) fn snapshot(&self) -> Vec<(SandboxId, Due)> {
+        self.all().iter().map(|(id, due)| (id.clone(), *due)).collect()
+    }
+
+    /// Notes what is due for a sandbox, if anything is, and says whether it is.
+    pub(crate) fn insert(&self, id: &SandboxId, due: Due) -> bool {
+        if due.is_any() {
+            self.all().insert(id.clone(), due);
+        }
+        due.is_any()
+    }
+
+    /// Notes that somebody else may be using a sandbox.
+    pub(crate) fn seen_now(&self, id: &SandboxId) {
+        if let Some(due) = self.all().get_mut(id) {
+            due.since_ms = now_ms();
+        }
+    }
+
+    /// Forgets a sandbox, which is no more.
+    pub(crate) fn remove(&self, id: &SandboxId) {
+        self.all().remove(id);
+    }
+
+    /// Has the keeper look at all of it again, or end with its backend.
+    pub(crate) fn wake_keeper(&self) {
+        self.news.notify_one();
+    }
+
+    /// By what the keeper is woken.
+    pub(crate) fn news(&self) -> Arc<Notify> {
+        Arc::clone(&self.news)
+    }
+}
 
 impl Due {
     /// Whether anything is.

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use outrigger_sandbox::{Error, SandboxId, Snapshot, SnapshotId, Snapshots};
 
 use crate::clock::now_ms;
+use crate::context::{self, DockerContext};
 use crate::copy;
-use crate::inner::Inner;
+use crate::engine::Engine;
 use crate::live::{self, Doing};
 use crate::names::{self, Part, Store};
 use crate::sandbox::Docked;
@@ -21,7 +22,7 @@ fn snapshot(name: SnapshotId, kept: Kept) -> Snapshot {
     Snapshot { name, sandbox, taken_at_ms, layers: 1 }
 }
 
-impl Inner {
+impl DockerContext {
     /// Sees to it that nothing of a sandbox runs, unless a command does, and gives what
     /// is to go on afterwards.
     async fn quieten(&self, sandbox: &SandboxId) -> Result<Option<Arc<Docked>>, Error> {
@@ -30,39 +31,37 @@ impl Inner {
             Some(_) | None => Ok(None),
         }
     }
+}
 
-    /// Copies a disk, which is held by its reader, while nothing writes to it. Gives the
-    /// digest of it.
-    async fn copy_held(
-        &self,
-        sandbox: &SandboxId,
-        reader: &str,
-        (target, store): (&str, &Store),
-    ) -> Result<String, Error> {
-        let engine = &self.engine;
-        let digest =
-            copy::copy(engine, (reader, &Store::Disk(sandbox.clone())), Some((target, store)))
-                .await?;
-        let written = copy::copy(engine, (target, store), None).await?;
-        if digest != written {
-            let what = format!("the copy of a disk is {written}, not {digest}");
-            return Err(Error::Backend(what));
-        }
-        let seen = live::look(engine, sandbox).await?;
-        if seen.is_some_and(|seen| seen.doing == Doing::Running) {
-            // It was not held yet when somebody let it go on, which only shows now.
-            return Err(Error::Busy {
-                reason: "it was let go on while its disk was copied".to_owned(),
-            });
-        }
-        Ok(digest)
+/// Copies a disk, which is held by its reader, while nothing writes to it. Gives the
+/// digest of it.
+async fn copy_held(
+    engine: &Engine,
+    sandbox: &SandboxId,
+    reader: &str,
+    (target, store): (&str, &Store),
+) -> Result<String, Error> {
+    let source = Store::Disk(sandbox.clone());
+    let digest = copy::copy(engine, (reader, &source), Some((target, store))).await?;
+    let written = copy::copy(engine, (target, store), None).await?;
+    if digest != written {
+        let what = format!("the copy of a disk is {written}, not {digest}");
+        return Err(Error::Backend(what));
     }
+    let seen = live::look(engine, sandbox).await?;
+    if seen.is_some_and(|seen| seen.doing == Doing::Running) {
+        // It was not held yet when somebody let it go on, which only shows now.
+        return Err(Error::Busy {
+            reason: "it was let go on while its disk was copied".to_owned(),
+        });
+    }
+    Ok(digest)
 }
 
 #[async_trait]
-impl Snapshots for Inner {
+impl Snapshots for DockerContext {
     async fn take(&self, sandbox: &SandboxId, name: &SnapshotId) -> Result<Snapshot, Error> {
-        let turn = self.turn(sandbox);
+        let turn = self.turns.of(sandbox);
         let _turn = turn.lock().await;
         let engine = &self.engine;
         let store = Store::Snapshot(name.clone());
@@ -70,10 +69,8 @@ impl Snapshots for Inner {
             return Ok(snapshot(name.clone(), found.record));
         }
         let from = Store::Disk(sandbox.clone());
-        let disk = store::find::<Disk>(engine, &from).await?.ok_or_else(|| Error::Absent {
-            what: "sandbox".to_owned(),
-            name: sandbox.to_string(),
-        })?;
+        let disk = store::find::<Disk>(engine, &from).await?;
+        let disk = disk.ok_or_else(|| context::absent("sandbox", sandbox))?;
         let template = disk.record.template;
         let image = self.config.image(&template)?;
         // From here on the disk is held, so that what rests goes on resting.
@@ -83,7 +80,7 @@ impl Snapshots for Inner {
         let copied = match &resting {
             Ok(_) => {
                 let target = (&*making.maker.container, &store);
-                self.copy_held(sandbox, &reader.container, target).await
+                copy_held(engine, sandbox, &reader.container, target).await
             }
             Err(error) => Err(error.clone()),
         };
