@@ -59,7 +59,7 @@ pub use ids::{Digest, Seq, SessionId};
 pub use labels::{OTHERS, label_of, labels_of};
 pub use price::Price;
 pub use recover::{LeftOpen, Recover};
-pub use sandbox::{Kept, Loss, Replacement, SandboxReady, SandboxSpec, Scope};
+pub use sandbox::{Kept, Loss, Replacement, SandboxReady, SandboxScope, SandboxSpec};
 pub use spec::{
     Concurrency, DEFAULT_AGENT, Deadline, Delegate, ModelSpec, OutsideTool, Parent, Recovery, Role,
     ServedPaths, Spec, ToolKind, ToolSpec, TurnLimits, Workspace,

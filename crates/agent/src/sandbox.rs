@@ -17,14 +17,14 @@ pub struct SandboxSpec {
     /// Whether it is filled with the session's workspace.
     pub workspace: bool,
     /// Whose it is.
-    #[serde(default, skip_serializing_if = "Scope::is_thread")]
-    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "SandboxScope::is_thread")]
+    pub scope: SandboxScope,
 }
 
 /// Whose a sandbox is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum SandboxScope {
     /// The session's alone, and destroyed with it.
     #[default]
     Thread,
@@ -32,7 +32,7 @@ pub enum Scope {
     Assistant(String),
 }
 
-impl Scope {
+impl SandboxScope {
     /// Whether it is the session's alone.
     #[must_use]
     pub fn is_thread(&self) -> bool {
