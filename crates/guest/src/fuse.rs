@@ -11,23 +11,29 @@
 //! for itself, and no other that holds the devices, which would outlive the end of this one.
 
 mod answer;
-mod attr;
 mod change;
+mod contents_cache;
 mod context;
 mod directory;
 mod file;
 #[cfg(test)]
 mod fuzz;
-mod handle;
 mod header;
+mod kernel_requests;
 mod mount;
+mod mounted_tree;
+mod node_cache;
 mod nodes;
 mod open;
+mod open_files;
+mod read_history;
+mod rename;
 mod requests;
+mod resize;
 mod tasks;
+mod tree_ops;
 mod writeback;
 
-use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -41,7 +47,7 @@ use context::FuseContext;
 /// The server of all mounts.
 #[derive(Debug, Default)]
 pub(crate) struct FuseServer {
-    mounts: Vec<Rc<mount::Mount>>,
+    mounts: Vec<mount::Mount>,
     shared: Option<Rc<FuseContext>>,
     buffer: Vec<u8>,
 }
@@ -52,18 +58,10 @@ impl FuseServer {
         if mounts.is_empty() {
             return Self::default();
         }
-        let shared = Rc::new(FuseContext {
-            tasks: tasks::Tasks::default(),
-            requests: requests::HostRequests::default(),
-            owner: answer::Owner(owner),
-            copied: file::Total::default(),
-            ticks: Cell::new(0),
-            handles: Cell::new(0),
-            releasing: Cell::new(0),
-        });
+        let shared = Rc::new(FuseContext::new(answer::Owner(owner)));
         let mounts = mounts
             .into_iter()
-            .map(|(device, path)| Rc::new(mount::Mount::new(device, path, Rc::clone(&shared))));
+            .map(|(device, path)| mount::Mount::new(device, path, Rc::clone(&shared)));
         let buffer = vec![0; limits::REQUEST_BYTES_MAX];
         Self { mounts: mounts.collect(), shared: Some(shared), buffer }
     }
@@ -80,7 +78,7 @@ impl FuseServer {
         }
         for (number, mount) in self.mounts.iter().enumerate() {
             if !mount.is_gone() {
-                add(sys::pollfd(&mount.device, libc::POLLIN), number);
+                add(sys::pollfd(mount.device(), libc::POLLIN), number);
             }
         }
     }

@@ -3,14 +3,15 @@
 //! Owns the pages of an open folder: it is read page by page as it is when each is asked
 //! for, and a place in it stays what it was for as long as the folder is open.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use outrigger_sandbox::{TreeEntry, TreeOp, TreeReply, limits as door};
 
 use super::answer::{self, Body, NodeAttr};
-use super::handle::{Handle, OpenDirectory, Page};
-use super::mount::Mount;
-use super::requests::{Errno, NodeReply, moved};
+use super::node_cache::NodeCache;
+use super::requests::{AskTime, Errno, NodeReply, moved};
 use crate::limits;
 
 /// Places in a folder: itself, the one above, and then each entry of each page.
@@ -63,33 +64,51 @@ impl Listing {
     }
 }
 
-impl Mount {
-    pub(super) async fn open_folder(&self, id: u64) -> Result<Body, Errno> {
-        let page = self.fetch_page(id, 0, None).await.map_err(moved)?;
-        let folder = OpenDirectory { node: id, begins: vec![None], page: Some(page), used: false };
-        Ok(answer::opened(Body::default(), self.hold(Handle::Folder(folder)), 0))
-    }
+/// An open folder.
+#[derive(Debug)]
+struct OpenDirectory {
+    node: u64,
+    /// After which name each page begins, as far as they are cache.
+    begins: Vec<Option<String>>,
+    /// The page that was read last.
+    page: Option<Page>,
+    /// Whether it was read yet since it was asked for.
+    used: bool,
+}
 
-    async fn fetch_page(&self, id: u64, number: u64, after: Option<String>) -> Result<Page, Errno> {
-        let path = self.nodes.borrow().path(id)?;
-        let asked = self.shared.requests.moment();
-        match self.shared.requests.ask(TreeOp::List { path, after }).await? {
-            TreeReply::Listed { entries, more }
-                if entries.len() <= door::TREE_PAGE_ENTRIES_MAX
-                    && !(entries.is_empty() && more)
-                    && entries.iter().all(is_plain) =>
-            {
-                Ok(Page { number, entries: Rc::new(entries), more, asked })
-            }
-            _ => Err(libc::EIO),
-        }
+/// A page of an open folder.
+#[derive(Debug, Clone)]
+struct Page {
+    number: u64,
+    entries: Rc<Vec<TreeEntry>>,
+    more: bool,
+    asked: AskTime,
+}
+
+/// Open folders by the numbers that the kernel knows them by.
+#[derive(Debug, Default)]
+pub(super) struct OpenDirectories(RefCell<HashMap<u64, OpenDirectory>>);
+
+impl OpenDirectories {
+    /// Opens a folder, with its first page.
+    pub(super) async fn open(&self, cache: &NodeCache, id: u64) -> Result<Body, Errno> {
+        let page = fetch_page(cache, id, 0, None).await.map_err(moved)?;
+        let folder = OpenDirectory { node: id, begins: vec![None], page: Some(page), used: false };
+        let handle = cache.shared.next_handle();
+        self.0.borrow_mut().insert(handle, folder);
+        Ok(answer::opened(Body::default(), handle, 0))
     }
 
     /// A page of an open folder. `None`: there is none.
-    async fn page(&self, handle: u64, number: u64) -> Result<Option<(u64, Page)>, Errno> {
+    async fn page(
+        &self,
+        cache: &NodeCache,
+        handle: u64,
+        number: u64,
+    ) -> Result<Option<(u64, Page)>, Errno> {
         let (id, after) = {
-            let mut handles = self.handles.borrow_mut();
-            let Some(Handle::Folder(folder)) = handles.get_mut(&handle) else {
+            let mut open = self.0.borrow_mut();
+            let Some(folder) = open.get_mut(&handle) else {
                 return Err(libc::EBADF);
             };
             let id = folder.node;
@@ -103,8 +122,8 @@ impl Mount {
                 None => return Ok(None),
             }
         };
-        let page = self.fetch_page(id, number, after).await?;
-        if let Some(Handle::Folder(folder)) = self.handles.borrow_mut().get_mut(&handle) {
+        let page = fetch_page(cache, id, number, after).await?;
+        if let Some(folder) = self.0.borrow_mut().get_mut(&handle) {
             folder.used = true;
             folder.page = Some(page.clone());
         }
@@ -113,8 +132,8 @@ impl Mount {
 
     /// Begins again from the start, or goes on from it.
     fn rewind(&self, handle: u64) -> Result<u64, Errno> {
-        let mut handles = self.handles.borrow_mut();
-        let Some(Handle::Folder(folder)) = handles.get_mut(&handle) else {
+        let mut open = self.0.borrow_mut();
+        let Some(folder) = open.get_mut(&handle) else {
             return Err(libc::EBADF);
         };
         if folder.used {
@@ -123,8 +142,11 @@ impl Mount {
         Ok(folder.node)
     }
 
-    pub(super) async fn read_folder(
+    /// Entries from a place on, as many as there is room for in `size` bytes. `plus`: each
+    /// with what the name stands for.
+    pub(super) async fn read(
         &self,
+        cache: &NodeCache,
         handle: u64,
         offset: u64,
         size: usize,
@@ -146,13 +168,14 @@ impl Mount {
             let (number, entry) =
                 ((at - DOTS) >> ENTRY_BITS, (at - DOTS) & ((1 << ENTRY_BITS) - 1));
             if number >= LOCAL {
-                self.list_local(handle, entry, &mut listing)?;
+                let id = self.0.borrow().get(&handle).ok_or(libc::EBADF)?.node;
+                list_local(cache, id, entry, &mut listing);
                 return Ok(listing.body);
             }
-            let Some((id, page)) = self.page(handle, number).await? else {
+            let Some((id, page)) = self.page(cache, handle, number).await? else {
                 return Ok(listing.body);
             };
-            if !self.list_page(id, &page, entry, &mut listing) {
+            if !list_page(cache, id, &page, entry, &mut listing) {
                 return Ok(listing.body);
             }
             at = place(if page.more { number + 1 } else { LOCAL }, 0);
@@ -162,63 +185,84 @@ impl Mount {
         }
     }
 
+    /// The kernel has no more use of a number.
+    pub(super) fn close(&self, handle: u64) {
+        self.0.borrow_mut().remove(&handle);
+    }
+
     fn note_begin(&self, handle: u64, page: &Page) {
-        if let Some(Handle::Folder(folder)) = self.handles.borrow_mut().get_mut(&handle)
+        if let Some(folder) = self.0.borrow_mut().get_mut(&handle)
             && folder.begins.len() as u64 == page.number + 1
         {
             folder.begins.push(page.entries.last().map(|entry| entry.name.clone()));
         }
     }
+}
 
-    /// Adds entries of a page. `false`: there is no room for all of them.
-    fn list_page(&self, id: u64, page: &Page, from: u64, listing: &mut Listing) -> bool {
-        let heard = self.heard();
-        let mut nodes = self.nodes.borrow_mut();
-        for (number, TreeEntry { name, node }) in (0_u64..).zip(page.entries.iter()) {
-            if number < from {
-                continue;
-            }
-            if !listing.has_room(name.as_bytes()) {
-                return false;
-            }
-            let mut entry = None;
-            let mut known = nodes.child(id, name).unwrap_or(UNKNOWN);
-            if listing.plus
-                && nodes.has_room()
-                && let Ok(child) =
-                    nodes.enter(id, name, NodeReply { node: *node, asked: page.asked }, heard)
-                && let Ok(seen) = nodes.get(child)
-            {
-                let look = NodeAttr { id: child, node: seen.look(), links: 1 };
-                entry = Some(self.shared.owner.entry(Body::default(), look));
-                known = child;
-            }
-            let next = match number + 1 < page.entries.len() as u64 {
-                true => place(page.number, number + 1),
-                false if page.more => place(page.number + 1, 0),
-                false => place(LOCAL, 0),
-            };
-            listing.add(known, next, name.as_bytes(), node.folder, entry);
+/// Asks for a page of a folder, which begins after a name.
+async fn fetch_page(
+    cache: &NodeCache,
+    id: u64,
+    number: u64,
+    after: Option<String>,
+) -> Result<Page, Errno> {
+    let path = cache.nodes.borrow().path(id)?;
+    let asked = cache.shared.requests.moment();
+    match cache.shared.requests.ask(TreeOp::List { path, after }).await? {
+        TreeReply::Listed { entries, more }
+            if entries.len() <= door::TREE_PAGE_ENTRIES_MAX
+                && !(entries.is_empty() && more)
+                && entries.iter().all(is_plain) =>
+        {
+            Ok(Page { number, entries: Rc::new(entries), more, asked })
         }
-        true
+        _ => Err(libc::EIO),
     }
+}
 
-    /// Adds what was made in this sandbox and is nowhere else yet.
-    fn list_local(&self, handle: u64, from: u64, listing: &mut Listing) -> Result<(), Errno> {
-        let id = match self.handles.borrow().get(&handle) {
-            Some(Handle::Folder(folder)) => folder.node,
-            _ => return Err(libc::EBADF),
-        };
-        let new = self.nodes.borrow().new_in(id);
-        for (number, (name, child)) in (0_u64..).zip(new) {
-            if number < from {
-                continue;
-            }
-            if !listing.has_room(name.as_bytes()) {
-                return Ok(());
-            }
-            listing.add(child, place(LOCAL, number + 1), name.as_bytes(), false, None);
+/// Adds entries of a page. `false`: there is no room for all of them.
+fn list_page(cache: &NodeCache, id: u64, page: &Page, from: u64, listing: &mut Listing) -> bool {
+    let heard = cache.heard();
+    let mut nodes = cache.nodes.borrow_mut();
+    for (number, TreeEntry { name, node }) in (0_u64..).zip(page.entries.iter()) {
+        if number < from {
+            continue;
         }
-        Ok(())
+        if !listing.has_room(name.as_bytes()) {
+            return false;
+        }
+        let mut entry = None;
+        let mut listed_as = nodes.child(id, name).unwrap_or(UNKNOWN);
+        if listing.plus
+            && nodes.has_room()
+            && let Ok(child) =
+                nodes.enter(id, name, NodeReply { node: *node, asked: page.asked }, heard)
+            && let Ok(seen) = nodes.get(child)
+        {
+            let look = NodeAttr { id: child, node: seen.look(), links: 1 };
+            entry = Some(cache.shared.owner.entry(Body::default(), look));
+            listed_as = child;
+        }
+        let next = match number + 1 < page.entries.len() as u64 {
+            true => place(page.number, number + 1),
+            false if page.more => place(page.number + 1, 0),
+            false => place(LOCAL, 0),
+        };
+        listing.add(listed_as, next, name.as_bytes(), node.folder, entry);
+    }
+    true
+}
+
+/// Adds what was made in this sandbox and is nowhere else yet.
+fn list_local(cache: &NodeCache, id: u64, from: u64, listing: &mut Listing) {
+    let new = cache.nodes.borrow().new_in(id);
+    for (number, (name, child)) in (0_u64..).zip(new) {
+        if number < from {
+            continue;
+        }
+        if !listing.has_room(name.as_bytes()) {
+            return;
+        }
+        listing.add(child, place(LOCAL, number + 1), name.as_bytes(), false, None);
     }
 }

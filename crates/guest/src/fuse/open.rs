@@ -6,13 +6,14 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use outrigger_sandbox::{ExpectedRevision, Node, TreeOp};
+use outrigger_sandbox::{ExpectedRevision, Node};
 
 use super::answer::{self, Body, KEEP_CACHE, NO_FLUSH};
-use super::file::{Pages, WorkingCopy};
-use super::handle::{Handle, OpenFile};
+use super::file::{File, Pages, Total, WorkingCopy};
 use super::header::WRITE_CACHE;
-use super::mount::Mount;
+use super::mounted_tree::MountedTree;
+use super::nodes::Entry;
+use super::open_files::OpenFile;
 use super::requests::{Errno, NodeReply, moved};
 use crate::limits;
 
@@ -50,13 +51,13 @@ fn now_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Mount {
+impl MountedTree {
     /// Sees to it that what is known of a file is as it is now, with its bytes where
     /// those are needed and not at hand.
     async fn current(&self, id: u64, way: OpenFlags) -> Result<(), Errno> {
         for _ in 0..limits::RETRIES_MAX {
             let (path, held) = {
-                let mut nodes = self.nodes.borrow_mut();
+                let mut nodes = self.node_cache.nodes.borrow_mut();
                 let entry = nodes.get(id)?;
                 if entry.is_folder() {
                     return Err(libc::EISDIR);
@@ -68,9 +69,9 @@ impl Mount {
                 (nodes.path(id)?, held)
             };
             if way.cuts || held.is_some() {
-                let found = self.stat(path.clone()).await.map_err(moved)?;
-                let mut nodes = self.nodes.borrow_mut();
-                let heard = self.heard();
+                let found = self.shared.requests.stat(path.clone()).await.map_err(moved)?;
+                let mut nodes = self.node_cache.nodes.borrow_mut();
+                let heard = self.shared.requests.heard();
                 let entry = nodes.get(id)?;
                 if entry.is_local() {
                     return Ok(());
@@ -84,9 +85,9 @@ impl Mount {
                     return Ok(());
                 }
             }
-            let (found, bytes) = self.fetch(path).await.map_err(moved)?;
-            let mut nodes = self.nodes.borrow_mut();
-            let heard = self.heard();
+            let (found, bytes) = self.shared.requests.fetch(path).await.map_err(moved)?;
+            let mut nodes = self.node_cache.nodes.borrow_mut();
+            let heard = self.shared.requests.heard();
             let entry = nodes.get(id)?;
             if entry.is_local() {
                 return Ok(());
@@ -104,10 +105,10 @@ impl Mount {
     pub(super) async fn open(&self, id: u64, flags: u32, pid: u32) -> Result<Body, Errno> {
         let way = OpenFlags::of(flags);
         self.current(id, way).await?;
-        let seen = self.nodes.borrow_mut().get(id)?.seen;
+        let seen = self.node_cache.nodes.borrow_mut().get(id)?.seen;
         if way.writes && !seen.writable {
-            let path = self.nodes.borrow().path(id)?;
-            self.may_change(path).await?;
+            let path = self.node_cache.nodes.borrow().path(id)?;
+            self.shared.requests.may_change(path).await?;
         }
         let (handle, keeps) = self.enter_file(id, way, pid)?;
         let keep = if keeps { KEEP_CACHE } else { 0 };
@@ -118,8 +119,8 @@ impl Mount {
 
     /// Makes a handle. Gives whether the kernel may use the pages that it has, too.
     fn enter_file(&self, id: u64, way: OpenFlags, pid: u32) -> Result<(u64, bool), Errno> {
-        let tick = self.tick();
-        let mut nodes = self.nodes.borrow_mut();
+        let tick = self.shared.tick();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
         let entry = nodes.get(id)?;
         let (seen, detached) = (entry.seen, entry.detached);
         let file = entry.file()?;
@@ -148,7 +149,7 @@ impl Mount {
         let mut opened = way.opened(id, file.epoch);
         opened.drops = way.cuts || !fits;
         let drops_before = fits && file.dropping.is_some();
-        let handle = self.hold(Handle::File(opened));
+        let handle = self.hold(opened);
         if opened.drops {
             file.dropping = Some(handle);
         }
@@ -166,12 +167,13 @@ impl Mount {
         let way = OpenFlags::of(flags);
         let exclusive = flags & libc::O_EXCL.unsigned_abs() != 0;
         let found = if exclusive {
-            self.make_empty(parent, name).await?
+            let path = self.node_cache.nodes.borrow().path_of(parent, name)?;
+            self.shared.requests.make_empty(path).await?
         } else {
-            let folder = self.refresh(parent).await?;
+            let folder = self.node_cache.refresh(parent).await?;
             if !folder.writable {
-                let path = self.nodes.borrow().path_of(parent, name)?;
-                self.may_change(path).await?;
+                let path = self.node_cache.nodes.borrow().path_of(parent, name)?;
+                self.shared.requests.may_change(path).await?;
             }
             let node = Node {
                 folder: false,
@@ -183,13 +185,13 @@ impl Mount {
             };
             NodeReply { node, asked: self.shared.requests.moment() }
         };
-        let tick = self.tick();
-        let mut nodes = self.nodes.borrow_mut();
+        let tick = self.shared.tick();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
         // What the kernel knows not to be there any more.
         if let Some(old) = nodes.child(parent, name) {
             nodes.detach(old);
         }
-        let id = nodes.enter(parent, name, found, self.heard())?;
+        let id = nodes.enter(parent, name, found, self.shared.requests.heard())?;
         let file = nodes.get(id)?.file()?;
         let revision = found.node.revision;
         let base =
@@ -201,46 +203,20 @@ impl Mount {
         (file.handles, file.writers) = (1, u32::from(way.writes));
         file.written = Some((pid, tick));
         drop(nodes);
-        let handle = self.hold(Handle::File(way.opened(id, 0)));
-        let body = self.shared.owner.entry(Body::default(), self.look(id)?);
+        let handle = self.hold(way.opened(id, 0));
+        let body = self.shared.owner.entry(Body::default(), self.node_cache.look(id)?);
         Ok(answer::opened(body, handle, KEEP_CACHE))
     }
 
-    /// Makes an empty file where nothing is.
-    pub(super) async fn make_empty(&self, parent: u64, name: &str) -> Result<NodeReply, Errno> {
-        let path = self.nodes.borrow().path_of(parent, name)?;
-        let op = TreeOp::Write { path, expected: ExpectedRevision::Absent, contents: Vec::new() };
-        let found = self.found(op).await.map_err(|errno| match errno {
-            libc::ESTALE => libc::EEXIST,
-            other => other,
-        })?;
-        if found.node.folder { Err(libc::EIO) } else { Ok(found) }
-    }
-
-    /// Answers a read from what is here. `false`: it is not here.
-    pub(super) fn read_at_once(&self, unique: u64, handle: u64, offset: u64, size: u32) -> bool {
-        let opened = match self.opened(handle) {
-            Ok(opened) if !(opened.stale && opened.writes) => opened,
-            Ok(_) => {
-                answer::failed(&self.device, unique, libc::ESTALE);
-                return true;
-            }
-            Err(errno) => {
-                answer::failed(&self.device, unique, errno);
-                return true;
-            }
-        };
-        let mut nodes = self.nodes.borrow_mut();
-        let file = nodes.get(opened.node).and_then(super::nodes::Entry::file);
-        let bytes = file.ok().and_then(|file| file.bytes().cloned());
-        drop(nodes);
-        match bytes {
-            Some(bytes) => {
-                answer::done(&self.device, unique, part(&bytes, offset, size));
-                true
-            }
-            None => false,
+    /// What is read of an open file, if it is here.
+    pub(super) fn bytes_here(&self, handle: u64) -> Result<Option<Rc<Vec<u8>>>, Errno> {
+        let opened = self.opened(handle)?;
+        if opened.stale && opened.writes {
+            return Err(libc::ESTALE);
         }
+        let mut nodes = self.node_cache.nodes.borrow_mut();
+        let file = nodes.get(opened.node).and_then(Entry::file);
+        Ok(file.ok().and_then(|file| file.bytes().cloned()))
     }
 
     /// Reads what was let go of, if it is still what the kernel has pages of.
@@ -251,10 +227,10 @@ impl Mount {
         size: u32,
     ) -> Result<Body, Errno> {
         let id = self.opened(handle)?.node;
-        let path = self.nodes.borrow().path(id)?;
-        let (found, bytes) = self.fetch(path).await.map_err(moved)?;
-        let mut nodes = self.nodes.borrow_mut();
-        let heard = self.heard();
+        let path = self.node_cache.nodes.borrow().path(id)?;
+        let (found, bytes) = self.shared.requests.fetch(path).await.map_err(moved)?;
+        let mut nodes = self.node_cache.nodes.borrow_mut();
+        let heard = self.shared.requests.heard();
         let entry = nodes.get(id)?;
         if !entry.is_local() {
             let newest = entry.see(found, heard);
@@ -284,8 +260,8 @@ impl Mount {
         if opened.stale {
             return Err(libc::ESTALE);
         }
-        let tick = self.tick();
-        let mut nodes = self.nodes.borrow_mut();
+        let tick = self.shared.tick();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
         let file = nodes.get(opened.node)?.file()?;
         let offset = usize::try_from(offset).map_err(|_| libc::EFBIG)?;
         let copy = file.copy.as_mut().ok_or(libc::ESTALE)?;
@@ -310,12 +286,12 @@ impl Mount {
 
     /// A handle is gone.
     pub(super) fn release(self: &Rc<Self>, handle: u64) {
-        let Some(Handle::File(opened)) = self.handles.borrow_mut().remove(&handle) else { return };
+        let Some(opened) = self.files.borrow_mut().remove(handle) else { return };
         let id = opened.node;
         self.dropped(id, handle);
         let commits = {
-            let mut nodes = self.nodes.borrow_mut();
-            let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file) else { return };
+            let mut nodes = self.node_cache.nodes.borrow_mut();
+            let Ok(file) = nodes.get(id).and_then(Entry::file) else { return };
             file.handles = file.handles.saturating_sub(1);
             file.writers = file.writers.saturating_sub(u32::from(opened.writes));
             file.writers == 0 && file.is_changed()
@@ -323,20 +299,20 @@ impl Mount {
         if !commits {
             return self.drop_unused(id);
         }
-        let (mount, shared) = (Rc::clone(self), Rc::clone(&self.shared));
+        let (tree, shared) = (Rc::clone(self), Rc::clone(&self.shared));
         shared.releasing.set(shared.releasing.get() + 1);
         shared.tasks.begin(async move {
             // Nobody is left to be told of a failure.
-            let _ = mount.settle(id, false).await;
-            mount.drop_unused(id);
-            mount.shared.releasing.set(mount.shared.releasing.get() - 1);
+            let _ = tree.settle(id, false).await;
+            tree.drop_unused(id);
+            tree.shared.releasing.set(tree.shared.releasing.get() - 1);
         });
     }
 
     /// Lets a working copy go that nobody writes any more. What could not be written is lost.
     pub(super) fn drop_unused(&self, id: u64) {
-        let mut nodes = self.nodes.borrow_mut();
-        let Ok(file) = nodes.get(id).and_then(super::nodes::Entry::file) else { return };
+        let mut nodes = self.node_cache.nodes.borrow_mut();
+        let Ok(file) = nodes.get(id).and_then(Entry::file) else { return };
         if file.writers == 0 && !file.commit.running {
             let unchanged = file.copy.as_ref().filter(|copy| !copy.changed);
             let kept =
@@ -354,12 +330,7 @@ impl Mount {
 }
 
 /// Has a file be written to: from what is known of it, or from nothing if it is cut.
-fn begin_copy(
-    file: &mut super::file::File,
-    seen: Node,
-    cuts: bool,
-    copied: &super::file::Total,
-) -> Result<(), Errno> {
+fn begin_copy(file: &mut File, seen: Node, cuts: bool, copied: &Total) -> Result<(), Errno> {
     let base = ExpectedRevision::Revision(seen.revision);
     let behind = file.copy.as_ref().is_none_or(|copy| !copy.changed && copy.base != base);
     if behind && cuts {
@@ -389,7 +360,7 @@ fn revision(base: ExpectedRevision) -> Option<u64> {
 }
 
 /// What is at a place, as far as there is anything.
-fn part(bytes: &[u8], offset: u64, size: u32) -> &[u8] {
+pub(super) fn part(bytes: &[u8], offset: u64, size: u32) -> &[u8] {
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
     let to = from.saturating_add(size as usize).min(bytes.len());
     &bytes[from..to]

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{ExpectedRevision, TreeOp, limits as door};
 
+use super::answer::Body;
 use super::file::Pages;
-use super::handle::Handle;
-use super::mount::Mount;
+use super::mounted_tree::MountedTree;
 use super::nodes::Entry;
 use super::requests::{Errno, NodeReply};
 use crate::limits;
@@ -27,19 +27,19 @@ struct Snapshot {
     pid: Option<u32>,
 }
 
-impl Mount {
+impl MountedTree {
     /// `close`, and fsync(2): what this sandbox wrote is outside when it is answered.
     pub(super) async fn flush(
         self: &Rc<Self>,
         handle: u64,
         only_written: bool,
-    ) -> Result<super::answer::Body, Errno> {
+    ) -> Result<Body, Errno> {
         let opened = self.opened(handle)?;
         if !opened.stale && opened.writes {
             self.settle(opened.node, only_written).await?;
         }
         // It may have been another's commit that was refused.
-        if self.opened(handle)?.stale { Err(libc::ESTALE) } else { Ok(Default::default()) }
+        if self.opened(handle)?.stale { Err(libc::ESTALE) } else { Ok(Body::default()) }
     }
 
     /// Waits until a node is outside as it is here. `only_written`: what was merely made
@@ -47,7 +47,7 @@ impl Mount {
     pub(super) async fn settle(self: &Rc<Self>, id: u64, only_written: bool) -> Result<(), Errno> {
         loop {
             let (ended, ours) = {
-                let mut nodes = self.nodes.borrow_mut();
+                let mut nodes = self.node_cache.nodes.borrow_mut();
                 let Ok(file) = nodes.get(id).and_then(Entry::file) else { return Ok(()) };
                 let wanted = file
                     .copy
@@ -61,10 +61,10 @@ impl Mount {
                 (file.commit.ended, ours)
             };
             if ours {
-                let mount = Rc::clone(self);
+                let tree = Rc::clone(self);
                 self.shared.tasks.begin(async move {
-                    let result = mount.commit(id).await;
-                    let mut nodes = mount.nodes.borrow_mut();
+                    let result = tree.commit(id).await;
+                    let mut nodes = tree.node_cache.nodes.borrow_mut();
                     if let Ok(file) = nodes.get(id).and_then(Entry::file) {
                         file.end_commit(result);
                     }
@@ -81,7 +81,7 @@ impl Mount {
     /// Waits for the end of the commit after so many.
     async fn committed(&self, id: u64, ended: u64) -> Result<(), Errno> {
         poll_fn(|context| {
-            let mut nodes = self.nodes.borrow_mut();
+            let mut nodes = self.node_cache.nodes.borrow_mut();
             let Ok(file) = nodes.get(id).and_then(Entry::file) else {
                 return Poll::Ready(Ok(()));
             };
@@ -96,7 +96,7 @@ impl Mount {
 
     /// What is to be written. `None`: nothing any more.
     fn snapshot(&self, id: u64) -> Result<Option<Snapshot>, Errno> {
-        let mut nodes = self.nodes.borrow_mut();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
         let entry = nodes.get(id)?;
         let detached = entry.detached;
         let file = entry.file()?;
@@ -120,7 +120,7 @@ impl Mount {
                 expected: snapshot.base,
                 contents: snapshot.bytes.to_vec(),
             };
-            match self.found(op).await {
+            match self.shared.requests.node(op).await {
                 Ok(found) => return self.written(id, found, &snapshot),
                 Err(libc::ESTALE | libc::EEXIST | libc::ENOENT) if Instant::now() < until => {
                     self.rebase(id, snapshot.path).await?;
@@ -135,9 +135,9 @@ impl Mount {
     /// Notes that a copy is outside.
     fn written(&self, id: u64, found: NodeReply, snapshot: &Snapshot) -> Result<(), Errno> {
         let node = found.node;
-        let tick = self.tick();
-        let mut nodes = self.nodes.borrow_mut();
-        let heard = self.heard();
+        let tick = self.shared.tick();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
+        let heard = self.shared.requests.heard();
         let entry = nodes.get(id)?;
         entry.see(found, heard);
         let file = entry.file()?;
@@ -167,20 +167,20 @@ impl Mount {
     /// Somebody else wrote the file. Adds what was added to what is there now, or gives up.
     async fn rebase(&self, id: u64, path: String) -> Result<(), Errno> {
         let adds = {
-            let mut nodes = self.nodes.borrow_mut();
+            let mut nodes = self.node_cache.nodes.borrow_mut();
             let file = nodes.get(id)?.file()?;
             file.copy.as_ref().is_some_and(|copy| copy.appended.is_some())
         };
         if !adds {
             return Err(self.refuse(id));
         }
-        let (base, beginning) = match self.fetch(path).await {
+        let (base, beginning) = match self.shared.requests.fetch(path).await {
             Ok((found, bytes)) => (ExpectedRevision::Revision(found.node.revision), bytes),
             Err(libc::ENOENT) => (ExpectedRevision::Absent, Rc::default()),
             Err(errno) => return Err(errno),
         };
         let rebased = {
-            let mut nodes = self.nodes.borrow_mut();
+            let mut nodes = self.node_cache.nodes.borrow_mut();
             let file = nodes.get(id)?.file()?;
             file.has_pages(Pages::Unknown);
             file.epoch += 1;
@@ -195,18 +195,11 @@ impl Mount {
 
     /// Lets go of a copy that another one won over. Gives what its writers are told.
     fn refuse(&self, id: u64) -> Errno {
-        let mut nodes = self.nodes.borrow_mut();
+        let mut nodes = self.node_cache.nodes.borrow_mut();
         if let Ok(file) = nodes.get(id).and_then(Entry::file) {
             file.drop_copy();
         }
-        for handle in self.handles.borrow_mut().values_mut() {
-            if let Handle::File(opened) = handle
-                && opened.node == id
-                && opened.writes
-            {
-                opened.stale = true;
-            }
-        }
+        self.files.borrow_mut().refuse(id);
         libc::ESTALE
     }
 }

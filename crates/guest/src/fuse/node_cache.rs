@@ -3,20 +3,47 @@
 //! Owns that nothing is told of a path that was not asked for just then, but for what
 //! nobody in the sandbox can know to be otherwise.
 
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Instant;
 
-use outrigger_sandbox::{ExpectedRevision, Node};
+use outrigger_sandbox::Node;
 
-use super::answer::{self, Body};
-use super::file::WorkingCopy;
-use super::header::{AttrChange, SET_GID, SET_SIZE, SET_UID};
-use super::mount::Mount;
-use super::nodes::ROOT;
-use super::requests::{Errno, NodeReply, moved};
+use super::answer::{self, Body, NodeAttr};
+use super::context::FuseContext;
+use super::nodes::{Nodes, ROOT};
+use super::requests::{Errno, NodeReply};
 use crate::limits;
 
-impl Mount {
+/// What is known of nodes, and for how long it may be used.
+#[derive(Debug)]
+pub(super) struct NodeCache {
+    pub(super) shared: Rc<FuseContext>,
+    pub(super) nodes: RefCell<Nodes>,
+    /// Nodes whose attributes the kernel may use without asking.
+    lent: RefCell<Vec<u64>>,
+}
+
+impl NodeCache {
+    /// Of a tree that is mounted at a path.
+    pub(super) fn new(path: String, shared: Rc<FuseContext>) -> Self {
+        Self { shared, nodes: RefCell::new(Nodes::new(path)), lent: RefCell::default() }
+    }
+
+    /// How much was heard of hosts so far.
+    pub(super) fn heard(&self) -> u64 {
+        self.shared.requests.heard()
+    }
+
+    /// How a node looks to the kernel.
+    pub(super) fn look(&self, id: u64) -> Result<NodeAttr, Errno> {
+        let mut nodes = self.nodes.borrow_mut();
+        let entry = nodes.get(id)?;
+        let links = if entry.detached { 0 } else { 1 };
+        Ok(NodeAttr { id, node: entry.look(), links })
+    }
+
     pub(super) async fn lookup(&self, parent: u64, name: &str) -> Result<Body, Errno> {
         let path = {
             let mut nodes = self.nodes.borrow_mut();
@@ -31,7 +58,7 @@ impl Mount {
             }
             nodes.path_of(parent, name)?
         };
-        let found = self.stat(path).await?;
+        let found = self.shared.requests.stat(path).await?;
         self.entered(parent, name, found)
     }
 
@@ -52,7 +79,7 @@ impl Mount {
             }
             nodes.path(id)?
         };
-        let seen = self.stat(path).await;
+        let seen = self.shared.requests.stat(path).await;
         let mut nodes = self.nodes.borrow_mut();
         let entry = nodes.get(id)?;
         if entry.is_local() {
@@ -91,9 +118,9 @@ impl Mount {
     }
 
     /// Something came from outside: nothing is known for sure any more.
-    pub(super) fn take_back(&self) {
+    pub(super) fn take_back(&self, device: &OwnedFd) {
         for id in self.lent.borrow_mut().drain(..) {
-            answer::take_back(&self.device, id);
+            answer::take_back(device, id);
         }
     }
 
@@ -103,75 +130,5 @@ impl Mount {
         let may_not = (wants(libc::W_OK) && !node.writable)
             || (wants(libc::X_OK) && !node.folder && !node.executable);
         if may_not { Err(libc::EACCES) } else { Ok(Body::default()) }
-    }
-
-    /// Length is the one attribute that can be changed. That others can't is no error where
-    /// a program only copies them.
-    pub(super) async fn set_attributes(
-        self: &Rc<Self>,
-        id: u64,
-        change: AttrChange,
-        pid: u32,
-    ) -> Result<Body, Errno> {
-        let owner = self.shared.owner.0;
-        let gives_away = (change.valid & SET_UID != 0 && change.uid != owner)
-            || (change.valid & SET_GID != 0 && change.gid != owner);
-        if gives_away {
-            return Err(libc::EPERM);
-        }
-        if change.valid & SET_SIZE != 0 {
-            let length = usize::try_from(change.size).map_err(|_| libc::EFBIG)?;
-            self.resize(id, length, pid).await?;
-        }
-        self.attributes(id).await
-    }
-
-    /// Cuts a file, or makes it longer. Where nobody has it open to write, that is all that
-    /// is written, and it is written at once.
-    async fn resize(self: &Rc<Self>, id: u64, length: usize, pid: u32) -> Result<(), Errno> {
-        let held = {
-            let mut nodes = self.nodes.borrow_mut();
-            nodes.get(id)?.file()?.copy.is_some()
-        };
-        let fetched = if held {
-            None
-        } else {
-            let path = self.nodes.borrow().path(id)?;
-            let (found, bytes) = self.fetch(path.clone()).await.map_err(moved)?;
-            if !found.node.writable {
-                self.may_change(path).await?;
-            }
-            Some((found, bytes))
-        };
-        let tick = self.tick();
-        let transient = {
-            let mut nodes = self.nodes.borrow_mut();
-            let heard = self.heard();
-            let entry = nodes.get(id)?;
-            if let Some((found, _)) = &fetched {
-                entry.see(*found, heard);
-            }
-            let file = entry.file()?;
-            if file.copy.is_none() {
-                let (found, bytes) = fetched.ok_or(libc::ESTALE)?;
-                let base = ExpectedRevision::Revision(found.node.revision);
-                file.copy = Some(WorkingCopy::new(base, bytes, &self.shared.copied)?);
-            }
-            let copy = file.copy.as_mut().ok_or(libc::EIO)?;
-            let before = copy.edits;
-            copy.resize(length)?;
-            if copy.edits != before {
-                copy.written = true;
-                file.written = Some((pid, tick));
-                file.follow();
-            }
-            file.writers == 0
-        };
-        if !transient {
-            return Ok(());
-        }
-        let done = self.settle(id, false).await;
-        self.drop_unused(id);
-        done
     }
 }
