@@ -1,32 +1,30 @@
 //! The text of arithmetic, up to its end.
 
-use super::{Reader, Unread};
+use super::cursor::{Cursor, Unread};
 
-impl Reader<'_> {
-    /// Up to `))`. What could run something, an index or a substitution, is not read.
-    pub(super) fn arithmetic(&mut self) -> Result<String, Unread> {
-        let start = self.at;
-        let mut open = 0_usize;
-        loop {
-            match self.peek().ok_or(Unread)? {
-                ')' if open == 0 => {
-                    let text = self.text[start..self.at].to_owned();
-                    self.need("))")?;
-                    return Ok(text);
-                }
-                ')' => open -= 1,
-                '(' => open += 1,
-                c if c.is_ascii_alphanumeric() || " \t\n_+-*/%<>=!&|?:,;^~$".contains(c) => {
-                    if c == '$'
-                        && !self.rest()[1..]
-                            .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                    {
-                        return Err(Unread);
-                    }
-                }
-                _ => return Err(Unread),
+/// Up to `))`. What could run something, an index or a substitution, is not read.
+pub(super) fn arithmetic(cursor: &mut Cursor<'_>) -> Result<String, Unread> {
+    let start = cursor.at();
+    let mut open = 0_usize;
+    loop {
+        match cursor.peek().ok_or(Unread)? {
+            ')' if open == 0 => {
+                let text = cursor.slice((start, cursor.at())).to_owned();
+                cursor.need("))")?;
+                return Ok(text);
             }
-            self.at += 1;
+            ')' => open -= 1,
+            '(' => open += 1,
+            c if c.is_ascii_alphanumeric() || " \t\n_+-*/%<>=!&|?:,;^~$".contains(c) => {
+                if c == '$'
+                    && !cursor.rest()[1..]
+                        .starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                {
+                    return Err(Unread);
+                }
+            }
+            _ => return Err(Unread),
         }
+        cursor.skip(1);
     }
 }

@@ -1,6 +1,8 @@
 //! Commands made of commands: groups, conditions, loops, cases, functions.
 
-use super::{Reader, Unread};
+use super::Reader;
+use super::arithmetic::arithmetic;
+use super::cursor::Unread;
 use crate::syntax::{Command, Kind, Word};
 
 impl Reader<'_> {
@@ -10,22 +12,22 @@ impl Reader<'_> {
             "!", "{", "if", "while", "until", "for", "case", "function", "[[", "select", "coproc",
             "then", "do", "done", "fi", "elif", "else", "esac", "in", "}", "]]",
         ];
-        if self.rest().starts_with("((") {
-            self.at += 2;
-            let text = self.arithmetic()?;
-            self.keep(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
+        if self.cursor.rest().starts_with("((") {
+            self.cursor.skip(2);
+            let text = arithmetic(&mut self.cursor)?;
+            self.commands.push(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
             return self.redirects();
         }
-        if self.eat("(") {
+        if self.cursor.eat("(") {
             self.statements(&[")"])?;
             return self.redirects();
         }
-        let Some(word) = self.reserved(&words) else { return self.simple() };
-        self.at += word.len();
+        let Some(word) = self.cursor.reserved(&words) else { return self.simple() };
+        self.cursor.skip(word.len());
         match word {
             "!" => {
-                self.blanks();
-                if self.rest().starts_with('-') {
+                self.cursor.blanks();
+                if self.cursor.rest().starts_with('-') {
                     return Err(Unread);
                 }
                 return self.deeper(Self::command);
@@ -36,7 +38,7 @@ impl Reader<'_> {
             "if" => {
                 self.statements(&["then"])?;
                 while let "elif" | "else" = self.statements(&["elif", "else", "fi"])? {
-                    if self.text[..self.at].ends_with("elif") {
+                    if self.cursor.before().ends_with("elif") {
                         self.statements(&["then"])?;
                     }
                 }
@@ -57,83 +59,73 @@ impl Reader<'_> {
     fn redirects(&mut self) -> Result<(), Unread> {
         let mut command = Command::default();
         loop {
-            self.blanks();
+            self.cursor.blanks();
             if !self.redirect(&mut command)? {
                 break;
             }
         }
-        if command.redirects.is_empty() { Ok(()) } else { self.keep(command) }
-    }
-
-    fn name(&mut self) -> Result<String, Unread> {
-        let rest = self.rest();
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .filter(|end| *end > 0 && !rest.starts_with(|c: char| c.is_ascii_digit()))
-            .ok_or(Unread)?;
-        self.at += end;
-        Ok(rest[..end].to_owned())
+        if command.redirects.is_empty() { Ok(()) } else { self.commands.push(command) }
     }
 
     fn each(&mut self) -> Result<(), Unread> {
-        self.blanks();
-        if self.eat("((") {
-            let text = self.arithmetic()?;
-            self.keep(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
+        self.cursor.blanks();
+        if self.cursor.eat("((") {
+            let text = arithmetic(&mut self.cursor)?;
+            self.commands.push(Command { kind: Kind::Arithmetic(text), ..Command::default() })?;
         } else {
-            let name = self.name()?;
-            self.blanks();
+            let name = self.cursor.name()?;
+            self.cursor.blanks();
             let mut command = Command { kind: Kind::For(name), ..Command::default() };
-            self.reserved(&["in"]).ok_or(Unread)?;
-            self.at += 2;
+            self.cursor.reserved(&["in"]).ok_or(Unread)?;
+            self.cursor.skip(2);
             loop {
-                self.blanks();
-                if self.peek().is_none_or(|c| "\n;".contains(c)) {
+                self.cursor.blanks();
+                if self.cursor.peek().is_none_or(|c| "\n;".contains(c)) {
                     break;
                 }
                 let word = self.word()?;
                 command.words.push(word);
             }
-            self.keep(command)?;
+            self.commands.push(command)?;
         }
-        self.blanks();
-        self.eat(";");
+        self.cursor.blanks();
+        self.cursor.eat(";");
         self.blanks_and_lines()?;
-        self.reserved(&["do"]).ok_or(Unread)?;
-        self.at += 2;
+        self.cursor.reserved(&["do"]).ok_or(Unread)?;
+        self.cursor.skip(2);
         self.statements(&["done"]).map(drop)
     }
 
     fn case(&mut self) -> Result<(), Unread> {
-        self.blanks();
+        self.cursor.blanks();
         self.word()?;
         self.blanks_and_lines()?;
-        self.reserved(&["in"]).ok_or(Unread)?;
-        self.at += 2;
+        self.cursor.reserved(&["in"]).ok_or(Unread)?;
+        self.cursor.skip(2);
         loop {
             self.blanks_and_lines()?;
-            if self.reserved(&["esac"]).is_some() {
-                self.at += 4;
+            if self.cursor.reserved(&["esac"]).is_some() {
+                self.cursor.skip(4);
                 return Ok(());
             }
-            self.eat("(");
+            self.cursor.eat("(");
             loop {
-                self.blanks();
+                self.cursor.blanks();
                 let pattern = self.word()?;
                 // A pattern can run something only through what is read here as unknown.
                 if pattern.atoms.is_empty() && pattern.span.0 == pattern.span.1 {
                     return Err(Unread);
                 }
-                self.blanks();
-                if self.eat(")") {
+                self.cursor.blanks();
+                if self.cursor.eat(")") {
                     break;
                 }
-                self.need("|")?;
+                self.cursor.need("|")?;
             }
             if self.statements(&[";;", "esac"])? == "esac" {
                 return Ok(());
             }
-            if self.rest().starts_with('&') {
+            if self.cursor.rest().starts_with('&') {
                 return Err(Unread);
             }
         }
@@ -144,11 +136,11 @@ impl Reader<'_> {
         let mut command = Command { kind: Kind::Test, ..Command::default() };
         loop {
             self.blanks_and_lines()?;
-            if self.reserved(&["]]"]).is_some() {
-                self.at += 2;
+            if self.cursor.reserved(&["]]"]).is_some() {
+                self.cursor.skip(2);
                 break;
             }
-            if ["&&", "||", "(", ")", "<", ">"].into_iter().any(|by| self.eat(by)) {
+            if ["&&", "||", "(", ")", "<", ">"].into_iter().any(|by| self.cursor.eat(by)) {
                 continue;
             }
             let word = self.word()?;
@@ -157,16 +149,16 @@ impl Reader<'_> {
             }
             command.words.push(word);
         }
-        self.keep(command)
+        self.commands.push(command)
     }
 
     /// `name() { ... }`, after the name.
     pub(super) fn function(&mut self, name: Word) -> Result<(), Unread> {
-        self.need("()")?;
+        self.cursor.need("()")?;
         let text = name.literal().ok_or(Unread)?;
-        self.keep(Command { kind: Kind::Function(text), ..Command::default() })?;
+        self.commands.push(Command { kind: Kind::Function(text), ..Command::default() })?;
         self.blanks_and_lines()?;
-        self.reserved(&["{"]).ok_or(Unread)?;
+        self.cursor.reserved(&["{"]).ok_or(Unread)?;
         self.deeper(Self::command)
     }
 }

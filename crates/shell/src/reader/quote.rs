@@ -1,87 +1,53 @@
-//! Quotes: single, double, and those of ANSI C.
+//! Quotes that nothing is expanded in: single ones, and those of ANSI C.
 
-use super::{Reader, Unread};
+use super::cursor::{Cursor, Unread};
 use crate::syntax::Atom;
 
-impl Reader<'_> {
-    pub(super) fn single(&mut self, atoms: &mut Vec<Atom>) -> Result<(), Unread> {
-        self.need("'")?;
-        let end = self.rest().find('\'').ok_or(Unread)?;
-        atoms.extend(self.rest()[..end].chars().map(|c| Atom::Char { c, quoted: true }));
-        self.at += end + 1;
-        Ok(())
-    }
+/// `'...'`: nothing in it means anything.
+pub(super) fn single(cursor: &mut Cursor<'_>, atoms: &mut Vec<Atom>) -> Result<(), Unread> {
+    cursor.need("'")?;
+    let end = cursor.rest().find('\'').ok_or(Unread)?;
+    atoms.extend(cursor.rest()[..end].chars().map(|c| Atom::Char { c, quoted: true }));
+    cursor.skip(end + 1);
+    Ok(())
+}
 
-    pub(super) fn double(&mut self, atoms: &mut Vec<Atom>) -> Result<(), Unread> {
-        self.need("\"")?;
-        self.deeper(|reader| {
-            loop {
-                match reader.peek().ok_or(Unread)? {
-                    '"' => {
-                        reader.at += 1;
-                        return Ok(());
-                    }
-                    '$' => reader.dollar(atoms, true)?,
-                    '`' => reader.backquoted(atoms, true)?,
-                    '\\' => {
-                        reader.at += 1;
-                        let c = reader.peek().ok_or(Unread)?;
-                        reader.at += c.len_utf8();
-                        if !"$`\"\\\n".contains(c) {
-                            atoms.push(Atom::Char { c: '\\', quoted: true });
-                        }
-                        if c != '\n' {
-                            atoms.push(Atom::Char { c, quoted: true });
-                        }
-                    }
-                    c => {
-                        reader.at += c.len_utf8();
-                        atoms.push(Atom::Char { c, quoted: true });
-                    }
-                }
-            }
-        })
+/// `$'...'`, after the dollar.
+pub(super) fn ansi(cursor: &mut Cursor<'_>, atoms: &mut Vec<Atom>) -> Result<(), Unread> {
+    cursor.need("'")?;
+    loop {
+        let c = cursor.take_char()?;
+        let c = match c {
+            '\'' => return Ok(()),
+            '\\' => escaped(cursor)?,
+            c => c,
+        };
+        atoms.push(Atom::Char { c, quoted: true });
     }
+}
 
-    /// `$'...'`, after the dollar.
-    pub(super) fn ansi(&mut self, atoms: &mut Vec<Atom>) -> Result<(), Unread> {
-        self.need("'")?;
-        loop {
-            let c = self.peek().ok_or(Unread)?;
-            self.at += c.len_utf8();
-            let c = match c {
-                '\'' => return Ok(()),
-                '\\' => self.escaped()?,
-                c => c,
-            };
-            atoms.push(Atom::Char { c, quoted: true });
-        }
-    }
+fn escaped(cursor: &mut Cursor<'_>) -> Result<char, Unread> {
+    let c = cursor.take_char()?;
+    Ok(match c {
+        'n' => '\n',
+        't' => '\t',
+        '\\' | '\'' | '"' | '?' => c,
+        'x' => digits(cursor, 16, 2, 0)?,
+        'u' => digits(cursor, 16, 4, 0)?,
+        'U' => digits(cursor, 16, 8, 0)?,
+        c if c.is_digit(8) => digits(cursor, 8, 2, c.to_digit(8).unwrap_or_default())?,
+        _ => return Err(Unread),
+    })
+}
 
-    fn escaped(&mut self) -> Result<char, Unread> {
-        let c = self.peek().ok_or(Unread)?;
-        self.at += c.len_utf8();
-        Ok(match c {
-            'n' => '\n',
-            't' => '\t',
-            '\\' | '\'' | '"' | '?' => c,
-            'x' => self.digits(16, 2, 0)?,
-            'u' => self.digits(16, 4, 0)?,
-            'U' => self.digits(16, 8, 0)?,
-            c if c.is_digit(8) => self.digits(8, 2, c.to_digit(8).unwrap_or_default())?,
-            _ => return Err(Unread),
-        })
+/// A character by its number. What is no ASCII depends on the locale, and a zero ends
+/// the word: neither is read.
+fn digits(cursor: &mut Cursor<'_>, base: u32, most: usize, first: u32) -> Result<char, Unread> {
+    let mut number = first;
+    for _ in 0..most {
+        let Some(digit) = cursor.peek().and_then(|c| c.to_digit(base)) else { break };
+        number = number.saturating_mul(base).saturating_add(digit);
+        cursor.skip(1);
     }
-
-    /// A character by its number. What is no ASCII depends on the locale, and a zero ends
-    /// the word: neither is read.
-    fn digits(&mut self, base: u32, most: usize, first: u32) -> Result<char, Unread> {
-        let mut number = first;
-        for _ in 0..most {
-            let Some(digit) = self.peek().and_then(|c| c.to_digit(base)) else { break };
-            number = number.saturating_mul(base).saturating_add(digit);
-            self.at += 1;
-        }
-        char::from_u32(number).filter(|c| c.is_ascii() && *c != '\0').ok_or(Unread)
-    }
+    char::from_u32(number).filter(|c| c.is_ascii() && *c != '\0').ok_or(Unread)
 }
