@@ -1,16 +1,18 @@
 //! Reviews: changes that become true when somebody else accepts them.
 
-use std::fmt::{self, Debug};
+mod proposal;
+
+use std::fmt::Debug;
 
 use async_trait::async_trait;
-use outrigger_agent::Digest;
 use outrigger_policy::{Owner, Principal, Scope, Shelf};
 use serde::{Deserialize, Serialize};
 
 use super::entries::{
-    Attribution, ChangeOutcome, ChangeRequest, ContentState, Entries, EntryAddress, EntryFile,
-    Error, Expected,
+    Attribution, ChangeOutcome, ChangeRequest, Entries, EntryAddress, EntryFile, Error, Expected,
 };
+
+pub use proposal::{Comment, Decision, Proposal, ProposalFilter, ProposalId, Standing};
 
 /// Proposals for shelves, and what holds for these.
 ///
@@ -102,17 +104,6 @@ pub trait Reviews: Send + Sync + Debug {
     ) -> Result<(), Error>;
 }
 
-/// The number of a proposal in its store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ProposalId(pub u64);
-
-impl fmt::Display for ProposalId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// What somebody wants to stand at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewProposal {
@@ -154,98 +145,6 @@ impl NewProposal {
         };
         Ok(Some(Self { at, base, file }))
     }
-}
-
-/// A proposal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
-    /// Its number.
-    pub id: ProposalId,
-    /// Where.
-    pub at: EntryAddress,
-    /// The revision that it was made from.
-    pub base: u64,
-    /// Length and digest of the file that it proposes; nothing to have it removed.
-    pub file: Option<(u64, Digest)>,
-    /// Whether its file may be started.
-    pub executable: bool,
-    /// Who.
-    pub author: Principal,
-    /// How it came about; its message says why.
-    pub by: Attribution,
-    /// What is left of its file.
-    pub kept: ContentState,
-    /// What became of it.
-    pub standing: Standing,
-    /// Who decided, and when in milliseconds since 1970.
-    pub decided: Option<(Principal, u64)>,
-    /// What they said.
-    pub reason: Option<String>,
-    /// The revision that it became.
-    pub revision: Option<u64>,
-}
-
-/// How a proposal stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// Nobody decided yet.
-    Open,
-    /// It is what stands there, or did.
-    Accepted,
-    /// A reviewer did not want it.
-    Rejected,
-    /// Its author did not want it any more.
-    Withdrawn,
-}
-
-impl Standing {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Open, Self::Accepted, Self::Rejected, Self::Withdrawn];
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "open",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::Withdrawn => "withdrawn",
-        })
-    }
-}
-
-/// Which proposals are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProposalFilter {
-    /// Those that wait for somebody.
-    Open,
-    /// All that there ever were.
-    All,
-}
-
-/// What becomes of a proposal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// A reviewer takes it.
-    Accept,
-    /// A reviewer does not.
-    Reject {
-        /// Why; may be empty.
-        reason: String,
-    },
-    /// Its author takes it back.
-    Withdraw,
-}
-
-/// Something that somebody said of a proposal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comment {
-    /// Who.
-    pub author: Principal,
-    /// When, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// What.
-    pub text: String,
 }
 
 /// What holds for a shelf.
