@@ -56,7 +56,7 @@ pub(crate) async fn release(
         }
         // What waits for a person goes on with what it has.
         if row.status == State::WAITS
-            || outrigger_engine::release(&engine, &row.session).await.map_err(Failure::from)?
+            || outrigger_engine::release(engine, &row.session).await.map_err(Failure::from)?
         {
             keep.push(row.session);
         }

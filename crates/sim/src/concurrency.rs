@@ -96,7 +96,7 @@ impl World {
         }
         // What was used in this very millisecond is left alone.
         tokio::time::sleep(Duration::from_millis(limits::CONCURRENT_MS_MAX)).await;
-        outrigger_engine::gc(&engine, 0).await;
+        outrigger_engine::gc(engine, 0).await;
         check_nothing_left(self).await
     }
 

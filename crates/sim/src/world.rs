@@ -333,12 +333,12 @@ impl World {
 /// Drives a session until it waits, and looks after its sandboxes.
 pub(crate) async fn drive(engine: &Engine, session: &SessionId) -> Result<Park, Error> {
     let poke = Notify::new();
-    let mut park = outrigger_engine::drive(&engine, session, &poke).await?;
+    let mut park = outrigger_engine::drive(engine, session, &poke).await?;
     loop {
         // Who waits has its answer; what follows can be killed as well.
-        outrigger_engine::suspend(&engine, session).await?;
+        outrigger_engine::suspend(engine, session).await?;
         // Whoever appends meanwhile pokes.
-        let again = outrigger_engine::drive(&engine, session, &poke).await?;
+        let again = outrigger_engine::drive(engine, session, &poke).await?;
         if again == park {
             return Ok(park);
         }

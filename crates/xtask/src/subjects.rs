@@ -2,6 +2,7 @@
 //!
 //! Owns their form. Commits of before it was checked are left as they are.
 
+use std::io::{self, Write};
 use std::process::Command;
 
 use crate::limits::SUBJECT_CHARS_MAX;
@@ -9,18 +10,26 @@ use crate::limits::SUBJECT_CHARS_MAX;
 /// The last commit of before it was checked.
 const SINCE: &str = "be26411";
 
-/// What is wrong with the commits that are checked, a line each; or that there is no history
-/// to check, as in an archive of the sources.
-pub(crate) fn check() -> Result<Vec<String>, String> {
+/// Says what is wrong with the commits that are checked, a line each; or that there is no
+/// history to check, as in an archive of the sources. The exit code: 1 if anything is wrong.
+pub(crate) fn run(out: &mut impl Write) -> io::Result<u8> {
     let range = format!("{SINCE}..HEAD");
-    let log = Command::new("git")
-        .args(["log", "--no-merges", "--format=%h%x09%s", &range])
-        .output()
-        .map_err(|error| format!("git can't be run: {error}"))?;
-    if !log.status.success() {
-        return Err(String::from_utf8_lossy(&log.stderr).trim().to_owned());
-    }
-    Ok(wrong(&String::from_utf8_lossy(&log.stdout)))
+    let log =
+        Command::new("git").args(["log", "--no-merges", "--format=%h%x09%s", &range]).output();
+    let why = match log {
+        Ok(log) if log.status.success() => {
+            let wrong = wrong(&String::from_utf8_lossy(&log.stdout));
+            for line in &wrong {
+                writeln!(out, "{line}")?;
+            }
+            writeln!(out, "subjects: {} errors", wrong.len())?;
+            return Ok(u8::from(!wrong.is_empty()));
+        }
+        Ok(log) => String::from_utf8_lossy(&log.stderr).trim().to_owned(),
+        Err(error) => format!("git can't be run: {error}"),
+    };
+    writeln!(out, "subjects: nothing checked, there is no history of commits: {why}")?;
+    Ok(0)
 }
 
 fn wrong(log: &str) -> Vec<String> {

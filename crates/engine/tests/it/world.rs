@@ -192,13 +192,13 @@ pub(crate) fn said(text: &str) -> Message {
 }
 
 pub(crate) async fn drive(engine: &Engine, session: &SessionId) {
-    let park = outrigger_engine::drive(&engine, session, &Notify::new()).await.unwrap();
+    let park = outrigger_engine::drive(engine, session, &Notify::new()).await.unwrap();
     assert_eq!(park, Park::Message);
 }
 
 /// Another turn, after the sandboxes were looked after.
 pub(crate) async fn next_turn(engine: &Engine, session: &SessionId) {
-    assert_eq!(outrigger_engine::suspend(&engine, session).await.unwrap(), []);
+    assert_eq!(outrigger_engine::suspend(engine, session).await.unwrap(), []);
     engine.say(session, said("go on")).await.unwrap();
     drive(engine, session).await;
 }

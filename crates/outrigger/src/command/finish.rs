@@ -159,8 +159,8 @@ impl Finish<'_> {
     async fn tidy(&self, screen: &Screen) {
         // Also after an answer: more may be said. What nobody asks for is collected.
         let mut warnings =
-            outrigger_engine::suspend(&self.engine, self.session).await.unwrap_or_default();
-        warnings.extend(outrigger_engine::gc(&self.engine, self.retention_ms).await.warnings);
+            outrigger_engine::suspend(self.engine, self.session).await.unwrap_or_default();
+        warnings.extend(outrigger_engine::gc(self.engine, self.retention_ms).await.warnings);
         warnings.iter().for_each(|warning| screen.warning(warning));
     }
 
@@ -178,7 +178,7 @@ impl Finish<'_> {
         if state.is_cancelled() {
             return Ok(None);
         }
-        let found = outrigger_engine::reattach(&self.engine, self.session, state, name).await;
+        let found = outrigger_engine::reattach(self.engine, self.session, state, name).await;
         let Some(found) = found.map_err(|error| failed(&error))? else { return Ok(None) };
         if !found.whole && !spec.sandbox(name).is_none_or(|asked| asked.scope.is_thread()) {
             // Another session filled it, so that there is nothing to compare it with.

@@ -49,7 +49,7 @@ pub(crate) async fn wind_down(
     let polls = limits::CANCEL_MS_MAX / limits::FOLLOW_POLL_MS;
     for _ in 0..polls {
         if let Some(_lock) = session::lock(&paths.lock(session.as_str()))? {
-            outrigger_engine::drive(&engine, session, &tokio::sync::Notify::new()).await?;
+            outrigger_engine::drive(engine, session, &tokio::sync::Notify::new()).await?;
             return Ok(());
         }
         if !session::fold(&*store.journal, session).await?.in_turn() {

@@ -107,7 +107,7 @@ impl<'a> Remover<'a> {
                 none.insert(made)
             }
         };
-        match outrigger_engine::discard(&engine, session, state).await.first() {
+        match outrigger_engine::discard(engine, session, state).await.first() {
             None => Ok(()),
             Some(warning) => Err(Failure::from_error(Kind::SandboxUnavailable, warning)
                 .hint("Nothing of the session was removed.")),
