@@ -50,6 +50,8 @@ pub(crate) struct FuseServer {
     mounts: Vec<mount::Mount>,
     shared: Option<Rc<FuseContext>>,
     buffer: Vec<u8>,
+    /// Something was asked or answered.
+    asked: bool,
 }
 
 impl FuseServer {
@@ -63,7 +65,7 @@ impl FuseServer {
             .into_iter()
             .map(|(device, path)| mount::Mount::new(device, path, Rc::clone(&shared)));
         let buffer = vec![0; limits::REQUEST_BYTES_MAX];
-        Self { mounts: mounts.collect(), shared: Some(shared), buffer }
+        Self { mounts: mounts.collect(), shared: Some(shared), buffer, asked: false }
     }
 
     /// Whether there is anything to serve.
@@ -85,9 +87,15 @@ impl FuseServer {
 
     /// Takes what the kernel asks of a mount.
     pub(crate) fn ready(&mut self, number: usize) {
+        self.asked = true;
         if let Some(mount) = self.mounts.get(number) {
             mount.read(&mut self.buffer);
         }
+    }
+
+    /// Whether anything was asked or answered since this was asked last.
+    pub(crate) fn was_asked(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
     }
 
     /// Takes what the kernel asks of all, so that what ended processes closed is known.
@@ -112,12 +120,13 @@ impl FuseServer {
 
     /// A host answered.
     pub(crate) fn answer(
-        &self,
+        &mut self,
         connection: u64,
         number: u64,
         result: Result<TreeReply, FileError>,
     ) {
         if let Some(shared) = &self.shared {
+            self.asked = true;
             shared.requests.answer(connection, number, result);
             shared.tasks.run();
         }

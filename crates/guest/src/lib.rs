@@ -45,6 +45,8 @@ mod scratch;
 #[cfg(fuzzing)]
 mod serve;
 #[cfg(fuzzing)]
+mod sleep;
+#[cfg(fuzzing)]
 mod sys;
 #[cfg(fuzzing)]
 mod zygote;

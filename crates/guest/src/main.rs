@@ -30,6 +30,7 @@ mod paths;
 mod role;
 mod scratch;
 mod serve;
+mod sleep;
 mod sys;
 mod zygote;
 
@@ -216,5 +217,6 @@ fn set_up(mut options: Options, filters: Filters) -> Result<Guest, Failure> {
             ConnectionSource::Single
         }
     };
-    Ok(Guest { source, signals, connections, commands, files, fuse })
+    let sleep = sleep::Sleep::default();
+    Ok(Guest { source, signals, connections, commands, files, fuse, sleep })
 }

@@ -18,6 +18,7 @@ use crate::exec::running::Pipe;
 use crate::files::Files;
 use crate::fuse::FuseServer;
 use crate::scratch::Scratch;
+use crate::sleep::Sleep;
 use crate::{control, limits, listen, sys};
 
 /// Where connections come from.
@@ -75,6 +76,7 @@ pub(crate) struct Guest {
     pub(crate) commands: Commands,
     pub(crate) files: Files,
     pub(crate) fuse: FuseServer,
+    pub(crate) sleep: Sleep,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +110,7 @@ impl Guest {
                 // Rounded up, so that the loop does not spin through the last millisecond.
                 i32::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
             });
-            match sys::poll(&mut fds, timeout) {
+            match self.sleep.poll(&mut fds, timeout) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -121,6 +123,7 @@ impl Guest {
             self.commands.pump(&mut self.connections);
             self.connections.flush();
             self.fuse.step(&mut self.connections, self.commands.is_killing());
+            self.sleep.asked = self.fuse.was_asked();
             if let ConnectionSource::Control(control) = &mut self.source {
                 control.step(Instant::now());
             }

@@ -11,6 +11,7 @@ pub mod limits;
 mod link;
 mod outbox;
 mod remote;
+mod socket_poller;
 mod task;
 mod tree_server;
 

@@ -227,13 +227,25 @@ async fn read(
     server: Option<Arc<TreeServer>>,
 ) {
     let mut piece = vec![0; PIECE_BYTES];
+    let mut poller = server.as_ref().and_then(|server| server.poller());
     loop {
-        if let Err(why) = deliver(&mut frames, &waiting, &outbox, server.as_ref()).await {
-            // Dropping the senders ends every wait.
-            *locked(&waiting) = Waiters::Over(why);
-            break;
-        }
-        match reads.read(&mut piece).await {
+        let answered = match deliver(&mut frames, &waiting, &outbox, server.as_ref()).await {
+            Ok(answered) => answered,
+            Err(why) => {
+                // Dropping the senders ends every wait.
+                *locked(&waiting) = Waiters::Over(why);
+                break;
+            }
+        };
+        let soon = match &mut poller {
+            Some(poller) if answered => poller.read(&mut piece).await,
+            Some(_) | None => None,
+        };
+        let read = match soon {
+            Some(read) => read,
+            None => reads.read(&mut piece).await,
+        };
+        match read {
             Ok(length) if length > 0 => frames.push(&piece[..length]),
             Ok(_) | Err(_) => {
                 *locked(&waiting) = Waiters::Over(ENDED);
@@ -245,26 +257,27 @@ async fn read(
     outbox.close();
 }
 
-/// Gives every whole answer to whom it is for. An error says why this guest is not to be
-/// listened to any longer.
+/// Gives every whole answer to whom it is for. Gives whether the last question about a tree
+/// was answered at once; an error says why this guest is not to be listened to any longer.
 async fn deliver(
     frames: &mut FrameBuffer,
     waiting: &WaiterTable,
     outbox: &Arc<Outbox>,
     server: Option<&Arc<TreeServer>>,
-) -> Result<(), &'static str> {
+) -> Result<bool, &'static str> {
+    let mut answered = false;
     loop {
         let (request, reply) = match frames.take() {
             Ok(Some(FromGuest::Reply { request, reply })) => (request, reply),
             Ok(Some(FromGuest::Tree { number, op })) => {
-                server.ok_or(MALFORMED)?.hear(outbox, number, op).await?;
+                answered = server.ok_or(MALFORMED)?.hear(outbox, number, op).await?;
                 continue;
             }
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok(answered),
             Ok(Some(FromGuest::Hello { .. })) | Err(_) => return Err(MALFORMED),
         };
         let mut waiting = locked(waiting);
-        let Waiters::Open(waiters) = &mut *waiting else { return Ok(()) };
+        let Waiters::Open(waiters) = &mut *waiting else { return Ok(answered) };
         let Some(waiter) = waiters.get_mut(&request) else { continue };
         if let GuestReply::Output { stream, bytes } = &reply {
             let left = match stream {

@@ -5,6 +5,7 @@
 //! for rights by the tree.
 
 use std::future::poll_fn;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use outrigger_sandbox::{
 use tokio::sync::Semaphore;
 
 use crate::outbox::Outbox;
+use crate::socket_poller::SocketPoller;
 use crate::task::start;
 
 /// What a connection was ended for.
@@ -26,6 +28,7 @@ const CROWD: &str = "its guest asked more of its trees at once than it may";
 pub struct TreeServer {
     sandbox: SandboxId,
     trees: Arc<dyn Trees>,
+    socket: Option<Arc<UnixStream>>,
     /// Twice what a guest may ask at once: it counts an operation until it has the answer,
     /// and this until the answer is on its way.
     room: Arc<Semaphore>,
@@ -35,17 +38,31 @@ impl TreeServer {
     /// For a connection that leads to this sandbox; `trees` is asked for each operation.
     #[must_use]
     pub fn new(sandbox: SandboxId, trees: Arc<dyn Trees>) -> Self {
-        Self { sandbox, trees, room: Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX)) }
+        let room = Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX));
+        Self { sandbox, trees, socket: None, room }
+    }
+
+    /// With the connection once more, which is a socket and does not block: questions that
+    /// come one after the other are read from it without the runtime.
+    #[must_use]
+    pub fn with_socket(self, socket: UnixStream) -> Self {
+        Self { socket: Some(Arc::new(socket)), ..self }
+    }
+
+    /// A way to read the next question without the runtime, if there is one.
+    pub(crate) fn poller(&self) -> Option<SocketPoller> {
+        self.socket.clone().map(SocketPoller::new)
     }
 
     /// Performs an operation: at once if it need not wait for anything, which saves the
-    /// turn of another task and a timer, else beside the others. An error ends the connection.
+    /// turn of another task and a timer, else beside the others. Gives whether it was at
+    /// once. An error ends the connection.
     pub(crate) async fn hear(
         self: &Arc<Self>,
         outbox: &Arc<Outbox>,
         number: u64,
         op: TreeOp,
-    ) -> Result<(), &'static str> {
+    ) -> Result<bool, &'static str> {
         let permit = Arc::clone(&self.room).try_acquire_owned().map_err(|_| CROWD)?;
         let path = op.path().to_owned();
         let server = Arc::clone(self);
@@ -53,6 +70,7 @@ impl TreeServer {
         match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
             Poll::Ready(result) => {
                 answer(outbox, number, &path, result).await;
+                Ok(true)
             }
             Poll::Pending => {
                 let outbox = Arc::clone(outbox);
@@ -63,9 +81,9 @@ impl TreeServer {
                     answer(&outbox, number, &path, result).await;
                     drop(permit);
                 });
+                Ok(false)
             }
         }
-        Ok(())
     }
 
     async fn perform(&self, op: TreeOp) -> Result<TreeReply, FileError> {

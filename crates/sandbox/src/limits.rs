@@ -67,6 +67,15 @@ pub const TREE_PAGE_ENTRIES_MAX: usize = 1_000;
 pub const TREE_NAME_BYTES_MAX: usize = 255;
 /// Operations on served trees that one sandbox has its host perform at once.
 pub const TREE_OPS_MAX: usize = 32;
+/// For how long a guest looks again and again whether programs ask more of a tree, and a host
+/// whether the guest does: to be woken on a core that sleeps takes longer than most answers.
+pub const SPIN_US_MAX: u64 = 300;
+/// Away for so long, somebody else wanted the core, and is left it.
+pub const SPIN_LOST_US: u64 = 25;
+/// Of so many times at which that was of no use, it is tried once.
+pub const SPINS_SKIPPED_MAX: u32 = 16;
+/// Questions of one guest that a host takes so before other tasks have their turn.
+pub const SPINS_IN_A_ROW_MAX: u32 = 32;
 /// What one of them may take; after it the program that asked is told of an I/O error.
 pub const TREE_MS_MAX: u64 = 10_000;
 /// Trees that are served into one sandbox.

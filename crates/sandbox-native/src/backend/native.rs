@@ -261,7 +261,13 @@ async fn open(
         |error: std::io::Error| Error::Backend(format!("cannot use the connection: {error}"));
     let socket = std::os::unix::net::UnixStream::from(socket);
     socket.set_nonblocking(true).map_err(failed)?;
-    let server = trees.map(|(sandbox, trees)| TreeServer::new(sandbox.clone(), Arc::clone(trees)));
+    let server = match trees {
+        Some((sandbox, trees)) => {
+            let server = TreeServer::new(sandbox.clone(), Arc::clone(trees));
+            Some(server.with_socket(socket.try_clone().map_err(failed)?))
+        }
+        None => None,
+    };
     let (reads, writes) = UnixStream::from_std(socket).map_err(failed)?.into_split();
     Link::open_serving(reads, writes, server).await
 }
