@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use outrigger_beneath::Dir;
+use outrigger_beneath::{Dir, Draft};
 use outrigger_fuzz::{Records, seeds, stage};
 use outrigger_repository::{Limits, Rules, pack};
 
@@ -40,7 +40,7 @@ fn plant(tree: &Path, bytes: &[u8]) -> Result<(), outrigger_beneath::Error> {
             dir.link(Path::new(OsStr::from_bytes(contents)), path)?;
             continue;
         }
-        let mut draft = dir.draft(path, false)?;
+        let mut draft = Draft::begin(&dir, path, false)?;
         draft.file().write_all(contents).expect("there is room in memory");
         draft.put()?;
     }

@@ -1,7 +1,7 @@
 //! The hash chain of a session: each event carries the hash of the one before it.
 //!
 //! A link is SHA-256 over these fields, each preceded by its length in bytes as
-//! eight bytes, big end first: the tag [`LINK_TAG`], the session's name, the
+//! eight bytes, big end first: the tag `LINK_TAG`, the session's name, the
 //! event's place, time and format (eight bytes each, big end first), the link
 //! before it and the SHA-256 of the event's text (64 hexadecimal digits each).
 //! The first event's link is preceded by [`origin`]. The text enters by its
@@ -14,9 +14,9 @@
 use outrigger_agent::{Digest, Seq, SessionId};
 
 /// First field of a link.
-pub const LINK_TAG: &str = "outrigger journal link 1";
+const LINK_TAG: &str = "outrigger journal link 1";
 /// First field of what precedes a session's first link.
-pub const ORIGIN_TAG: &str = "outrigger journal origin 1";
+const ORIGIN_TAG: &str = "outrigger journal origin 1";
 
 /// What stands before the first link of a session.
 #[must_use]

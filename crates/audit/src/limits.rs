@@ -4,7 +4,7 @@
 pub const FAULTS_MAX: usize = 1_000;
 /// Entries of the log's copy that differ from the log and are held to compare sessions
 /// with. An older database in place of a newer one makes as many as it is older.
-pub const DIFFERING_ENTRIES_MAX: usize = 100_000;
+pub(crate) const DIFFERING_ENTRIES_MAX: usize = 100_000;
 /// Events between the one that is proved and the entry that covers it.
 pub const PROOF_LINKS_MAX: usize = 1_000_000;
 /// Text of a proof.
@@ -13,4 +13,4 @@ pub const PROOF_BYTES_MAX: u64 = 256 << 20;
 /// end was cut off.
 pub const COPY_LAG_CHECKPOINTS_MAX: usize = 8;
 /// A line of the log's copy; none comes near it.
-pub const LOG_LINE_BYTES_MAX: u64 = 256;
+pub(crate) const LOG_LINE_BYTES_MAX: u64 = 256;

@@ -1,4 +1,4 @@
-//! The Merkle tree: its entries, its right edge for appending, and all of it for proofs.
+//! The Merkle tree: its entries, its frontier for appending, and all of it for proofs.
 //!
 //! Must never change what an entry is hashed as.
 

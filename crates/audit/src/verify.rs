@@ -87,7 +87,7 @@ pub struct LogVerifier {
     copy: Option<LogCopyLines>,
     differing: Differing,
     /// The log up to its first gap.
-    edge: Frontier,
+    frontier: Frontier,
     has_gap: bool,
     /// The roots at the sizes of `against`.
     roots: BTreeMap<u64, Hash>,
@@ -142,7 +142,7 @@ impl LogVerifier {
             newest,
             copy,
             differing: Differing::default(),
-            edge: Frontier::default(),
+            frontier: Frontier::default(),
             has_gap: false,
             roots: BTreeMap::from([(0, EMPTY_HASH)]),
             fitting: 0,
@@ -192,20 +192,20 @@ impl LogVerifier {
         if self.uncovered.is_none() && number >= self.newest.first().copied().unwrap_or(0) {
             self.uncovered = Some((number, entry.clone()));
         }
-        self.has_gap |= number != self.edge.size();
+        self.has_gap |= number != self.frontier.size();
         if self.has_gap {
             return Ok(());
         }
-        self.edge.push(entry.hash());
-        let size = self.edge.size();
+        self.frontier.push(entry.hash());
+        let size = self.frontier.size();
         let is_asked = |(_, opened): &(String, Result<SignedCheckpoint, NoteFault>)| {
             opened.as_ref().is_ok_and(|opened| opened.checkpoint.size == size)
         };
         if self.against.iter().any(is_asked) {
-            self.roots.insert(size, self.edge.root());
+            self.roots.insert(size, self.frontier.root());
         }
-        if let Some((note, edge)) = checkpoint {
-            self.checkpoint(size, note, edge);
+        if let Some((note, frontier)) = checkpoint {
+            self.checkpoint(size, note, frontier);
         }
         Ok(())
     }
@@ -214,11 +214,11 @@ impl LogVerifier {
     /// once all entries are.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.edge.size()
+        self.frontier.size()
     }
 
     /// Checks a checkpoint of the database. Only the first root that does not fit is told.
-    pub fn checkpoint(&mut self, size: u64, note: &str, edge: &str) {
+    pub fn checkpoint(&mut self, size: u64, note: &str, frontier: &str) {
         let Some(key) = &self.key else { return };
         let place = Location::Checkpoint { size };
         let opened = match key.open_own(note) {
@@ -226,11 +226,11 @@ impl LogVerifier {
             Ok(_) => return self.checked.fault(place, "it is of another size"),
             Err(fault) => return self.checked.fault(place, fault.to_string()),
         };
-        let is_there = size == self.edge.size();
-        if is_there && opened.root == self.edge.root() {
+        let is_there = size == self.frontier.size();
+        if is_there && opened.root == self.frontier.root() {
             self.fitting = size;
             self.checked.checkpoint = Some(note.to_owned());
-            if self.edge.to_text() != edge {
+            if self.frontier.to_text() != frontier {
                 self.checked.fault(place, "what is kept to go on from it does not fit it");
             }
         } else if !self.is_forged {
@@ -241,7 +241,7 @@ impl LogVerifier {
                     "the log does not fit it: of the entries {fitting} to {last} at least one was changed, removed or put in"
                 )
             } else {
-                format!("the log ends after {} of them", self.edge.size())
+                format!("the log ends after {} of them", self.frontier.size())
             };
             self.checked.fault(place, what);
         }
@@ -303,7 +303,7 @@ impl LogVerifier {
 
     fn gap(&mut self) {
         if self.has_gap {
-            let entry = self.edge.size();
+            let entry = self.frontier.size();
             self.checked
                 .fault(Location::Entry { entry, session: None, seq: None }, "it is missing");
         }
@@ -335,7 +335,7 @@ impl LogVerifier {
                 }
                 None => format!(
                     "the log ends after {} of them: it was cut, or an older database was put in place",
-                    self.edge.size()
+                    self.frontier.size()
                 ),
             };
             self.checked.fault(Location::Kept { name, size }, what);

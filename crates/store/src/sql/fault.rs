@@ -24,6 +24,11 @@ fn code_of(error: &sqlx::Error) -> Option<u32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 
+/// Whether a file is no database at all, as its first bytes say.
+pub(crate) fn is_no_database(error: &sqlx::Error) -> bool {
+    code_of(error) == Some(NOT_A_DATABASE)
+}
+
 /// Translates an error of a statement.
 pub(crate) fn of(doing: &'static str, error: sqlx::Error) -> Error {
     let code = match code_of(&error) {

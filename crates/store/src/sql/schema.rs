@@ -1,7 +1,8 @@
 //! The tables: migrations, in order, and the format that each leads to.
 //!
 //! A migration is never changed once a release wrote it. The next one is another file, and
-//! sets the format in `meta` to its own.
+//! sets the format in `meta` to its own. None is applied to a database that exists: there
+//! is one, and nothing older was released.
 
 use sqlx::sqlite::SqliteConnection;
 

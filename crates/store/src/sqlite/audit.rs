@@ -12,10 +12,9 @@ use outrigger_audit::{
     Corrections, ExternalCheckpoint, Finding, LogCopy, LogFindings, LogVerifier, Proof, Report,
     VerificationProgress, VerifyingKey,
 };
-use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
-use super::open::{self, Seen};
+use super::open::{self, Seen, close};
 use crate::files::blocking;
 use crate::sql::log::prove::{EventText, prove};
 use crate::sql::log::read;
@@ -272,7 +271,11 @@ impl Audit {
     ) -> Result<Proof, Error> {
         self.settled(async |this| {
             let mut connection = this.connection().await?;
-            let proof = this.try_prove(&mut connection, session, seq, text).await;
+            let proof = match outrigger_audit::verifying_key(&this.directory) {
+                Ok(Some(key)) => prove(&mut connection, session, seq, text, &key).await,
+                Ok(None) => Err(Error::damaged("audit/key.pub", "it is missing")),
+                Err(error) => Err(error.into()),
+            };
             close(connection).await;
             let proof = proof?;
             let damaged = |what: String| Error::damaged("the audit log", what);
@@ -281,23 +284,4 @@ impl Audit {
         })
         .await
     }
-
-    async fn try_prove(
-        &self,
-        connection: &mut SqliteConnection,
-        session: &SessionId,
-        seq: Option<Seq>,
-        text: EventText,
-    ) -> Result<Proof, Error> {
-        let key = || {
-            let key = outrigger_audit::verifying_key(&self.directory)?;
-            key.ok_or_else(|| Error::damaged("audit/key.pub", "it is missing"))
-        };
-        prove(connection, session, seq, text, key).await
-    }
-}
-
-async fn close(connection: SqliteConnection) {
-    // It only read, so there is nothing left to fail.
-    let _ = connection.close().await;
 }

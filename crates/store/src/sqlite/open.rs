@@ -196,13 +196,23 @@ pub(super) async fn look_inside(path: &Path, seen: Seen) -> Result<(), Error> {
     if seen == Seen::Whole {
         return look_through(path, apart).await;
     }
-    // Without its log a file may be half of something: only what it says of itself counts.
-    if let Ok(mut connection) = apart {
-        let identity = Identity::read(&mut connection).await;
-        close(connection).await;
-        if let Ok(identity) = identity {
-            identity.check(&path.display().to_string())?;
+    let place = || path.display().to_string();
+    let identity = match apart {
+        Ok(mut connection) => {
+            let identity = Identity::read(&mut connection).await;
+            close(connection).await;
+            identity
         }
+        Err(error) => Err(error),
+    };
+    match identity {
+        Ok(identity) => identity.check(&place())?,
+        // A page in the log may stand for the first one, but whose file it is does not change.
+        Err(error) if fault::is_no_database(&error) => {
+            return Err(Error::damaged(place(), "it is no SQLite database"));
+        }
+        // Without its log a file may be half of something: only what it says of itself counts.
+        Err(_) => {}
     }
     look_through(path, options(path).read_only(true).connect().await).await
 }
@@ -211,39 +221,52 @@ async fn look_through(
     path: &Path,
     connected: Result<SqliteConnection, sqlx::Error>,
 ) -> Result<(), Error> {
-    let mut connection = connected.map_err(|e| fault::of("opening the database", e))?;
-    let checked = check(path, &mut connection).await;
-    close(connection).await;
-    checked
+    let looked = match connected {
+        Ok(mut connection) => {
+            let checked = check(path, &mut connection).await;
+            close(connection).await;
+            checked
+        }
+        Err(error) => Err(fault::of("opening the database", error)),
+    };
+    looked.map_err(|error| match error {
+        Error::Damaged { place, what } if place == fault::DATABASE => {
+            Error::damaged(path.display().to_string(), what)
+        }
+        error => error,
+    })
 }
 
-async fn close(connection: SqliteConnection) {
+/// Closes a connection.
+pub(super) async fn close(connection: SqliteConnection) {
     // It only read, so there is nothing left to fail.
     let _ = connection.close().await;
 }
 
 /// What a database says of itself.
 struct Identity {
-    application: u32,
-    format: u64,
+    application: i64,
+    format: i64,
+    page_bytes: i64,
 }
 
 impl Identity {
-    async fn read(connection: &mut SqliteConnection) -> Result<Self, Error> {
-        let wrong = |e| fault::of("reading the database's format", e);
-        let application = sqlx::query_as("PRAGMA application_id").fetch_one(&mut *connection);
-        let (application,): (i64,) = application.await.map_err(wrong)?;
-        let format = sqlx::query_as("PRAGMA user_version").fetch_one(connection);
-        let (format,): (i64,) = format.await.map_err(wrong)?;
-        let application = application.try_into().unwrap_or(0);
-        Ok(Self { application, format: format.try_into().unwrap_or(0) })
+    async fn read(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
+        const TEXT: &str = "SELECT application_id, user_version, page_size \
+            FROM pragma_application_id, pragma_user_version, pragma_page_size";
+        let (application, format, page_bytes) = sqlx::query_as(TEXT).fetch_one(connection).await?;
+        Ok(Self { application, format, page_bytes })
     }
 
     fn check(&self, place: &str) -> Result<(), Error> {
-        if self.application != APPLICATION {
+        if self.application != i64::from(APPLICATION) {
             return Err(Error::damaged(place, "it is an SQLite database of another program"));
         }
-        known_format(place, self.format)
+        known_format(place, self.format.try_into().unwrap_or(0))?;
+        if self.page_bytes != i64::from(PAGE_BYTES) {
+            return Err(Error::damaged(place, "its page size is not one that we write"));
+        }
+        Ok(())
     }
 }
 
@@ -251,7 +274,7 @@ impl Identity {
 async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Error> {
     let wrong = |e| fault::of("reading the database's format", e);
     let place = path.display().to_string();
-    let identity = Identity::read(connection).await?;
+    let identity = Identity::read(connection).await.map_err(wrong)?;
     identity.check(&place)?;
     // We make no trigger and one view: another one stands in place of a table, or changes
     // what is written.
@@ -271,7 +294,7 @@ async fn check(path: &Path, connection: &mut SqliteConnection) -> Result<(), Err
         .map_err(wrong)?;
     let table = row.and_then(|(text,)| text.parse().ok()).unwrap_or(0);
     known_format(&place, table)?;
-    if table != identity.format {
+    if i64::try_from(table) != Ok(identity.format) {
         return Err(Error::damaged(place, "its header and its table tell different formats"));
     }
     Ok(())

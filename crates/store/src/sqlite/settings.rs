@@ -7,9 +7,9 @@ use crate::limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The size that the database may grow to; beyond it appends fail with
-    /// [`Error::NoSpace`]. Not counted: the write-ahead log and blobs.
+    /// [`crate::Error::NoSpace`]. Not counted: the write-ahead log and blobs.
     pub database_bytes_max: Option<u64>,
-    /// How long a commit waits for another process before it gives [`Error::Busy`].
+    /// How long a commit waits for another process before it gives [`crate::Error::Busy`].
     pub busy_wait_ms: u64,
     /// How much entries may take; without, as much as there is.
     pub quotas: Quotas,

@@ -33,7 +33,8 @@ impl Sqlite {
     ///
     /// # Errors
     /// [`Error::Damaged`] for a file that is no database of ours or is cut
-    /// short, [`Error::Newer`] for one of a newer program: both change nothing.
+    /// short, [`Error::Newer`] for one of a newer program: both change nothing
+    /// but the index of a log (`-shm`).
     /// Else what the disk says.
     pub async fn open(directory: &Path, settings: Settings) -> Result<Self, Error> {
         let path = open::prepare(directory).await?;

@@ -28,6 +28,7 @@ use crate::sql::journal::batch::{Batch, Done, JournalWrite, Request};
 use crate::sql::journal::import::Import;
 use crate::sql::journal::statements::Texts;
 use crate::sql::log::anchor::{Added, Anchor, SessionSelection, behind};
+use crate::sql::log::read::newest_checkpoint;
 use crate::{Account, Error, TermsChange, limits};
 
 /// The handle of the writer's thread. Dropping the last one ends it, after what waits.
@@ -312,12 +313,10 @@ impl Thread {
     async fn checkpoint(&mut self) -> Result<String, Error> {
         self.cover_all().await?;
         let connection = self.connection().await?;
-        const TEXT: &str = "SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1";
-        let row: Result<Option<(String,)>, _> =
-            sqlx::query_as(TEXT).fetch_optional(connection).await;
-        let row = row.map_err(|e| fault::of("reading the newest checkpoint", e))?;
+        let newest = newest_checkpoint(connection).await;
+        let newest = newest.map_err(|e| fault::of("reading the newest checkpoint", e))?;
         let none = || Error::NotFound { what: "event that a checkpoint could cover".to_owned() };
-        row.map(|(note,)| note).ok_or_else(none)
+        newest.map(|(_, note)| note).ok_or_else(none)
     }
 
     async fn set_terms(

@@ -74,12 +74,12 @@ async fn check_open(spoil: impl FnOnce(&mut Vec<u8>), expected: Expect) {
 async fn headers() {
     check_open(
         |bytes| bytes[3] = b'x',
-        expect!["the journal's database is damaged: file is not a database"],
+        expect!["<directory>/journal.db is damaged: file is not a database"],
     )
     .await;
     check_open(
         |bytes| bytes[..4096].fill(0),
-        expect!["the journal's database is damaged: file is not a database"],
+        expect!["<directory>/journal.db is damaged: file is not a database"],
     )
     .await;
     check_open(
@@ -94,22 +94,22 @@ async fn headers() {
     .await;
     check_open(
         |bytes| bytes.truncate(50),
-        expect!["the journal's database is damaged: database disk image is malformed"],
+        expect!["<directory>/journal.db is damaged: database disk image is malformed"],
     )
     .await;
     check_open(
         |bytes| bytes.truncate(3 * 4096 + 77),
-        expect!["the journal's database is damaged: database disk image is malformed"],
+        expect!["<directory>/journal.db is damaged: database disk image is malformed"],
     )
     .await;
     check_open(
         |bytes| bytes[100..4096].fill(0xa5),
-        expect!["the journal's database is damaged: database disk image is malformed"],
+        expect!["<directory>/journal.db is damaged: database disk image is malformed"],
     )
     .await;
     check_open(
         |bytes| *bytes = b"a text, and no database at all".repeat(9),
-        expect!["the journal's database is damaged: file is not a database"],
+        expect!["<directory>/journal.db is damaged: file is not a database"],
     )
     .await;
 }

@@ -80,10 +80,10 @@ impl Anchor {
         entries: Vec<LogEntry>,
     ) -> Result<Added, Refused> {
         let wrong = |e| Refused::Database(wrong(e));
-        let mut edge = self.edge(connection).await.map_err(Refused::Log)?;
-        let from = edge.size();
-        entries.iter().for_each(|entry| edge.push(entry.hash()));
-        let note = self.signer().map_err(Refused::Log)?.sign(&edge);
+        let mut frontier = self.frontier(connection).await.map_err(Refused::Log)?;
+        let from = frontier.size();
+        entries.iter().for_each(|entry| frontier.push(entry.hash()));
+        let note = self.signer().map_err(Refused::Log)?.sign(&frontier);
         let mut numbered = (from..).zip(&entries).peekable();
         while numbered.peek().is_some() {
             let some: Vec<_> = numbered.by_ref().take(limits::STATEMENT_ROWS_MAX).collect();
@@ -95,9 +95,9 @@ impl Anchor {
             query.execute(&mut *connection).await.map_err(wrong)?;
         }
         sqlx::query("INSERT INTO checkpoints (size, note, edge) VALUES ($1, $2, $3)")
-            .bind(number(edge.size()))
+            .bind(number(frontier.size()))
             .bind(note.as_str())
-            .bind(edge.to_text())
+            .bind(frontier.to_text())
             .execute(connection)
             .await
             .map_err(wrong)?;
@@ -105,7 +105,7 @@ impl Anchor {
     }
 
     /// Where the log ends, by its newest checkpoint, which must be ours and fit.
-    async fn edge(&mut self, connection: &mut SqliteConnection) -> Result<Frontier, Error> {
+    async fn frontier(&mut self, connection: &mut SqliteConnection) -> Result<Frontier, Error> {
         const TEXT: &str = "SELECT (SELECT MAX(entry) FROM log), size, note, edge \
             FROM checkpoints ORDER BY size DESC LIMIT 1";
         const ALONE: &str = "SELECT MAX(entry) FROM log";
@@ -113,7 +113,7 @@ impl Anchor {
         let damaged = |what: &str| Error::damaged("the audit log", what);
         let row: Option<Columns> =
             sqlx::query_as(TEXT).fetch_optional(&mut *connection).await.map_err(wrong)?;
-        let Some((last, size, note, edge)) = row else {
+        let Some((last, size, note, frontier)) = row else {
             let (last,): (Option<i64>,) =
                 sqlx::query_as(ALONE).fetch_one(connection).await.map_err(wrong)?;
             return match last {
@@ -124,21 +124,21 @@ impl Anchor {
         if last.and_then(|last| last.checked_add(1)) != Some(size) {
             return Err(damaged("its entries do not end where its newest checkpoint does"));
         }
-        let edge = u64::try_from(size).ok().and_then(|size| Frontier::parse(size, &edge));
-        let edge = edge.ok_or_else(|| damaged("its newest checkpoint is none"))?;
+        let frontier = u64::try_from(size).ok().and_then(|size| Frontier::parse(size, &frontier));
+        let frontier = frontier.ok_or_else(|| damaged("its newest checkpoint is none"))?;
         let opened = self.signer()?.key().open_own(&note);
         let fits = opened.is_ok_and(|opened| {
-            (opened.checkpoint.size, opened.checkpoint.root) == (edge.size(), edge.root())
+            (opened.checkpoint.size, opened.checkpoint.root) == (frontier.size(), frontier.root())
         });
         if !fits {
             return Err(damaged("its newest checkpoint is not one that we signed"));
         }
         // The copy never runs ahead of what is committed, and the write lock is ours: two
         // logs of one size must never both be signed.
-        if self.copy.size()? > edge.size() {
+        if self.copy.size()? > frontier.size() {
             return Err(damaged("its copy has more entries: an older database was put in place"));
         }
-        Ok(edge)
+        Ok(frontier)
     }
 
     /// Brings the copy beside the database up to what was committed. It is not the

@@ -9,7 +9,7 @@ use outrigger_audit::{
 };
 use sqlx::sqlite::SqliteConnection;
 
-use super::read::entries;
+use super::read::{entries, newest_checkpoint};
 use crate::Error;
 use crate::sql::fault;
 use crate::sql::integer::number;
@@ -35,9 +35,8 @@ pub(crate) async fn prove(
     session: &SessionId,
     seq: Option<Seq>,
     text: EventText,
-    key: impl FnOnce() -> Result<VerifyingKey, Error>,
+    key: &VerifyingKey,
 ) -> Result<Proof, Error> {
-    const CHECKPOINT: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
     let uncovered = |what: &str| Error::NotFound {
         what: format!("checkpoint that covers {what} of session {session}"),
     };
@@ -48,15 +47,13 @@ pub(crate) async fn prove(
     })?;
     let seq = seq.unwrap_or(last);
     let (event, before, after) = events(connection, session, seq, last, text).await?;
-    let newest: Option<(i64, String)> =
-        sqlx::query_as(CHECKPOINT).fetch_optional(&mut *connection).await.map_err(wrong)?;
+    let newest = newest_checkpoint(connection).await.map_err(wrong)?;
     let (size, checkpoint) = newest.ok_or_else(|| uncovered("any event"))?;
     let mut tree = MerkleTree::default();
     let mut entries = pin!(entries(connection));
     while let Some(entry) = entries.try_next().await? {
         tree.push(entry.hash());
     }
-    let size = u64::try_from(size).unwrap_or(0);
     let none = || Error::damaged("the audit log", "it has fewer entries than its checkpoint");
     let way = tree.prove(size, place).ok_or_else(none)?;
     Ok(Proof {
@@ -68,7 +65,7 @@ pub(crate) async fn prove(
         entry: place,
         inclusion: way.into_iter().map(|hash| Digest::from_sha256(hash.0)).collect(),
         checkpoint,
-        key: key()?.as_str().to_owned(),
+        key: key.as_str().to_owned(),
     })
 }
 

@@ -33,6 +33,15 @@ pub(crate) async fn named(
     Ok(found)
 }
 
+/// The newest checkpoint: how many entries it covers, and its note.
+pub(crate) async fn newest_checkpoint(
+    connection: &mut SqliteConnection,
+) -> Result<Option<(u64, String)>, sqlx::Error> {
+    const TEXT: &str = "SELECT size, note FROM checkpoints ORDER BY size DESC LIMIT 1";
+    let row: Option<(i64, String)> = sqlx::query_as(TEXT).fetch_optional(connection).await?;
+    Ok(row.map(|(size, note)| (u64::try_from(size).unwrap_or(0), note)))
+}
+
 /// The sizes of the newest checkpoints, as many as the copy may lag behind and one more.
 pub(crate) async fn newest_sizes(connection: &mut SqliteConnection) -> Result<Vec<u64>, Error> {
     const TEXT: &str = "SELECT size FROM checkpoints ORDER BY size DESC LIMIT $1";

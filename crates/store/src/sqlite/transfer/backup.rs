@@ -18,13 +18,12 @@ use outrigger_agent::Digest;
 use outrigger_audit::files::sync_directory;
 use outrigger_audit::{self as audit, LogCopy, LogCopyWriter, Report};
 use serde::{Deserialize, Serialize};
-use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 
 use super::archive::{self, ArchiveWriter, Head};
 use crate::files::blocking;
 use crate::sql::fault;
-use crate::sql::log::read::entries;
+use crate::sql::log::read::{entries, newest_checkpoint};
 use crate::sqlite::audit::{Audit, AuditRequest};
 use crate::sqlite::open;
 use crate::sqlite::store::Sqlite;
@@ -128,8 +127,7 @@ async fn copy_database(from: &Path, to: &Path) -> Result<(), Error> {
             .map_err(wrong),
         Err(error) => Err(error),
     };
-    // It only read, so there is nothing left to fail.
-    let _ = connection.close().await;
+    open::close(connection).await;
     copied
 }
 
@@ -146,12 +144,9 @@ async fn copy_log(from: &Path, room: &Path) -> Result<(), Error> {
     let copy = LogCopy::new(directory);
     let mut writing = copy.write()?;
     copy_entries(&mut connection, &mut writing).await?;
-    let newest: Result<Option<(String,)>, _> =
-        sqlx::query_as("SELECT note FROM checkpoints ORDER BY size DESC LIMIT 1")
-            .fetch_optional(&mut connection)
-            .await;
-    let _ = connection.close().await;
-    if let Some((note,)) = newest.map_err(|e| fault::of(DOING, e))? {
+    let newest = newest_checkpoint(&mut connection).await;
+    open::close(connection).await;
+    if let Some((_, note)) = newest.map_err(|e| fault::of(DOING, e))? {
         writing.checkpoint(&note)?;
     }
     Ok(())
