@@ -67,8 +67,8 @@ impl Serialize for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
             type Value = Object;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Object {
                 Ok(object)
             }
         }
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
@@ -116,14 +116,14 @@ pub(crate) fn is_object(text: &str) -> bool {
 
 /// The arguments of a call as an object: as they are, or, where the model wrote
 /// something else, that text under `_raw`, so that it can be shown to the model again.
-pub(crate) fn arguments_object(arguments: &str) -> Box<RawValue> {
-    assembled(if is_object(arguments) {
+pub(crate) fn arguments_object(arguments: &str) -> String {
+    if is_object(arguments) {
         arguments.trim().to_owned()
     } else if arguments.trim().is_empty() {
         "{}".to_owned()
     } else {
         format!("{{\"_raw\":{}}}", quote(arguments).get())
-    })
+    }
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
             ("{} {}", r#"{"_raw":"{} {}"}"#),
             (r#"{"a":"\ud83d"}"#, r#"{"_raw":"{\"a\":\"\\ud83d\"}"}"#),
         ] {
-            assert_eq!(arguments_object(arguments).get(), object);
+            assert_eq!(arguments_object(arguments), object);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::fault::Fault;
 use crate::halves::mended;
-use crate::{Request, sse};
+use crate::{Purpose, Request, sse};
 
 /// Puts a reply together from the events of a stream.
 pub(crate) trait Decoder: Send + fmt::Debug {
@@ -79,6 +79,16 @@ impl CallIds {
 pub(crate) fn read<'a, T: serde::Deserialize<'a>>(data: &'a str, what: &str) -> Result<T, Fault> {
     serde_json::from_str(data)
         .map_err(|error| Fault::garbled(format!("{what} of the stream does not parse: {error}")))
+}
+
+/// Whether a model may call tools, in the words of both wires of OpenAI; nothing where there
+/// are none.
+pub(crate) fn tool_choice(request: &Request<'_>) -> Option<&'static str> {
+    let choice = match request.purpose {
+        Purpose::Turn => "auto",
+        Purpose::Compact => "none",
+    };
+    (!request.tools.is_empty()).then_some(choice)
 }
 
 /// The bytes of a body.

@@ -188,7 +188,7 @@ impl Block {
                 Change::Json(text) if text.trim().is_empty() => continue,
                 Change::Json(text) => {
                     let text = mended(&text).into_owned();
-                    let object = arguments_object(&text);
+                    let object = assembled(arguments_object(&text));
                     arguments = Some(text);
                     object
                 }

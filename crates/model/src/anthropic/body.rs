@@ -7,7 +7,7 @@ use outrigger_agent::{Call, Part, Raw, Reply, Status, Stop, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::json::{Fields, arguments_object};
+use crate::json::{Fields, arguments_object, assembled};
 use crate::render::{Group, Said, User, groups};
 use crate::wire::written;
 use crate::{Api, Endpoint, Request};
@@ -184,7 +184,7 @@ fn assistant<'a>(endpoint: &Endpoint, provider: &str, reply: &'a Reply) -> Vec<R
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(Block::Text { text: text.as_str(), cache_control: None }),
         Part::Call(Call { id, name, arguments }) => {
-            let (id, input) = (call_id(id), arguments_object(arguments));
+            let (id, input) = (call_id(id), assembled(arguments_object(arguments)));
             Some(Block::ToolUse { id, name, input })
         }
         Part::Thinking(_) | Part::Opaque(_) => None,

@@ -6,8 +6,8 @@ use std::fmt;
 
 use crate::json::{Fields, arguments_object};
 use crate::render::{Group, User, groups};
-use crate::wire::written;
-use crate::{Api, Endpoint, Purpose, Request};
+use crate::wire::{tool_choice, written};
+use crate::{Api, Endpoint, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] = &[
@@ -37,7 +37,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<ToolChoice>,
+    tool_choice: Option<&'static str>,
     messages: Vec<Message<'a>>,
 }
 
@@ -65,13 +65,6 @@ struct Function<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Raw,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ToolChoice {
-    Auto,
-    None,
 }
 
 /// A message, as it came from there or as ours.
@@ -129,10 +122,6 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
             Group::Reply(reply) => messages.extend(assistant(endpoint, provider, reply)),
         }
     }
-    let choice = match request.purpose {
-        Purpose::Turn => ToolChoice::Auto,
-        Purpose::Compact => ToolChoice::None,
-    };
     let body = Body {
         model: &endpoint.model,
         output: output_limit(provider, request.output_tokens_max),
@@ -141,7 +130,7 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
         prompt_cache_key: endpoint.prompt_cache_key.then_some(request.session),
         fields: Fields(&endpoint.body),
         tools: request.tools.iter().map(tool).collect(),
-        tool_choice: (!request.tools.is_empty()).then_some(choice),
+        tool_choice: tool_choice(request),
         messages,
     };
     written(request, &body)
@@ -202,7 +191,7 @@ fn assistant<'a>(endpoint: &Endpoint, provider: &str, reply: &'a Reply) -> Vec<M
         return native.iter().map(Message::Native).collect();
     }
     let called = |Call { id, name, arguments }: &'a Call| {
-        let arguments = arguments_object(arguments).get().to_owned();
+        let arguments = arguments_object(arguments);
         ToolCall { id, r#type: "function", function: CalledFunction { name, arguments } }
     };
     let tool_calls = reply.calls().map(called).collect();

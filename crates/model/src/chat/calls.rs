@@ -141,7 +141,7 @@ impl Growing {
         let replayed = if json::is_object(&call.arguments) {
             quote(&call.arguments)
         } else {
-            quote(arguments_object(&call.arguments).get())
+            quote(&arguments_object(&call.arguments))
         };
         self.function.set("arguments", replayed);
         self.fields.set("id", quote(&call.id));

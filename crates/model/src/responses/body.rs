@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::Fields;
 use crate::render::{Group, Said, User, groups};
-use crate::wire::written;
-use crate::{Api, Endpoint, Purpose, Request};
+use crate::wire::{tool_choice, written};
+use crate::{Api, Endpoint, Request};
 
 /// Fields that are written here.
 pub(crate) const OWN_FIELDS: &[&str] = &[
@@ -37,7 +37,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<ToolChoice>,
+    tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     input: Vec<Input<'a>>,
@@ -51,13 +51,6 @@ struct Tool<'a> {
     parameters: &'a Raw,
     /// Strict schemas forbid optional fields, which our tools have.
     strict: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ToolChoice {
-    Auto,
-    None,
 }
 
 /// An item, as it came from there or as ours.
@@ -92,10 +85,6 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
             Group::Reply(reply) => input.extend(assistant(endpoint, provider, reply)),
         }
     }
-    let choice = match request.purpose {
-        Purpose::Turn => ToolChoice::Auto,
-        Purpose::Compact => ToolChoice::None,
-    };
     let body = Body {
         model: &endpoint.model,
         max_output_tokens: request.output_tokens_max,
@@ -105,7 +94,7 @@ pub(crate) fn body(endpoint: &Endpoint, provider: &str, request: &Request<'_>) -
         prompt_cache_key: endpoint.prompt_cache_key.then_some(request.session),
         fields: Fields(&endpoint.body),
         tools: request.tools.iter().map(tool).collect(),
-        tool_choice: (!request.tools.is_empty()).then_some(choice),
+        tool_choice: tool_choice(request),
         instructions: request.system,
         input,
     };
