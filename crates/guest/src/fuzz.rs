@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
 
-use outrigger_sandbox::{ExecId, FileReply};
+use outrigger_sandbox::{ExecId, Executed, FileReply};
 
 use crate::exec::SpillDir;
 use crate::exec::handover;
 use crate::exec::output::{CappedBuffer, Output};
-use crate::exec::table::{CommandEntry, FileEntry, Slot, State, Table, never_ran};
+use crate::exec::table::{CommandEntry, FileEntry, Slot, State, Table};
 
 fn written(table: &Table, spills: &SpillDir) -> Vec<u8> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -45,7 +45,7 @@ pub fn seed() -> Vec<u8> {
         Output::again(CappedBuffer::again(vec![7; 100], 3), CappedBuffer::again(vec![0, 255], 0));
     let entry = CommandEntry {
         output,
-        state: State::Ended(Ok(never_ran())),
+        state: State::Ended(Ok(Executed::never_ran())),
         watchers: Vec::new(),
         killers: Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! What a guest is started with: descriptors by number, and a few facts.
 //!
-//! Owns its form, which only the spawner of the same build writes. A guest that is
+//! Owns the form of the command line, which only the spawner of the same build writes. A guest that is
 //! reached by the spawner's socket may begin before it is known whose it is; the
 //! rest of its command line then comes over the socket. One that is cloned has all of it
 //! from sockets.

@@ -7,3 +7,5 @@ pub const HELLO_MS_MAX: u64 = 10_000;
 pub const GUEST_SLACK_MS: u64 = 30_000;
 /// Frames that wait for a guest to read them.
 pub const GUEST_INBOX_FRAMES_MAX: usize = 64;
+/// Questions of one guest that are read without the runtime before other tasks have their turn.
+pub const SPINS_IN_A_ROW_MAX: u32 = 32;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use outrigger_sandbox::wire::{
     self, FrameBuffer, FromGuest, GuestReply, GuestRequest, Stream, ToGuest,
 };
-use outrigger_sandbox::{Error, Generation, limits as door};
+use outrigger_sandbox::{Error, Generation, limits};
 
 use crate::limits::HELLO_MS_MAX;
 use crate::outbox::Outbox;
@@ -297,7 +297,7 @@ async fn deliver(
 /// was asked for, because a command that is only attached to keeps the caps that it
 /// was started with.
 fn allowance(ask: &GuestRequest) -> (u64, u64) {
-    let more = |bytes: u64| bytes.saturating_add(door::FRAME_BYTES_MAX as u64);
+    let more = |bytes: u64| bytes.saturating_add(limits::FRAME_BYTES_MAX as u64);
     match ask {
         GuestRequest::Execute(request) => {
             (more(request.stdout_bytes_max), more(request.stderr_bytes_max))
@@ -367,7 +367,7 @@ mod tests {
             GuestRequest::Execute(request)
         };
         let kill = || GuestRequest::Kill(ExecId::new("e").unwrap());
-        let full = door::FRAME_BYTES_MAX - 64;
+        let full = limits::FRAME_BYTES_MAX - 64;
         let table = [
             (kill(), vec![reply(GuestReply::Killed(Ok(())))], "Killed(Ok(()))"),
             (kill(), vec![vec![2, 0, 0, 0, 255, 255]], MALFORMED),

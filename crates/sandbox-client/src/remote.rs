@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use outrigger_sandbox::wire::{GuestReply, GuestRequest, Stream};
 use outrigger_sandbox::{
     CreateOutcome, Error, ExecId, Execute, Executed, FileOp, FileReply, Generation, Input, Output,
-    OutputSink, Sandbox, SandboxId, limits as door,
+    OutputSink, Sandbox, SandboxId, limits,
 };
 
 use crate::limits::GUEST_SLACK_MS;
@@ -45,7 +45,7 @@ impl Sandbox for RemoteSandbox {
     }
 
     async fn execute(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {
-        let most = request.deadline_ms.saturating_add(door::KILL_MS_MAX + door::DRAIN_MS_MAX);
+        let most = request.deadline_ms.saturating_add(limits::KILL_MS_MAX + limits::DRAIN_MS_MAX);
         in_time(most, self.converse(request, sink)).await
     }
 
@@ -58,9 +58,9 @@ impl Sandbox for RemoteSandbox {
 
     async fn input(&self, id: &ExecId, input: Input) -> Result<(), Error> {
         if let Input::Bytes(bytes) = &input
-            && bytes.len() > door::INPUT_BYTES_MAX
+            && bytes.len() > limits::INPUT_BYTES_MAX
         {
-            let (given, max) = (bytes.len(), door::INPUT_BYTES_MAX);
+            let (given, max) = (bytes.len(), limits::INPUT_BYTES_MAX);
             return Err(Error::Invalid(format!("an input of {given} bytes; {max} is the most")));
         }
         // A terminal takes what its command reads, whenever that is: the one request
@@ -123,7 +123,7 @@ impl RemoteSandbox {
     /// The one answer to a request without output.
     async fn answer(&self, ask: GuestRequest) -> Result<GuestReply, Error> {
         let asked = async { self.link.ask(ask).await?.next().await };
-        in_time(door::WALK_MS_MAX, asked).await
+        in_time(limits::WALK_MS_MAX, asked).await
     }
 
     async fn converse(&self, request: Execute, sink: &dyn OutputSink) -> Result<Executed, Error> {

@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use outrigger_sandbox::{SpinWait, limits};
+use outrigger_sandbox::SpinWait;
+
+use crate::limits::SPINS_IN_A_ROW_MAX;
 
 /// A socket that is looked at for a while before its runtime is asked.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ impl SocketPoller {
     /// Reads what comes soon.
     pub(crate) async fn read(&mut self, piece: &mut [u8]) -> Option<io::Result<usize>> {
         self.in_a_row += 1;
-        if self.in_a_row >= limits::SPINS_IN_A_ROW_MAX {
+        if self.in_a_row >= SPINS_IN_A_ROW_MAX {
             self.in_a_row = 0;
             tokio::task::yield_now().await;
         }

@@ -11,9 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use outrigger_sandbox::wire::{self, GuestRequest, ToGuest};
-use outrigger_sandbox::{
-    FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits as door,
-};
+use outrigger_sandbox::{FileError, FileErrorKind, SandboxId, TreeOp, TreeReply, Trees, limits};
 use tokio::sync::Semaphore;
 
 use crate::outbox::Outbox;
@@ -38,7 +36,7 @@ impl TreeServer {
     /// For a connection that leads to this sandbox; `trees` is asked for each operation.
     #[must_use]
     pub fn new(sandbox: SandboxId, trees: Arc<dyn Trees>) -> Self {
-        let room = Arc::new(Semaphore::new(2 * door::TREE_OPS_MAX));
+        let room = Arc::new(Semaphore::new(2 * limits::TREE_OPS_MAX));
         Self { sandbox, trees, socket: None, room }
     }
 
@@ -75,7 +73,7 @@ impl TreeServer {
             Poll::Pending => {
                 let outbox = Arc::clone(outbox);
                 start(async move {
-                    let limit = Duration::from_millis(door::TREE_MS_MAX);
+                    let limit = Duration::from_millis(limits::TREE_MS_MAX);
                     let late = |_| Err(failed(&path, "nobody answered for it in time"));
                     let result = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
                     answer(&outbox, number, &path, result).await;
@@ -115,8 +113,8 @@ fn failed(path: &str, detail: &str) -> FileError {
 /// would take for a broken host.
 fn fits(reply: TreeReply, path: &str) -> Result<TreeReply, FileError> {
     let fits = match &reply {
-        TreeReply::Listed { entries, .. } => entries.len() <= door::TREE_PAGE_ENTRIES_MAX,
-        TreeReply::Contents { contents, .. } => contents.len() <= door::TREE_FILE_BYTES_MAX,
+        TreeReply::Listed { entries, .. } => entries.len() <= limits::TREE_PAGE_ENTRIES_MAX,
+        TreeReply::Contents { contents, .. } => contents.len() <= limits::TREE_FILE_BYTES_MAX,
         TreeReply::Node(_) | TreeReply::Done => true,
     };
     if fits { Ok(reply) } else { Err(failed(path, "the answer is too large")) }

@@ -21,7 +21,7 @@ pub const SPAWNER_ATTEMPTS_MAX: u32 = 5;
 pub const SPAWNER_BUSY_ATTEMPTS_MAX: u32 = 200;
 /// Between two requests to a spawner that is busy.
 pub const SPAWNER_BUSY_PAUSE_MS: u64 = 50;
-/// From the start of a guest until it serves.
+/// From the decision to start a guest, the making of its root included, until it serves.
 pub const GUEST_START_MS_MAX: u64 = 30_000;
 /// Core of the spawner and of all that it makes. Not 0: by exactly 1 the kernel also knows not
 /// to start the program that the host may have cores handed to (`do_coredump`, fs/coredump.c).
@@ -101,7 +101,7 @@ pub const REMOVE_DEPTH_MAX: usize = 64;
 
 /// From a request to a guest until it tells the spawner that there was one, at the latest.
 pub const ACTIVITY_LATE_MS: u64 = 1_000;
-/// From the spawner's request to a guest to hand over until its answer; after it the
+/// From the decision that a guest is to hand over until its answer; after it the
 /// guest is killed and its commands are forgotten.
 pub const HANDOVER_MS_MAX: u64 = 30_000;
 /// One record of the state directory: what a sandbox, layer or snapshot is.

@@ -100,7 +100,7 @@ pub async fn run(
     SuiteReport { backend: capabilities.backend.clone(), cases }
 }
 
-/// Verdicts by number of the case, with how many milliseconds each took.
+/// Statuses by number of the case, with how many milliseconds each took.
 async fn judge_all(
     (backend, trees): (&Arc<dyn Backend>, &Option<Arc<FakeTrees>>),
     mut cases: VecDeque<(usize, Case)>,

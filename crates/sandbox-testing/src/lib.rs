@@ -9,6 +9,6 @@
 pub mod conformance;
 pub mod fake;
 mod fake_tree;
-pub mod limits;
+mod limits;
 
 pub use fake_tree::{FakeTree, FakeTrees};

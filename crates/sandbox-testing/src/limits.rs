@@ -1,10 +1,10 @@
 //! Limits of the fake and of the conformance suite.
 
 /// All file contents of one fake sandbox together.
-pub const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
+pub(crate) const FAKE_DISK_BYTES_MAX: usize = 256 << 20;
 /// From the start of a conformance case until it counts as hanging. No case may come
 /// near it by being slow: the longest takes forty snapshots, of many requests to a daemon
 /// each, beside others' work.
-pub const CASE_MS_MAX: u64 = 900_000;
+pub(crate) const CASE_MS_MAX: u64 = 900_000;
 /// Conformance cases that run at once; most of them wait.
-pub const CASES_AT_ONCE: usize = 4;
+pub(crate) const CASES_AT_ONCE: usize = 4;

@@ -141,6 +141,22 @@ pub struct Executed {
 }
 
 impl Executed {
+    /// The outcome of a command that was killed before it came.
+    #[must_use]
+    pub fn never_ran() -> Self {
+        Self {
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            stdout_dropped_bytes: 0,
+            stderr_dropped_bytes: 0,
+            end: End::Killed,
+            spill: None,
+            wall_ms: 0,
+            cpu_ms: 0,
+            peak_memory_bytes: 0,
+        }
+    }
+
     /// The exit code as a shell would give it, where there is one: 128 + n for a signal.
     /// Nothing for a deadline or a kill, whose code would be invented.
     #[must_use]

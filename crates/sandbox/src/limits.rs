@@ -74,8 +74,6 @@ pub const SPIN_US_MAX: u64 = 300;
 pub const SPIN_LOST_US: u64 = 25;
 /// Of so many times at which that was of no use, it is tried once.
 pub const SPINS_SKIPPED_MAX: u32 = 16;
-/// Questions of one guest that a host takes so before other tasks have their turn.
-pub const SPINS_IN_A_ROW_MAX: u32 = 32;
 /// What one of them may take; after it the program that asked is told of an I/O error.
 pub const TREE_MS_MAX: u64 = 10_000;
 /// Trees that are served into one sandbox.

@@ -19,7 +19,7 @@ use crate::exec::output::{Output, SpillDir};
 use crate::exec::process_group::{Cgroups, Group};
 use crate::exec::running::{MemoryEvents, Pipe, RunningCommand};
 use crate::exec::spawn::Launcher;
-use crate::exec::table::{CommandEntry, ExecLookup, Slot, State, Table, Watcher, brief, never_ran};
+use crate::exec::table::{CommandEntry, ExecLookup, Slot, State, Table, Watcher, brief};
 use crate::exec::vfork::Memory;
 use crate::scratch::Scratch;
 use crate::{limits, sys};
@@ -146,7 +146,7 @@ impl Commands {
                 ));
                 let entry = CommandEntry {
                     output,
-                    state: State::Ended(Ok(never_ran())),
+                    state: State::Ended(Ok(Executed::never_ran())),
                     watchers: Vec::new(),
                     killers: Vec::new(),
                 };
@@ -323,7 +323,7 @@ impl Commands {
 
     fn finish(&mut self, id: ExecId, out: &mut Connections) {
         let Some(entry) = self.table.entry(&id) else { return };
-        let gone = State::Ended(Ok(never_ran()));
+        let gone = State::Ended(Ok(Executed::never_ran()));
         let State::Running(running) = std::mem::replace(&mut entry.state, gone) else { return };
         let memory = &mut self.memory;
         let finished = running.finish(

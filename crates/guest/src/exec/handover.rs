@@ -224,7 +224,7 @@ impl HandoverReader {
 mod tests {
     use super::*;
     use crate::exec::caller::Caller;
-    use crate::exec::table::{Watcher, brief, never_ran};
+    use crate::exec::table::{Watcher, brief};
     use outrigger_sandbox::{Command, FileError, FileErrorKind};
     use proptest::prelude::*;
     use std::os::fd::OwnedFd;
@@ -239,7 +239,7 @@ mod tests {
             CappedBuffer::again(vec![7; 300_000], 3),
             CappedBuffer::again(vec![0, 255], 0),
         );
-        let (state, watchers) = (State::Ended(Ok(never_ran())), Vec::new());
+        let (state, watchers) = (State::Ended(Ok(Executed::never_ran())), Vec::new());
         let entry = CommandEntry { output, state, watchers, killers: Vec::new() };
         table.insert(id("command"), Slot::Command(Box::new(entry)));
         table.finish(id("command"), 300_002);
@@ -277,7 +277,9 @@ mod tests {
             (entry.output.stdout.dropped, &entry.output.stderr.bytes[..]),
             (3, &[0, 255][..])
         );
-        assert!(matches!(&entry.state, State::Ended(Ok(executed)) if *executed == never_ran()));
+        assert!(
+            matches!(&entry.state, State::Ended(Ok(executed)) if *executed == Executed::never_ran())
+        );
         assert!(matches!(table.look(&id("file")), ExecLookup::Forgotten));
         assert!(matches!(
             table.look(&id("n9")),
@@ -311,7 +313,8 @@ mod tests {
         let last = name(door::FINISHED_EXECS_MAX);
         for (number, bytes) in [(last.clone(), door::KEPT_OUTPUT_BYTES_MAX / 2), (id("z"), most)] {
             let kept = || CappedBuffer::again(vec![7; bytes], 0);
-            let (output, state) = (Output::again(kept(), kept()), State::Ended(Ok(never_ran())));
+            let (output, state) =
+                (Output::again(kept(), kept()), State::Ended(Ok(Executed::never_ran())));
             let entry = CommandEntry { output, state, watchers: Vec::new(), killers: Vec::new() };
             table.insert(number.clone(), Slot::Command(Box::new(entry)));
             table.finish(number, 2 * bytes);
@@ -326,7 +329,8 @@ mod tests {
         assert!(matches!(again.look(&id("z")), ExecLookup::Slot(_)));
         // More is not written, and this life is told so.
         let kept = || CappedBuffer::again(vec![7; most], 0);
-        let (output, state) = (Output::again(kept(), kept()), State::Ended(Ok(never_ran())));
+        let (output, state) =
+            (Output::again(kept(), kept()), State::Ended(Ok(Executed::never_ran())));
         let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
         table.entry(&id("z")).unwrap().watchers = watchers;
         let entry = CommandEntry { output, state, watchers: Vec::new(), killers: Vec::new() };

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use outrigger_sandbox::{End, Error, ExecId, Executed, FileError, FileReply, limits as door};
+use outrigger_sandbox::{Error, ExecId, Executed, FileError, FileReply, limits as door};
 use sha2::{Digest as _, Sha256};
 
 use crate::exec::caller::Caller;
@@ -111,21 +111,6 @@ pub(crate) fn brief(error: Error) -> Error {
         | Error::Altered { .. }
         | Error::Unsupported { .. }
         | Error::Unavailable { .. }) => other,
-    }
-}
-
-/// The outcome of a command that was killed before it came.
-pub(crate) fn never_ran() -> Executed {
-    Executed {
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-        stdout_dropped_bytes: 0,
-        stderr_dropped_bytes: 0,
-        end: End::Killed,
-        spill: None,
-        wall_ms: 0,
-        cpu_ms: 0,
-        peak_memory_bytes: 0,
     }
 }
 
@@ -237,7 +222,7 @@ mod tests {
         let mut table = Table::default();
         let request = Execute::new(id(0), outrigger_sandbox::Command::Shell("true".to_owned()));
         let watchers = vec![Watcher::new(Caller { connection: 1, request: 1 })];
-        let state = State::Ended(Ok(never_ran()));
+        let state = State::Ended(Ok(Executed::never_ran()));
         let entry =
             CommandEntry { output: Output::new(&request), state, watchers, killers: Vec::new() };
         table.insert(id(0), Slot::Command(Box::new(entry)));

@@ -116,6 +116,6 @@ async fn await_commit(tree: &Rc<MountedTree>, id: u64) {
 fn fresh_revision(cache: &NodeCache, id: Option<u64>) -> Option<u64> {
     let mut nodes = cache.nodes.borrow_mut();
     let entry = nodes.get(id?).ok()?;
-    let fresh = entry.is_fresh(cache.heard()) && !entry.is_folder();
+    let fresh = entry.is_fresh(cache.shared.heard()) && !entry.is_folder();
     fresh.then_some(entry.seen.revision)
 }

@@ -37,6 +37,11 @@ impl FuseContext {
         }
     }
 
+    /// How much was heard of hosts so far.
+    pub(super) fn heard(&self) -> u64 {
+        self.requests.heard()
+    }
+
     /// A number that is larger than all before.
     pub(super) fn tick(&self) -> u64 {
         self.ticks.set(self.ticks.get() + 1);

@@ -222,7 +222,7 @@ async fn fetch_page(
 
 /// Adds entries of a page. `false`: there is no room for all of them.
 fn list_page(cache: &NodeCache, id: u64, page: &Page, from: u64, listing: &mut Listing) -> bool {
-    let heard = cache.heard();
+    let heard = cache.shared.heard();
     let mut nodes = cache.nodes.borrow_mut();
     for (number, TreeEntry { name, node }) in (0_u64..).zip(page.entries.iter()) {
         if number < from {

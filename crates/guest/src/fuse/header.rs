@@ -35,12 +35,7 @@ pub(super) enum Request<'a> {
         all: Vec<(u64, u64)>,
     },
     GetAttr,
-    SetAttr {
-        valid: u32,
-        size: u64,
-        uid: u32,
-        gid: u32,
-    },
+    SetAttr(AttrChange),
     MakeNode {
         mode: u32,
         name: &'a [u8],
@@ -247,7 +242,7 @@ fn set_attr(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
     let size = b.u64()?;
     // Lock owner, three times, their parts of a second, mode and a gap.
     b.skip(8 + 3 * 8 + 3 * 4 + 4 + 4)?;
-    Ok(Request::SetAttr { valid, size, uid: b.u32()?, gid: b.u32()? })
+    Ok(Request::SetAttr(AttrChange { valid, size, uid: b.u32()?, gid: b.u32()? }))
 }
 
 fn read(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
@@ -277,7 +272,7 @@ fn batch(mut b: Bytes<'_>) -> Result<Request<'_>, MalformedRequest> {
 }
 
 /// What is to become of attributes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttrChange {
     pub(super) valid: u32,
     pub(super) size: u64,

@@ -12,7 +12,7 @@ use outrigger_sandbox::limits as door;
 
 use super::answer::{self, Body};
 use super::context::FuseContext;
-use super::header::{self, AttrChange, Header, Request};
+use super::header::{self, Header, Request};
 use super::kernel_requests::KernelRequests;
 use super::mounted_tree::MountedTree;
 use super::open::part;
@@ -97,8 +97,7 @@ impl Mount {
             Request::GetAttr => {
                 self.begin(unique, async move { tree.node_cache.attributes(node).await });
             }
-            Request::SetAttr { valid, size, uid, gid } => {
-                let change = AttrChange { valid, size, uid, gid };
+            Request::SetAttr(change) => {
                 self.begin(unique, async move {
                     resize::set_attributes(&tree, node, change, pid).await
                 });

@@ -31,11 +31,6 @@ impl NodeCache {
         Self { shared, nodes: RefCell::new(Nodes::new(path)), lent: RefCell::default() }
     }
 
-    /// How much was heard of hosts so far.
-    pub(super) fn heard(&self) -> u64 {
-        self.shared.requests.heard()
-    }
-
     /// How a node looks to the kernel.
     pub(super) fn look(&self, id: u64) -> Result<NodeAttr, Errno> {
         let mut nodes = self.nodes.borrow_mut();
@@ -47,7 +42,7 @@ impl NodeCache {
     pub(super) async fn lookup(&self, parent: u64, name: &str) -> Result<Body, Errno> {
         let path = {
             let mut nodes = self.nodes.borrow_mut();
-            let heard = self.heard();
+            let heard = self.shared.heard();
             if let Some(id) = nodes.child(parent, name) {
                 let entry = nodes.get(id)?;
                 if entry.is_local() || entry.is_fresh(heard) {
@@ -64,7 +59,7 @@ impl NodeCache {
 
     /// Answers with what was just seen at a name.
     pub(super) fn entered(&self, parent: u64, name: &str, found: NodeReply) -> Result<Body, Errno> {
-        let id = self.nodes.borrow_mut().enter(parent, name, found, self.heard())?;
+        let id = self.nodes.borrow_mut().enter(parent, name, found, self.shared.heard())?;
         Ok(self.shared.owner.entry(Body::default(), self.look(id)?))
     }
 
@@ -72,7 +67,7 @@ impl NodeCache {
     pub(super) async fn refresh(&self, id: u64) -> Result<Node, Errno> {
         let path = {
             let mut nodes = self.nodes.borrow_mut();
-            let heard = self.heard();
+            let heard = self.shared.heard();
             let entry = nodes.get(id)?;
             if entry.is_local() || entry.is_fresh(heard) {
                 return Ok(entry.look());
@@ -87,7 +82,7 @@ impl NodeCache {
         }
         match seen {
             Ok(found) if found.node.folder == entry.is_folder() => {
-                entry.see(found, self.heard());
+                entry.see(found, self.shared.heard());
                 Ok(entry.look())
             }
             // The name stands for something else now: it is looked up again.
@@ -107,7 +102,7 @@ impl NodeCache {
     /// comes from outside: who reads a file to its end looks at them every time. Asked in
     /// the same breath in which they are given, because what is fresh is so until then.
     fn lend(&self, id: u64) -> bool {
-        let (now, heard) = (Instant::now(), self.heard());
+        let (now, heard) = (Instant::now(), self.shared.heard());
         let may = self.nodes.borrow_mut().get(id).is_ok_and(|entry| entry.tell(now, heard));
         let mut lent = self.lent.borrow_mut();
         let lends = may && lent.len() < limits::LENT_MAX;

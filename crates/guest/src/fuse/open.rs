@@ -71,7 +71,7 @@ impl MountedTree {
             if way.cuts || held.is_some() {
                 let found = self.shared.requests.stat(path.clone()).await.map_err(moved)?;
                 let mut nodes = self.node_cache.nodes.borrow_mut();
-                let heard = self.shared.requests.heard();
+                let heard = self.shared.heard();
                 let entry = nodes.get(id)?;
                 if entry.is_local() {
                     return Ok(());
@@ -87,7 +87,7 @@ impl MountedTree {
             }
             let (found, bytes) = self.shared.requests.fetch(path).await.map_err(moved)?;
             let mut nodes = self.node_cache.nodes.borrow_mut();
-            let heard = self.shared.requests.heard();
+            let heard = self.shared.heard();
             let entry = nodes.get(id)?;
             if entry.is_local() {
                 return Ok(());
@@ -191,7 +191,7 @@ impl MountedTree {
         if let Some(old) = nodes.child(parent, name) {
             nodes.detach(old);
         }
-        let id = nodes.enter(parent, name, found, self.shared.requests.heard())?;
+        let id = nodes.enter(parent, name, found, self.shared.heard())?;
         let file = nodes.get(id)?.file()?;
         let revision = found.node.revision;
         let base =
@@ -230,7 +230,7 @@ impl MountedTree {
         let path = self.node_cache.nodes.borrow().path(id)?;
         let (found, bytes) = self.shared.requests.fetch(path).await.map_err(moved)?;
         let mut nodes = self.node_cache.nodes.borrow_mut();
-        let heard = self.shared.requests.heard();
+        let heard = self.shared.heard();
         let entry = nodes.get(id)?;
         if !entry.is_local() {
             let newest = entry.see(found, heard);

@@ -169,7 +169,7 @@ impl RenameOp<'_> {
     fn moved(&self, found: NodeReply) -> Body {
         let node = found.node;
         let tick = self.tree.shared.tick();
-        let heard = self.tree.shared.requests.heard();
+        let heard = self.tree.shared.heard();
         let mut nodes = self.tree.node_cache.nodes.borrow_mut();
         if let Some(replaced) =
             nodes.child(self.to.0, self.to.1).filter(|replaced| *replaced != self.id)

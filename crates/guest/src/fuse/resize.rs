@@ -54,7 +54,7 @@ async fn resize(tree: &Rc<MountedTree>, id: u64, length: usize, pid: u32) -> Res
     let tick = tree.shared.tick();
     let transient = {
         let mut nodes = tree.node_cache.nodes.borrow_mut();
-        let heard = tree.shared.requests.heard();
+        let heard = tree.shared.heard();
         let entry = nodes.get(id)?;
         if let Some((found, _)) = &fetched {
             entry.see(*found, heard);

@@ -137,7 +137,7 @@ impl MountedTree {
         let node = found.node;
         let tick = self.shared.tick();
         let mut nodes = self.node_cache.nodes.borrow_mut();
-        let heard = self.shared.requests.heard();
+        let heard = self.shared.heard();
         let entry = nodes.get(id)?;
         entry.see(found, heard);
         let file = entry.file()?;

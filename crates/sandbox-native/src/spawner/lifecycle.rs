@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use outrigger_sandbox::{Error, SandboxId};
 
-use self::disk_task::{PendingDiskTask, TaskStart};
+use self::disk_task::{DiskTask, PendingDiskTask, TaskStart};
 use self::event::{LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest};
 use self::machine::Change;
 use self::sandboxes::{Sandboxes, not_started};
@@ -233,8 +233,8 @@ impl Lifecycle {
             }
             LifecycleEffect::ForgetHandedOver => suspend::forget_handed_over(sandboxes, id),
             LifecycleEffect::Kill => sandboxes.kill(id),
-            LifecycleEffect::Measure { handed_over } => {
-                let begun = suspend::measure(sandboxes, id, handed_over);
+            LifecycleEffect::Measure(handover) => {
+                let begun = suspend::measure(sandboxes, id, handover);
                 return self.begin(sandboxes, id, begun);
             }
             LifecycleEffect::MeasureResting => {
@@ -302,6 +302,8 @@ impl Lifecycle {
                 self.tasks.insert(id.clone(), PendingDiskTask { task, key, kind });
                 None
             }
+            // Its process may still write to the layer, which stays known as one in the making.
+            Err(_) if matches!(kind, DiskTask::Flatten(_)) => Some(LifecycleEvent::Flattened),
             Err(error) => Some(kind.event(sandboxes, id, Err(backend("cannot wait", &error)))),
         }
     }

@@ -2,16 +2,9 @@
 
 use std::io;
 
-use outrigger_sandbox::Generation;
-
 /// A name that nothing has.
 pub(crate) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// A name for a life that never was.
-pub(crate) fn generation() -> io::Result<Generation> {
-    Generation::new(random_name()?).map_err(io::Error::other)
 }

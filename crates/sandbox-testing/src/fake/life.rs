@@ -7,7 +7,7 @@ use super::files;
 use super::run::FakeCommand;
 use super::tree::Tree;
 use outrigger_sandbox::{
-    End, Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, limits,
+    Error, ExecId, Execute, Executed, FileError, FileOp, FileReply, Generation, limits,
 };
 
 /// What an exec id stands for.
@@ -110,7 +110,7 @@ impl Life {
     pub(super) fn watch(&self, id: &ExecId) -> Result<&FakeCommand, Result<Executed, Error>> {
         match self.known.get(id) {
             Some(ExecRecord::Command(run)) => Ok(run),
-            Some(ExecRecord::Killed) => Err(Ok(never_ran())),
+            Some(ExecRecord::Killed) => Err(Ok(Executed::never_ran())),
             Some(ExecRecord::Forgotten) | None => {
                 Err(Err(Error::Forgotten { id: id.as_str().to_owned() }))
             }
@@ -176,19 +176,5 @@ impl Life {
         {
             self.known.insert(oldest, ExecRecord::Forgotten);
         }
-    }
-}
-
-fn never_ran() -> Executed {
-    Executed {
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-        stdout_dropped_bytes: 0,
-        stderr_dropped_bytes: 0,
-        end: End::Killed,
-        spill: None,
-        wall_ms: 0,
-        cpu_ms: 0,
-        peak_memory_bytes: 0,
     }
 }

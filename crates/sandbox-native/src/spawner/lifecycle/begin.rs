@@ -88,8 +88,11 @@ fn plan_new(
     Ok((Box::new(spec), checks))
 }
 
+/// A name for a life that never was.
 fn fresh() -> Result<Generation, Error> {
-    names::generation().map_err(|error| backend("no randomness", &error))
+    let name =
+        names::random_name().and_then(|name| Generation::new(name).map_err(io::Error::other));
+    name.map_err(|error| backend("no randomness", &error))
 }
 
 /// What the guest of a life that was ended for something else is to be made of.

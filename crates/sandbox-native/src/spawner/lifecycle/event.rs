@@ -24,6 +24,15 @@ pub(crate) enum SandboxRequest {
     Become(DesiredState),
 }
 
+/// What a guest left beside its disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// What it knew of its commands, as it was asked to.
+    Written,
+    /// Nothing: it did not live.
+    Absent,
+}
+
 /// What is to become of a sandbox.
 #[derive(Debug, Clone)]
 pub(crate) enum DesiredState {
@@ -132,7 +141,7 @@ pub(crate) enum LifecycleEffect {
     Kill,
     /// Look at the disk that a guest just left, and at what it handed over:
     /// [`LifecycleEvent::Measured`].
-    Measure { handed_over: bool },
+    Measure(Handover),
     /// Look at a disk that was at rest before, which must be as it was left:
     /// [`LifecycleEvent::Measured`].
     MeasureResting,

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{CreateOutcome, Error, SandboxId, Snapshot, SnapshotId};
 
 use super::event::{
-    DesiredState, GuestState, LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest, Suspension,
+    DesiredState, GuestState, Handover, LifecycleEffect, LifecycleEvent, PeerId, SandboxRequest,
+    Suspension,
 };
 use crate::limits;
 use crate::protocol::Answer;
@@ -373,8 +374,8 @@ impl Transition<'_> {
             return self.wait(owed, LifecycleEffect::Delete, Stage::Deleting);
         };
         owed.previous = previous;
-        let handed_over = owed.previous.is_some();
-        self.wait(owed, LifecycleEffect::Measure { handed_over }, Stage::Measuring(suspension))
+        let handover = owed.previous.as_ref().map_or(Handover::Absent, |_| Handover::Written);
+        self.wait(owed, LifecycleEffect::Measure(handover), Stage::Measuring(suspension))
     }
 
     fn measured(

@@ -1,8 +1,8 @@
 //! All sandboxes of a state directory: the disks, and the lives over them.
 //!
 //! Owns what is known of each without asking anybody, read once when the spawner
-//! starts: it alone changes the state directory from then on. Makes guests, and
-//! nothing of a request.
+//! starts: it alone changes the state directory from then on. Makes guests, ends them,
+//! and collects what nothing stands on; decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use outrigger_sandbox::{Error, Generation, SandboxId};
 
 use super::disk_task::{DiskTask, TaskStart};
-use super::event::LifecycleEvent;
+use super::event::{Handover, LifecycleEvent};
 use super::sandboxes::Sandboxes;
 use super::suspend_record::SuspendRecord;
 use crate::spawner::error::backend;
@@ -38,9 +38,12 @@ pub(super) fn forget_handed_over(sandboxes: &Sandboxes, id: &SandboxId) {
 }
 
 /// Begins to look at the disk that a guest just left, and at what it handed over.
-pub(super) fn measure(sandboxes: &Sandboxes, id: &SandboxId, handed_over: bool) -> TaskStart {
+pub(super) fn measure(sandboxes: &Sandboxes, id: &SandboxId, handover: Handover) -> TaskStart {
     let disk_dir = sandboxes.store.disk(id);
-    let kept = handed_over.then(|| disk_dir.kept());
+    let kept = match handover {
+        Handover::Written => Some(disk_dir.kept()),
+        Handover::Absent => None,
+    };
     match Measure::begin(&disk_dir.upper(), kept.as_deref()) {
         Ok(Inspection::Done(measure)) => TaskStart::Done(LifecycleEvent::Measured(Ok(measure))),
         Ok(Inspection::Task(task)) => TaskStart::Running(task, DiskTask::Measure),

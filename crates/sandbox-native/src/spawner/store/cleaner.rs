@@ -25,7 +25,6 @@ impl TrashCleaner {
             self.again = true;
             return;
         }
-        let store = store.clone();
         let Ok(task) = Task::start(|| store.empty_trash().map(|()| Vec::new())) else { return };
         if let Ok(key) = poller.add(task.ended(), Source::Cleaner) {
             self.running = Some((task, key));

@@ -106,7 +106,8 @@ fn outcomes(effect: &LifecycleEffect) -> Vec<LifecycleEvent> {
             LifecycleEvent::Ended(None),
             LifecycleEvent::Unkillable,
         ],
-        LifecycleEffect::Measure { handed_over } => measured(handed_over.then_some([8; 32])),
+        LifecycleEffect::Measure(Handover::Written) => measured(Some([8; 32])),
+        LifecycleEffect::Measure(Handover::Absent) => measured(None),
         LifecycleEffect::MeasureResting => measured(Some([8; 32])),
         LifecycleEffect::Record { .. } => both(LifecycleEvent::Recorded),
         LifecycleEffect::Seal(_) => {
@@ -305,6 +306,23 @@ fn what_was_made_for_a_guest_that_never_serves_goes() {
     );
 }
 
+#[test]
+fn a_disk_that_can_t_be_looked_at_goes_if_this_change_made_it() {
+    // What is planned, of which age the disk is; and that looking at it failed.
+    for (age, discarded) in [(0, true), (1, false)] {
+        let mut world = World::new();
+        world.ask(SandboxRequest::Become(DesiredState::Live(Box::new(request()))));
+        world.tell(
+            LifecycleEvent::Inspected { settled: Ok(()), guest: GuestState::Ended, named: None },
+            true,
+        );
+        world.come(age);
+        world.come(1);
+        assert_eq!(world.log.contains("DiscardDisk"), discarded, "{}", world.log);
+        assert!(world.log.ends_with("Answer 1: failed\n"), "{}", world.log);
+    }
+}
+
 /// To where the disk of a living sandbox has its name.
 fn named(waiting: &[SandboxRequest]) -> World {
     let mut world = World::new();
@@ -451,8 +469,8 @@ fn events() -> Vec<LifecycleEvent> {
         LifecycleEffect::Start(spec(DiskAge::New)),
         LifecycleEffect::HandOver,
         LifecycleEffect::Kill,
-        LifecycleEffect::Measure { handed_over: true },
-        LifecycleEffect::Measure { handed_over: false },
+        LifecycleEffect::Measure(Handover::Written),
+        LifecycleEffect::Measure(Handover::Absent),
         LifecycleEffect::Record { generation: generation(), tree: tree(), kept: [8; 32] },
         LifecycleEffect::Seal(tree()),
         LifecycleEffect::Flatten,
