@@ -7,7 +7,6 @@ pub(crate) mod bombs;
 pub(crate) mod images;
 pub(crate) mod limits_asked;
 pub(crate) mod lives;
-mod memory;
 pub(crate) mod neighbours;
 pub(crate) mod objects;
 pub(crate) mod output;

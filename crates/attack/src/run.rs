@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::limits;
+use crate::observation::Observation;
 use crate::report::{AttemptVerdict, Judged, TargetReport};
-use crate::seen::Observation;
 use crate::stage::{Scale, Stage};
 use crate::table::{By, How, Probe, Row, rows};
 use crate::target::Target;

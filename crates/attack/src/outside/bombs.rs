@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{CreateSpec, DiskLimit, Execute, FileOp, FileReply};
 
 use crate::limits;
-use crate::seen::{Observation, Tried, lacks, noted, seen};
+use crate::observation::{Observation, Tried, lacks, noted, seen};
 use crate::stage::{OnStage, Room, Said, Stage};
 
 /// Time that a bomb has by default, in milliseconds: longer than from one look at the

@@ -8,11 +8,11 @@ use outrigger_sandbox::{DiskOrigin, FileOp, FileReply};
 use outrigger_sandbox_native::ImageDigest;
 use serde_json::{Value, json};
 
-use super::memory::own_memory;
 use crate::archive::{self, Layer};
 use crate::hostile::{self, Hostile};
 use crate::limits;
-use crate::seen::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, Tried, noted, seen};
+use crate::stage::own_memory;
 use crate::stage::{OnStage, Room};
 use crate::target::TEMPLATE;
 

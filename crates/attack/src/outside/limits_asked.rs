@@ -2,9 +2,9 @@
 
 use outrigger_sandbox::{Execute, FileOp};
 
-use super::memory::own_memory;
 use crate::limits;
-use crate::seen::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, Tried, noted, seen};
+use crate::stage::own_memory;
 use crate::stage::{EVIL, OnStage, Room, refusal};
 
 async fn asked(room: &Room, name: &str, change: impl FnOnce(&mut Execute)) -> Observation {

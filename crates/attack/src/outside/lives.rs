@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     DiskOrigin, Error, FileOp, FileReply, Precondition, SnapshotId, Suspend, WriteMode,
 };
 
-use crate::seen::{Observation, Tried, lacks, noted, seen};
+use crate::observation::{Observation, Tried, lacks, noted, seen};
 use crate::stage::{OnStage, Room};
 
 /// What covers `/proc`, before and after the sandbox is made anew many times.

@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::seen::{Observation, Tried, seen};
+use crate::observation::{Observation, Tried, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// A word that stands nowhere else.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use outrigger_sandbox::FileOp;
 
 use crate::limits;
-use crate::seen::{Observation, Tried, noted};
+use crate::observation::{Observation, Tried, noted};
 use crate::stage::{EVIL, OnStage, Room, lines};
 
 const KINDS: [&str; 7] = ["timers", "signals", "queues", "inotify", "aio", "terminals", "pipes"];

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use outrigger_sandbox::{End, Streams};
 
-use super::memory::own_memory;
 use crate::limits;
-use crate::seen::{Tried, noted};
+use crate::observation::{Tried, noted};
+use crate::stage::own_memory;
 use crate::stage::{EVIL, OnStage};
 
 /// More output than anybody keeps, none of it in lines.

@@ -2,7 +2,7 @@
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode, limits};
 
-use crate::seen::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, Tried, noted, seen};
 use crate::stage::{OnStage, Room};
 
 fn read(path: &str) -> FileOp {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use outrigger_sandbox::{FileOp, FileReply};
 
 use crate::limits;
-use crate::seen::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, Tried, noted, seen};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// What is measured, in the order in which it is.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_sandbox::{FileOp, FileReply, Precondition, WriteMode};
 
-use crate::seen::{Observation, Tried, noted};
+use crate::observation::{Observation, Tried, noted};
 use crate::stage::{EVIL, OnStage, Room};
 
 /// Places outside every root of file operations where the sandbox's user may write,

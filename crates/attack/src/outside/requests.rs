@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use outrigger_sandbox::{Command, CreateSpec, DiskOrigin, FileOp, SandboxId, SnapshotId, Streams};
 
-use crate::seen::{Tried, seen};
+use crate::observation::{Tried, seen};
 use crate::stage::{EVIL, OnStage, refusal};
 
 /// Magic links through which a guest's own descriptors and root can be named.

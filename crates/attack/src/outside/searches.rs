@@ -6,7 +6,7 @@ use outrigger_sandbox::{
     ContentDigest, FileOp, FileReply, GrepPattern, Occurrences, Precondition, WriteMode, limits,
 };
 
-use crate::seen::{Observation, Tried, noted, seen};
+use crate::observation::{Observation, Tried, noted, seen};
 use crate::stage::{OnStage, Room};
 
 async fn put(room: &Room, path: &str, contents: &[u8]) -> Result<(), String> {

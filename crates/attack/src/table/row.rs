@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::seen::Observation;
+use crate::observation::Observation;
 use crate::stage::Stage;
 
 /// All that came of a probe, or why it could not be made.
