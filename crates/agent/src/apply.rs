@@ -7,7 +7,7 @@ use crate::labels::labels_of_item;
 use crate::round::{Round, STOPPED, amended, explain, status_and_text};
 use crate::spec::fixed_bytes;
 use crate::{
-    Answer, Digest, Effect, Event, Failure, Item, Limit, ModelFault, Outcome, Phase, Place,
+    Answer, Cause, Digest, Effect, Event, Failure, Item, Limit, ModelFault, Outcome, Phase, Place,
     Product, Raw, Record, Reply, SandboxReady, Seq, Shortfall, Spec, State, Status, Stop, ToolCall,
     ToolKind, ToolResult, Touched, Turn, TurnEnd, TurnLimits, Work, compaction, json, limits,
 };
@@ -238,8 +238,15 @@ impl State {
         let below = self.is_subagent(id);
         self.lose(id, at_ms);
         let effect = self.effects.get_mut(id).filter(|effect| effect.phase == Phase::Permitted);
-        if effect.is_some_and(|effect| !effect.withhold(shortfall, below, at_ms)) {
-            self.stick(TurnEnd::OutOfBudget(shortfall.clone()));
+        let Some(effect) = effect else { return };
+        match (&shortfall.cause, effect.judged) {
+            (Cause::Soft(_), Some(rules)) => effect.ask_about_budget(shortfall, rules, at_ms),
+            // The model chose how much, and can ask for less.
+            (Cause::Limit(_), _) if below => {
+                let hint = "Ask for less, with `max_tokens` or `max_dollars`.";
+                effect.phase = Phase::Refused { reason: format!("{shortfall}. {hint}") };
+            }
+            _ => self.stick(TurnEnd::OutOfBudget(shortfall.clone())),
         }
     }
 
@@ -421,8 +428,7 @@ impl State {
     }
 
     fn called(&mut self, id: Seq, call: &ToolCall, phase: &Phase, outcome: &Outcome) {
-        let was_started = matches!(phase, Phase::Started { .. });
-        let (status, text) = status_and_text(outcome, was_started);
+        let (status, text) = status_and_text(outcome, phase);
         let text = match self.call(call).filter(|_| call.amends.is_some()) {
             Some(call) => amended(&call.arguments) + &text,
             None => text,
@@ -456,7 +462,7 @@ impl State {
     }
 
     /// The turn can't go on. A person's wish to stop it is not forgotten over that.
-    pub(crate) fn stick(&mut self, end: TurnEnd) {
+    fn stick(&mut self, end: TurnEnd) {
         if self.stuck != Some(TurnEnd::Interrupted) {
             self.stuck = Some(end);
         }

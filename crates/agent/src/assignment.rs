@@ -1,4 +1,6 @@
-//! What a model asks for when it starts a subagent.
+//! The text of a call that starts a subagent.
+//!
+//! Owns how it is read and what is wrong with it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,10 @@
 //! `decide`: what should happen next. Total, and the same state gives the same answer.
 
-use crate::recover::recover;
 use crate::spending::{reservation, shortfall};
 use crate::subagent::{asks_too_much, is_starved};
 use crate::{
-    Amounts, Concurrency, Event, Failure, Item, Outcome, Phase, Place, Recover, Seq, SessionId,
-    Spec, State, Stop, ToolCall, TurnEnd, Work, compaction, limits,
+    Amounts, Concurrency, Event, Failure, Item, Outcome, Phase, Place, Seq, SessionId, Spec, State,
+    Stop, ToolCall, TurnEnd, Work, compaction, limits,
 };
 
 /// What should happen next.
@@ -78,14 +77,6 @@ impl State {
             return Next::Park(Park::Answers(asked));
         }
         self.converse(spec)
-    }
-
-    /// Says how an effect goes on that nobody performs any more. `None` if it is not started.
-    /// What it asks for is to be appended at that moment, in milliseconds since 1970: the
-    /// lost attempt is charged for no more time than went by.
-    #[must_use]
-    pub fn recover(&self, id: Seq, now_ms: u64) -> Option<Recover> {
-        recover(self, id, now_ms)
     }
 
     /// What the model is shown for an effect: the conversation, or a shortened one

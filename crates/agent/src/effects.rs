@@ -1,103 +1,11 @@
-//! Effects that are not settled: how far each is, and what is reserved for it.
-//!
-//! Owns the steps from one phase to the next. Must never let one that was started or refused
-//! be judged again.
+//! Effects that are not settled, all of a session.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use outrigger_policy::{Approved, RuleSetHash, Verdict};
+use outrigger_policy::{RuleSetHash, Verdict};
 
-use crate::{Amounts, Approvals, Asked, Place, Seen, Seq, ToolCall, Work};
-
-/// An effect that is not settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effect {
-    /// What it does.
-    pub work: Work,
-    /// How far it is.
-    pub phase: Phase,
-    /// Which rules judged it last.
-    #[serde(default)]
-    pub judged: Option<RuleSetHash>,
-    /// What the rules ask, if they do.
-    #[serde(default)]
-    pub asked: Option<Asked>,
-    /// Who approved it, under the rules that ask now.
-    #[serde(default)]
-    pub approved: Vec<Approved>,
-    /// What the file that it changes was when it was approved.
-    #[serde(default)]
-    pub seen: Option<Seen>,
-}
-
-/// How far an effect is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// The rules were not asked yet.
-    Proposed,
-    /// A person has to answer.
-    Asked,
-    /// It may start.
-    Permitted,
-    /// It may not be done.
-    Refused {
-        /// Why.
-        reason: String,
-    },
-    /// It is being performed, or was when the harness died.
-    Started {
-        /// Which attempt.
-        attempt: u32,
-        /// What is reserved for it.
-        reserved: Amounts,
-        /// Where it runs.
-        place: Option<Place>,
-        /// Since when, in milliseconds.
-        since_ms: u64,
-    },
-}
-
-impl Effect {
-    /// What is reserved for it.
-    pub(crate) fn reserved(&self) -> Amounts {
-        match &self.phase {
-            Phase::Started { reserved, .. } => *reserved,
-            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
-                Amounts::default()
-            }
-        }
-    }
-
-    /// What it is charged with if it ends now and nobody counted.
-    pub(crate) fn spent_at_most(&self, now_ms: u64) -> Amounts {
-        match &self.phase {
-            Phase::Started { reserved, since_ms, .. } => {
-                reserved.within(now_ms.saturating_sub(*since_ms))
-            }
-            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
-                Amounts::default()
-            }
-        }
-    }
-
-    /// Takes in what the rules say.
-    fn judge(&mut self, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
-        if matches!(self.phase, Phase::Started { .. } | Phase::Refused { .. }) {
-            return;
-        }
-        self.judged = Some(rule_set);
-        match verdict {
-            Verdict::Permit { .. } => self.phase = Phase::Permitted,
-            Verdict::Ask { .. } => self.ask(verdict, rule_set, at_ms),
-            Verdict::Forbid { .. } => {
-                let reason = verdict.refusal().unwrap_or_default();
-                self.phase = Phase::Refused { reason };
-            }
-        }
-    }
-}
+use crate::{Amounts, Approvals, Asked, Effect, Phase, Seq, ToolCall, Work};
 
 /// Effects that are not settled, by the event that proposed them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -13,7 +13,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod account;
-mod answers;
 mod apply;
 mod approval;
 mod assignment;
@@ -22,6 +21,7 @@ mod compaction;
 mod context;
 mod conversation;
 mod decide;
+mod effect;
 mod effects;
 mod event;
 mod fork;
@@ -50,7 +50,7 @@ pub use conversation::{
     Usage, answer,
 };
 pub use decide::{Next, Park};
-pub use effects::{Effect, Phase};
+pub use effect::{Effect, Phase};
 pub use event::{
     CallFault, Cut, CutSandbox, EntryChange, EntryRefused, Event, FORMAT, Failure, ModelFault,
     Outcome, Place, Product, Record, ToolCall, ToolOutput, Touched, TurnEnd, Work,

@@ -20,6 +20,53 @@ pub enum Recover {
     Reattach,
 }
 
+impl Recover {
+    /// How an effect of `state` goes on that nobody performs any more. `None` if it is not
+    /// started. What it asks for is to be appended at that moment, in milliseconds since 1970:
+    /// the lost attempt is charged for no more time than went by.
+    #[must_use]
+    pub fn of(state: &State, id: Seq, now_ms: u64) -> Option<Self> {
+        let effect = state.effect(id)?;
+        let Phase::Started { attempt, place, .. } = &effect.phase else { return None };
+        let lost = effect.spent_at_most(now_ms);
+        if let Work::CallTool(call) = &effect.work {
+            match state.tool(&call.tool).map(|tool| tool.recovery) {
+                Some(Recovery::Reattach) | None => return Some(Self::Reattach),
+                Some(Recovery::Repeat) => {}
+                Some(Recovery::Unknown) => {
+                    let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
+                    let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
+                    return Some(Self::Over(over));
+                }
+            }
+        }
+        // The lost attempt stays charged as an estimate.
+        let over = |outcome: Outcome| {
+            let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
+            Some(Self::Over(settled))
+        };
+        if state.is_stopping() {
+            return over(Outcome::Cancelled);
+        }
+        let Some(place) = place_now(state, place.as_ref()) else {
+            let detail =
+                "The sandbox was lost while this ran. It only reads, so it can be done again.";
+            return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
+        };
+        if *attempt >= limits::ATTEMPTS_MAX {
+            return over(Outcome::Failed(given_up(&effect.work)));
+        }
+        let mut beside = state.clone();
+        beside.lose(id, now_ms);
+        let reserved = reservation(&beside, &effect.work, state.spec()?);
+        if !beside.affords(reserved) {
+            return over(Outcome::Failed(Failure::Budget));
+        }
+        let attempt = attempt.saturating_add(1);
+        Some(Self::Again(Event::Started { effect: id, attempt, reserved, place }))
+    }
+}
+
 /// What effects without a driver amount to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LeftOpen {
@@ -57,51 +104,6 @@ impl LeftOpen {
     pub fn plus(self, other: Self) -> Self {
         Self { reserved: self.reserved.plus(other.reserved), lost: self.lost.plus(other.lost) }
     }
-}
-
-/// Says how an effect goes on that nobody performs any more. `None` if it is not started.
-/// What it asks for is to be appended at that moment, in milliseconds since 1970: the
-/// lost attempt is charged for no more time than went by.
-pub(crate) fn recover(state: &State, id: Seq, now_ms: u64) -> Option<Recover> {
-    let effect = state.effect(id)?;
-    let Phase::Started { attempt, place, reserved, since_ms, .. } = &effect.phase else {
-        return None;
-    };
-    let lost = reserved.within(now_ms.saturating_sub(*since_ms));
-    if let Work::CallTool(call) = &effect.work {
-        match state.tool(&call.tool).map(|tool| tool.recovery) {
-            Some(Recovery::Reattach) | None => return Some(Recover::Reattach),
-            Some(Recovery::Repeat) => {}
-            Some(Recovery::Unknown) => {
-                let outcome = Outcome::Unknown { evidence: unanswered(attempt) };
-                let over = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
-                return Some(Recover::Over(over));
-            }
-        }
-    }
-    // The lost attempt stays charged as an estimate.
-    let over = |outcome: Outcome| {
-        let settled = Event::Settled { effect: id, outcome, spent: lost, estimated: true };
-        Some(Recover::Over(settled))
-    };
-    if state.is_stopping() {
-        return over(Outcome::Cancelled);
-    }
-    let Some(place) = place_now(state, place.as_ref()) else {
-        let detail = "The sandbox was lost while this ran. It only reads, so it can be done again.";
-        return over(Outcome::Failed(Failure::Sandbox { detail: detail.to_owned() }));
-    };
-    if *attempt >= limits::ATTEMPTS_MAX {
-        return over(Outcome::Failed(given_up(&effect.work)));
-    }
-    let mut beside = state.clone();
-    beside.lose(id, now_ms);
-    let reserved = reservation(&beside, &effect.work, state.spec()?);
-    if !beside.affords(reserved) {
-        return over(Outcome::Failed(Failure::Budget));
-    }
-    let attempt = attempt.saturating_add(1);
-    Some(Recover::Again(Event::Started { effect: id, attempt, reserved, place }))
 }
 
 /// Where work that is done again runs: in the life that its sandbox has now.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::assignment::assignment;
 use crate::{
-    Call, CallFault, Digest, Failure, Item, Outcome, Part, Product, Reply, Seq, Spec, Status, Stop,
-    ToolCall, ToolKind, ToolResult, json, limits,
+    Call, CallFault, Digest, Failure, Item, Outcome, Part, Phase, Product, Reply, Seq, Spec,
+    Status, Stop, ToolCall, ToolKind, ToolResult, json, limits,
 };
 
 /// What the model is told of a call that was not begun when a person stopped the turn.
@@ -258,7 +258,7 @@ pub(crate) fn explain(fault: &CallFault) -> String {
 }
 
 /// How a call went that came to its end, and what the model is told of it.
-pub(crate) fn status_and_text(outcome: &Outcome, was_started: bool) -> (Status, String) {
+pub(crate) fn status_and_text(outcome: &Outcome, phase: &Phase) -> (Status, String) {
     match outcome {
         Outcome::Done(Product::Output(output)) => (output.status, output.text.clone()),
         Outcome::Done(Product::Reply(_) | Product::Sandbox(_)) => {
@@ -275,7 +275,7 @@ pub(crate) fn status_and_text(outcome: &Outcome, was_started: bool) -> (Status, 
             Status::Unknown,
             "Lost in a crash, and doing it again does not fit into the budget.".to_owned(),
         ),
-        Outcome::Cancelled if was_started => {
+        Outcome::Cancelled if matches!(phase, Phase::Started { .. }) => {
             let text = "Stopped by a person while it ran. It may have happened fully, partly or not at all.";
             (Status::Unknown, text.to_owned())
         }

@@ -1,6 +1,5 @@
 //! Performs granted effects. What comes back is always an outcome, never an error.
 
-mod attempt;
 mod cost;
 mod model;
 mod outside;
@@ -29,21 +28,20 @@ pub(crate) fn perform(
     let reserved = run.state.reserved_for(id);
     match granted.into_effect() {
         work @ (Work::AskModel | Work::Compact) => {
-            model::ask_model(engine, run, id, &work).map(Ok).boxed()
+            model::ask(engine, run, id, &work).map(Ok).boxed()
         }
         Work::Provision { sandbox } => {
             provision::provision(engine, run, id, sandbox).map(Ok).boxed()
         }
         Work::CallTool(call) => {
             let performing = match run.state.tool(&call.tool).map(|tool| tool.kind) {
-                Some(ToolKind::Outside) => outside::call_outside(engine, run, id, &call, kind)
+                Some(ToolKind::Outside) => outside::call(engine, run, id, &call, kind)
                     .map(|calling| calling.map(Ok).boxed()),
                 Some(ToolKind::Subagent) => {
-                    subagent::run_subagent(engine, run, id, &call).map(FutureExt::boxed)
+                    subagent::run(engine, run, id, &call).map(FutureExt::boxed)
                 }
                 Some(ToolKind::Execute | ToolKind::ReadFiles | ToolKind::WriteFiles) | None => {
-                    tool::call_tool(engine, run, id, &call, kind)
-                        .map(|calling| calling.map(Ok).boxed())
+                    tool::call(engine, run, id, &call, kind).map(|calling| calling.map(Ok).boxed())
                 }
             };
             performing.unwrap_or_else(|| nobodys(id, reserved))

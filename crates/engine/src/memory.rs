@@ -28,9 +28,7 @@ pub use served::ServedTrees;
 
 use labels::SessionLabels;
 use rights::Judgement;
-pub(crate) use session::{
-    SessionMemory, memory_preview, memory_tree, note, note_left_over, serve, session_memory,
-};
+pub(crate) use session::{SessionMemory, note, note_left_over, of_effect, preview, serve, tree_of};
 pub(crate) use tree::{MemoryTree, Origin};
 
 /// Where memory and skills are, and who there is.

@@ -34,7 +34,7 @@ pub struct Case {
     pub rules: Option<Vec<String>>,
 }
 
-/// The three outcomes, by name.
+/// The three rulings, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
@@ -61,7 +61,7 @@ impl Ruling {
 impl Verdict {
     /// Which of the three it is.
     #[must_use]
-    pub fn outcome(&self) -> Ruling {
+    pub fn ruling(&self) -> Ruling {
         match self {
             Self::Permit { .. } => Ruling::Permit,
             Self::Forbid { .. } => Ruling::Forbid,
@@ -74,7 +74,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     /// What the rules say; permit where the approvals suffice.
-    pub outcome: Ruling,
+    pub ruling: Ruling,
     /// The verdict before any approval.
     pub verdict: Verdict,
     /// Whether both are as expected.
@@ -92,14 +92,14 @@ impl Case {
         });
         let approved: Vec<_> = approved.collect();
         let verdict = rules.judge(&facts);
-        let outcome = match rules.grant(&facts, &approved, ()) {
+        let ruling = match rules.grant(&facts, &approved, ()) {
             Ok(granted) => {
                 let () = granted.into_effect();
                 Ruling::Permit
             }
-            Err(refused) => refused.verdict.outcome(),
+            Err(refused) => refused.verdict.ruling(),
         };
         let named = self.rules.as_ref().is_none_or(|expected| expected == verdict.rules());
-        Tried { outcome, passed: named && outcome == self.expect, verdict }
+        Tried { ruling, passed: named && ruling == self.expect, verdict }
     }
 }

@@ -1,4 +1,4 @@
-//! The three outcomes of a judgement, with the rules that made it.
+//! The three rulings of a judgement, with the rules that made it.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What can be said of a command.
+//! What rules may look at in a command.
 
 use std::collections::BTreeSet;
 

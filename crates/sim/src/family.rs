@@ -6,7 +6,7 @@
 
 use outrigger_agent::{Author, Delegate, Item, Limit, Role, ToolSpec};
 
-use crate::seed::is_one_of;
+use crate::seed::{draws, is_one_of};
 use crate::{limits, outside_tools};
 
 /// Whether a seed's sessions may start others.
@@ -17,7 +17,7 @@ pub(crate) fn has(seed: u64) -> bool {
 /// Whether what is lost in a crash can be missing in the end: such a family's subagents
 /// may spend so little that a death changes what becomes of them.
 pub(crate) fn is_tight(seed: u64) -> bool {
-    has(seed) && fastrand::Rng::with_seed(seed.rotate_left(51)).u8(..3) == 0
+    has(seed) && draws(seed, 51).u8(..3) == 0
 }
 
 /// Whom a seed's session may start.
@@ -34,7 +34,7 @@ pub(crate) fn role(seed: u64) -> Role {
     };
     let reads = ["ls", "read_file", "task"];
     let agents = vec![agent("default", None), agent("helper", None), agent("reader", Some(&reads))];
-    let deep = 1 + u32::from(fastrand::Rng::with_seed(seed.rotate_left(45)).bool());
+    let deep = 1 + u32::from(draws(seed, 45).bool());
     Role { agents, deep, ..Role::default() }
 }
 

@@ -5,6 +5,7 @@ use outrigger_agent::Work;
 use outrigger_policy::RuleSet;
 
 use crate::family;
+use crate::seed::draws;
 
 /// What is permitted as usual, and tools outside.
 const PERMITS: &str = r#"
@@ -57,7 +58,7 @@ pub(crate) enum Says {
 impl Kind {
     /// The rules of a seed's session, as long as nobody changes them.
     pub(crate) fn of(seed: u64) -> Self {
-        match fastrand::Rng::with_seed(seed.rotate_left(9)).u8(..8) {
+        match draws(seed, 9).u8(..8) {
             0..3 if family::has(seed) => Self::AskingBelow,
             0..4 => Self::Usual,
             4..7 => Self::Asking,

@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 pub(crate) struct SessionFacts {
     pub(crate) head: Seq,
     pub(crate) ledger: Ledger,
-    pub(crate) subagents: SubagentInvariants,
+    pub(crate) subagents: SubagentFacts,
     /// Effects that were permitted once.
     pub(crate) permitted: BTreeSet<Seq>,
     /// Model calls that were begun.
@@ -61,7 +61,7 @@ impl SessionFacts {
 
 /// What a session is among the others.
 #[derive(Debug, Default)]
-pub(crate) struct SubagentInvariants {
+pub(crate) struct SubagentFacts {
     pub(crate) spec: Option<Arc<Spec>>,
     /// It was ended for good.
     pub(crate) is_closed: bool,
@@ -76,7 +76,7 @@ pub(crate) struct SubagentInvariants {
 /// All sessions.
 pub(crate) type All = BTreeMap<SessionId, SessionFacts>;
 
-impl SubagentInvariants {
+impl SubagentFacts {
     /// The call that started it.
     pub(crate) fn parent(&self) -> Option<&Parent> {
         self.spec.as_ref()?.parent()

@@ -2,6 +2,7 @@
 
 use outrigger_agent::{Approvals, Limit, ModelSpec, Spec, TurnLimits, Workspace};
 
+use crate::seed::draws;
 use crate::{family, limits, outside_tools};
 
 /// Name of the sandbox in the simulated sessions.
@@ -10,7 +11,7 @@ pub(crate) const SANDBOX: &str = "work";
 /// The tokens that a seed's session may spend, if they are few: a lost attempt
 /// stays charged, so such a session may end earlier when it was killed.
 fn few_tokens(seed: u64) -> Option<u64> {
-    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(41));
+    let mut rng = draws(seed, 41);
     (rng.u8(..) < 40).then(|| rng.u64(5_000..40_000))
 }
 
@@ -20,7 +21,7 @@ fn few_steps(rng: &mut fastrand::Rng) -> Option<u64> {
 }
 
 fn spec_draws(seed: u64) -> fastrand::Rng {
-    fastrand::Rng::with_seed(seed.rotate_left(33))
+    draws(seed, 33)
 }
 
 /// Whether what a lost attempt costs can be missing in the end, or a lost call of a tool
@@ -35,7 +36,7 @@ pub(crate) fn is_poor(seed: u64) -> bool {
 
 /// After how long a seed's questions are denied, if ever.
 fn expiry(seed: u64) -> Option<u64> {
-    let mut rng = fastrand::Rng::with_seed(seed.rotate_left(49));
+    let mut rng = draws(seed, 49);
     (rng.u8(..) < 64).then_some(limits::EXPIRE_MS)
 }
 

@@ -26,7 +26,7 @@ use tree_files::TreeFiles;
 
 /// The files that a call of a tool meets: those of a sandbox, those of a tree that is served
 /// to its session, or both.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Namespace {
     sandbox: Option<Arc<dyn Sandbox>>,
     tree: Option<TreeFiles>,

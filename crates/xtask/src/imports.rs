@@ -55,29 +55,26 @@ impl Imports {
         let mut edges: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
         for file in self.files.values() {
             for (name, line) in &file.named {
-                let Some((target, _)) = self.resolve(name.clone()) else { continue };
+                let Some(target) = self.resolve(name.clone()) else { continue };
                 if target != file.path {
                     let known = edges.entry(file.path.clone()).or_default();
-                    known.entry(target).or_insert(*line);
+                    known.entry(target.to_owned()).or_insert(*line);
                 }
             }
         }
         self.edges = edges;
     }
 
-    /// The file that defines what a path from the root of the crate names, and its name there.
-    fn resolve(&self, mut path: Path) -> Option<(String, String)> {
+    /// The file that defines what a path from the root of the crate names.
+    fn resolve(&self, mut path: Path) -> Option<&str> {
         for _ in 0..REEXPORTS_MAX {
             let depth = (0..=path.len()).rev().find(|n| self.files.contains_key(&path[..*n]))?;
             let file = &self.files[&path[..depth]];
-            let Some(name) = path.get(depth) else {
-                return Some((file.path.clone(), String::new()));
-            };
-            match file.used.get(name) {
+            match path.get(depth).and_then(|name| file.used.get(name)) {
                 Some(target) if *target != path[..=depth] => {
                     path = target.iter().chain(&path[depth + 1..]).cloned().collect();
                 }
-                _ => return Some((file.path.clone(), name.clone())),
+                Some(_) | None => return Some(&file.path),
             }
         }
         None
@@ -87,7 +84,7 @@ impl Imports {
     pub(crate) fn home(&self, source: &Source, name: &str) -> String {
         let module = module(&source.path).unwrap_or_default();
         let path: Path = module.into_iter().chain([name.to_owned()]).collect();
-        self.resolve(path).map_or_else(|| source.path.clone(), |(file, _)| file)
+        self.resolve(path).unwrap_or(&source.path).to_owned()
     }
 
     /// The shortest circle through each knot of files that import one another: from each

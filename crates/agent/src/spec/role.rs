@@ -1,4 +1,6 @@
-//! Which agent a session is, who started it, and whom it may start.
+//! Agents in a session's specification.
+//!
+//! Owns who started it and whom it may start.
 
 use serde::{Deserialize, Serialize};
 

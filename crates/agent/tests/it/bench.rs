@@ -120,7 +120,7 @@ impl Bench {
         else {
             return Vec::new();
         };
-        ids.into_iter().map(|id| self.state.recover(id, self.now_ms).unwrap()).collect()
+        ids.into_iter().map(|id| Recover::of(&self.state, id, self.now_ms).unwrap()).collect()
     }
 
     /// The short lines since the last look.

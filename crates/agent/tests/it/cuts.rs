@@ -173,7 +173,7 @@ fn neither_spends_twice_nor_makes_unspent() {
     assert!(reserved.tokens > 0);
     running.append(Event::Rewound { by: "p".to_owned(), cut: Arc::new(cut) });
     assert_eq!(running.state.spent(), spent.plus(reserved));
-    assert_eq!(running.state.recover(flying, running.now_ms), None::<Recover>);
+    assert_eq!(Recover::of(&running.state, flying, running.now_ms), None::<Recover>);
     assert_eq!(running.park(), Park::Message);
 }
 

@@ -162,7 +162,7 @@ fn a_call_outside_is_repeated_only_where_that_is_declared() {
         let work = play.calls();
         let effect = play.begin(work);
         assert_eq!(play.0.may_have_acted(effect), !read_only);
-        match (play.0.recover(effect, 1), recovery) {
+        match (Recover::of(&play.0, effect, 1), recovery) {
             (Some(Recover::Again(Event::Started { attempt: 2, .. })), Recovery::Repeat) => {}
             (
                 Some(Recover::Over(Event::Settled { outcome: Outcome::Unknown { .. }, .. })),

@@ -61,7 +61,7 @@ fn a_verdict_on_what_runs_or_is_refused_changes_nothing() {
     let permit = Verdict::Permit { rules: vec!["late".to_owned()] };
     bench.append(Event::Decided { effect: id, verdict: permit, rule_set: rule_set() });
     assert_eq!(bench.state.decide(&session(), 0), Next::Perform(vec![id]));
-    assert!(matches!(bench.state.recover(id, 0), Some(Recover::Again(_))));
+    assert!(matches!(Recover::of(&bench.state, id, 0), Some(Recover::Again(_))));
 }
 
 #[test]

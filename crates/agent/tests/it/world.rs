@@ -345,7 +345,7 @@ impl World {
         self.state = self.journal.iter().fold(State::default(), fold);
         for id in std::mem::take(&mut self.flying) {
             let stopping = matches!(self.state.decide(&session(), self.now_ms), Next::Stop(_));
-            match self.state.recover(id, self.now_ms).expect("it is started") {
+            match Recover::of(&self.state, id, self.now_ms).expect("it is started") {
                 Recover::Again(started) => {
                     assert!(!stopping, "begun anew while being stopped");
                     self.append_now(started);

@@ -1,7 +1,7 @@
 //! A session's journal as a driver reads and appends it.
 //!
-//! Owns the fold of it, which is kept, and what listings say of the session. Nothing else
-//! of this crate appends.
+//! Owns the fold of it, which is kept, and what listings say of the session. Beside it only
+//! `accounts` (what is charged) and `memory::labels` (what was touched) append.
 
 use outrigger_agent::{Author, Event, FOLD, Item, Message, Record, Seq, SessionId, State};
 use outrigger_store::{Cover, Error as StoreError, SessionSummary};

@@ -71,8 +71,10 @@ pub(crate) struct SandboxLoss {
     pub(crate) loss: Loss,
 }
 
-/// Drives a session of a subagent, as its parent is driven.
-pub(crate) type DriveBelow = fn(Engine, SessionId) -> BoxFuture<'static, Result<Park, Error>>;
+/// Drives the session of a subagent, as its parent is driven. A pointer, because `step` begins
+/// effects, and an effect may be a session.
+pub(crate) type DriveBelow =
+    for<'a> fn(&'a Engine, &'a SessionId) -> BoxFuture<'a, Result<Park, Error>>;
 
 /// A session in the hands of its driver. Dropping it stops the waiting for what
 /// is under way, not what is under way: that is found again.

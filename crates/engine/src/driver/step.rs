@@ -8,13 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-use super::flush::FlushOutcome;
+use super::flush::{self, FlushOutcome};
+use super::journal;
 use super::session::{AttemptKind, SessionRun};
-use crate::driver::flush;
-use crate::driver::journal;
-use crate::effect;
-use crate::effect::stop;
-use crate::effect::subagent;
+use crate::effect::{self, stop, subagent};
 use crate::memory;
 use crate::policy_facts::with_facts;
 use crate::sandbox::freeze;
@@ -43,11 +40,7 @@ pub async fn drive(engine: &Engine, session: &SessionId, poke: &Notify) -> Resul
     drive_on(&engine, session, poke).await
 }
 
-pub(crate) async fn drive_on(
-    engine: &Engine,
-    session: &SessionId,
-    poke: &Notify,
-) -> Result<Park, Error> {
+async fn drive_on(engine: &Engine, session: &SessionId, poke: &Notify) -> Result<Park, Error> {
     let mut run = load(engine, session).await?;
     memory::note_left_over(engine, &mut run).await;
     if run.state.subagents(session).next().is_some() {
@@ -66,17 +59,20 @@ pub(crate) async fn drive_on(
     }
 }
 
-fn drive_below(engine: Engine, session: SessionId) -> BoxFuture<'static, Result<Park, Error>> {
-    async move { drive_on(&engine, &session, &Notify::new()).await }.boxed()
+fn drive_below<'a>(
+    engine: &'a Engine,
+    session: &'a SessionId,
+) -> BoxFuture<'a, Result<Park, Error>> {
+    async move { drive_on(engine, session, &Notify::new()).await }.boxed()
 }
 
 /// Loads a session: the kept fold, and what came after it.
-pub(crate) async fn load(engine: &Engine, session: &SessionId) -> Result<SessionRun, Error> {
+async fn load(engine: &Engine, session: &SessionId) -> Result<SessionRun, Error> {
     let (state, kept) = journal::fold(engine, session).await?;
     if state.seq() == Seq::default() {
         return Err(Error::NotFound(session.clone()));
     }
-    let tree = memory::memory_tree(engine, session, &state).map(Arc::new);
+    let tree = memory::tree_of(engine, session, &state).map(Arc::new);
     Ok(SessionRun::new(session.clone(), state, kept, tree, drive_below))
 }
 
@@ -219,7 +215,7 @@ async fn recover(
     id: Seq,
     at_ms: u64,
 ) -> Result<Option<Granted<Work>>, Error> {
-    let Some(how) = run.state.recover(id, at_ms) else { return Ok(None) };
+    let Some(how) = Recover::of(&run.state, id, at_ms) else { return Ok(None) };
     // An account has no room for it a second time: it is begun anew when there is some.
     if matches!(how, Recover::Again(_)) && run.withhold(id, at_ms) {
         flush::flush(engine, run).await?;
@@ -239,7 +235,7 @@ async fn recover(
         (Err(_), how) => {
             let reason = "The rules no longer permit it.".to_owned();
             let below = match run.state.is_subagent(id) {
-                true => Some(subagent::stop_subagent(engine, run, id).await?),
+                true => Some(subagent::stop(engine, run, id).await?),
                 false => None,
             };
             let outcome = match how {

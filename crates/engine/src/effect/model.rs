@@ -11,7 +11,7 @@ use super::cost::{Attempts, ModelCost};
 use crate::driver::session::{Completion, SessionRun};
 use crate::{Engine, Feed, LiveOutput, Notice};
 
-pub(super) fn ask_model(
+pub(super) fn ask(
     engine: &Engine,
     run: &SessionRun,
     effect: Seq,

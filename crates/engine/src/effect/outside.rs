@@ -12,16 +12,14 @@ use outrigger_tools::outside::{Calling, Fault, label, shown};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::attempt::AttemptEnd;
-use super::tool::{ToolSandbox, spent};
+use super::tool::{self, AttemptEnd, ToolSandbox, spent};
 use crate::Engine;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
-use crate::effect::tool;
 use crate::engine::OutsideServer;
 use crate::sandbox::attach::AttachError;
 
 /// `None` if no reply of the model contains the call.
-pub(super) fn call_outside(
+pub(super) fn call(
     engine: &Engine,
     run: &SessionRun,
     effect: Seq,
@@ -34,7 +32,7 @@ pub(super) fn call_outside(
     };
     let tool = run.state.tool(&call.tool)?.outside.clone()?;
     let arguments = genuine.given().to_owned();
-    let sandbox = place.as_ref().map(|place| tool::tool_sandbox(engine, run, place, kind));
+    let sandbox = place.as_ref().map(|place| tool::sandbox_of(engine, run, place, kind));
     let attempt = OutsideAttempt {
         server: engine.parts.outside.get(&tool.server).cloned(),
         key: key(&run.session.effect(effect)),

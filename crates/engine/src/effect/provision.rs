@@ -11,8 +11,7 @@ use std::sync::Arc;
 use crate::driver::grants::attempt_of;
 use crate::driver::session::{Completion, SessionRun};
 use crate::memory;
-use crate::sandbox::handle;
-use crate::sandbox::handle::{SandboxHandle, origin_of};
+use crate::sandbox::handle::{self, SandboxHandle, origin_of};
 use crate::sandbox::snapshot::of_sandbox;
 use crate::workspace::{self, ImportOutcome};
 use crate::{Engine, Feed, Notice, SnapshotPolicy, Warning, limits};
@@ -23,7 +22,7 @@ pub(super) fn provision(
     effect: Seq,
     sandbox: String,
 ) -> impl Future<Output = Completion> + Send + use<> {
-    let handle = handle::handle_of(engine, &run.session, &run.state, &sandbox);
+    let handle = handle::of(engine, &run.session, &run.state, &sandbox);
     memory::serve(engine, run, handle.as_ref().ok(), effect);
     let provision = handle.map(|handle| Provision {
         blobs: Arc::clone(&engine.parts.blobs),
@@ -202,7 +201,7 @@ impl Provision {
         Ok(imported == ImportOutcome::Fresh)
     }
 
-    /// Keeps it was filled. Failing to is no failure: it can be filled again.
+    /// Keeps it as it was filled. Failing to is no failure: it can be filled again.
     async fn take_snapshot(&self) -> Option<Kept> {
         if self.handle.retention.snapshots == SnapshotPolicy::Off {
             return None;

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outside::named;
+use super::subagent;
 use crate::driver::flush;
 use crate::driver::session::{Completion, SessionRun};
 use crate::driver::tasks::detached;
-use crate::effect::subagent;
 use crate::sandbox::attach::AttachError;
-use crate::sandbox::handle;
-use crate::sandbox::handle::SandboxHandle;
+use crate::sandbox::handle::{self, SandboxHandle};
 use crate::{Engine, Error, limits};
 
 /// Kills running commands, stops waiting for the model, and settles each as
@@ -33,7 +32,7 @@ pub(crate) async fn stop_all(
     let placed = ids.iter().filter_map(|id| Some((*id, runs_of(run, *id)?)));
     let policy = Duration::from_millis(limits::STOP_MS_MAX);
     let killing = placed.map(|(id, (place, names))| {
-        let handle = handle::handle_of(engine, &run.session, &run.state, &place.sandbox);
+        let handle = handle::of(engine, &run.session, &run.state, &place.sandbox);
         async move {
             // A sandbox that does not answer must not keep a person waiting.
             let killed = match handle {
@@ -48,7 +47,7 @@ pub(crate) async fn stop_all(
     let patience_below = Duration::from_millis(limits::STOP_BELOW_MS_MAX) * deep;
     let ending = ids.iter().filter(|id| run.state.is_subagent(**id)).map(|id| {
         // It goes on to its end also if nobody waits so long.
-        let ending = detached(subagent::stop_subagent(engine, run, *id));
+        let ending = detached(subagent::stop(engine, run, *id));
         async move { (*id, tokio::time::timeout(patience_below, ending).await) }
     });
     let ending: Vec<_> = ending.collect();
@@ -110,11 +109,7 @@ pub(crate) fn end_left_behind(
     let outside = run.state.effect(id).and_then(|effect| run.state.outside(&effect.work));
     let runs = outside.and_then(|_| runs_of(run, id));
     let handle = runs.and_then(|(place, names)| {
-        Some((
-            handle::handle_of(engine, &run.session, &run.state, &place.sandbox).ok()?,
-            place,
-            names,
-        ))
+        Some((handle::of(engine, &run.session, &run.state, &place.sandbox).ok()?, place, names))
     });
     async move {
         if let Some((handle, place, names)) = handle {

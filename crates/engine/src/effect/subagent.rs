@@ -19,13 +19,12 @@ use std::time::Duration;
 use crate::driver::session::{Completion, DriveBelow, SessionRun};
 use crate::driver::tasks::scoped;
 use crate::driver::wait::WaitingOnPeople;
-use crate::sandbox::handle;
-use crate::sandbox::handle::SandboxHandle;
+use crate::sandbox::handle::{self, SandboxHandle};
 use crate::sandbox::suspend;
 use crate::{Engine, Error, limits};
 
 /// `None` if no reply of the model contains the call.
-pub(super) fn run_subagent(
+pub(super) fn run(
     engine: &Engine,
     run: &SessionRun,
     effect: Seq,
@@ -73,7 +72,7 @@ fn disks(
     let tools = child.spec.tools.iter().filter_map(|tool| tool.sandbox.as_deref());
     for name in tools.collect::<BTreeSet<_>>() {
         let Some(ready) = state.last_ready(name).cloned() else { continue };
-        let theirs = handle::handle_of(engine, session, state, name)?;
+        let theirs = handle::of(engine, session, state, name)?;
         if !theirs.shared {
             let sandbox = CutSandbox { ready, kept: state.kept(name).last().cloned() };
             let lives = state.sandbox(name).is_some();
@@ -85,7 +84,7 @@ fn disks(
 
 /// Ends a subagent, whether it was opened or not, and gives what it spent. A driver
 /// that others believe dead can't begin it any more either.
-pub(crate) fn stop_subagent(
+pub(crate) fn stop(
     engine: &Engine,
     run: &SessionRun,
     effect: Seq,
@@ -129,7 +128,7 @@ impl Subagent {
         }
         let (engine, session) = (&self.engine, &self.child.session);
         loop {
-            match (self.drive)(engine.clone(), session.clone()).await? {
+            match (self.drive)(engine, session).await? {
                 Park::Answers(_) => {
                     // What can't be suspended now goes on running; listeners are told.
                     suspend::suspend(engine, session).await?;
@@ -285,7 +284,7 @@ impl Subagent {
             return Ok(Amounts::STEP);
         }
         self.engine.cancel(&session, &by, &reason).await?;
-        (self.drive)(self.engine.clone(), session.clone()).await?;
+        (self.drive)(&self.engine, &session).await?;
         suspend::suspend(&self.engine, &session).await?;
         self.drop_copies().await;
         Ok(self.engine.state(&session).await?.spent().plus(Amounts::STEP))

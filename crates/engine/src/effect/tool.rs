@@ -10,17 +10,14 @@ use outrigger_tools::namespace::MOUNTS;
 use outrigger_tools::{CommandTime, Invocation};
 use std::sync::Arc;
 
-use super::attempt::AttemptEnd;
 use crate::driver::session::{AttemptKind, Completion, SandboxLoss, SessionRun};
-use crate::memory;
-use crate::memory::SessionMemory;
+use crate::memory::{self, SessionMemory};
 use crate::sandbox::attach::AttachError;
-use crate::sandbox::handle;
-use crate::sandbox::handle::SandboxHandle;
+use crate::sandbox::handle::{self, SandboxHandle};
 use crate::{Engine, Feed, LiveOutput, Notice, limits};
 
 /// `None` if no reply of the model contains the call.
-pub(super) fn call_tool(
+pub(super) fn call(
     engine: &Engine,
     run: &SessionRun,
     effect: Seq,
@@ -29,7 +26,7 @@ pub(super) fn call_tool(
 ) -> Option<impl Future<Output = Completion> + Send + use<>> {
     let genuine = run.state.call(call)?;
     let Phase::Started { place, .. } = &run.state.effect(effect)?.phase else { return None };
-    let sandbox = place.as_ref().map(|place| tool_sandbox(engine, run, place, kind));
+    let sandbox = place.as_ref().map(|place| sandbox_of(engine, run, place, kind));
     if let Some(sandbox) = &sandbox {
         memory::serve(engine, run, sandbox.handle.as_ref().ok(), effect);
     }
@@ -43,7 +40,7 @@ pub(super) fn call_tool(
         sandbox,
         kind,
         seen: run.state.effect(effect)?.seen.clone(),
-        memory: memory::session_memory(engine, run, effect),
+        memory: memory::of_effect(engine, run, effect),
     };
     let (clock, reserved) = (Arc::clone(&engine.parts.clock), run.state.reserved_for(effect));
     let sink =
@@ -67,15 +64,32 @@ pub(super) fn call_tool(
 }
 
 /// The sandbox of a call, as the driver knows it.
-pub(super) fn tool_sandbox(
+pub(super) fn sandbox_of(
     engine: &Engine,
     run: &SessionRun,
     place: &Place,
     kind: AttemptKind,
 ) -> ToolSandbox {
-    let handle = handle::handle_of(engine, &run.session, &run.state, &place.sandbox);
+    let handle = handle::of(engine, &run.session, &run.state, &place.sandbox);
     let known = run.sandboxes.get(&place.sandbox).cloned();
     ToolSandbox { handle, known, place: place.clone(), kind }
+}
+
+/// What one attempt at a call came to.
+pub(super) struct AttemptEnd {
+    pub(super) outcome: Outcome,
+    /// How its sandbox was lost, if it was.
+    pub(super) lost: Option<SandboxLoss>,
+    /// The sandbox that did it, and its name.
+    pub(super) attached: Option<(String, Arc<dyn Sandbox>)>,
+    /// What a command took.
+    pub(super) took: Option<CommandTime>,
+}
+
+impl AttemptEnd {
+    pub(super) fn new(outcome: Outcome) -> Self {
+        Self { outcome, lost: None, attached: None, took: None }
+    }
 }
 
 /// What a call cost. Of one whose outcome is not known, the worst case in the time that

@@ -71,11 +71,7 @@ impl SessionMemory {
 
 /// Memory and skills as a session sees them; nothing if nobody configured them, or its
 /// principal is no person.
-pub(crate) fn memory_tree(
-    engine: &Engine,
-    session: &SessionId,
-    state: &State,
-) -> Option<MemoryTree> {
+pub(crate) fn tree_of(engine: &Engine, session: &SessionId, state: &State) -> Option<MemoryTree> {
     let (service, clock) = (engine.parts.memory.as_ref()?, &engine.parts.clock);
     let journal = (Arc::clone(&engine.parts.journal), engine.feed().clone());
     let labels = SessionLabels::new(clock, session, Some(journal));
@@ -94,24 +90,20 @@ fn judgement(engine: &Engine, state: &State, effect: Seq, origin: Origin) -> Opt
 }
 
 /// The memory of an effect that is about to be performed.
-pub(crate) fn session_memory(
-    engine: &Engine,
-    run: &SessionRun,
-    effect: Seq,
-) -> Option<SessionMemory> {
+pub(crate) fn of_effect(engine: &Engine, run: &SessionRun, effect: Seq) -> Option<SessionMemory> {
     let tree = run.tree.as_ref()?;
     tree.labels.add(run.state.labels());
     memory_of(engine, tree, &run.state, effect, Origin::Tool(effect))
 }
 
 /// The memory of a person who looks at what an effect would change.
-pub(crate) fn memory_preview(
+pub(crate) fn preview(
     engine: &Engine,
     session: &SessionId,
     state: &State,
     effect: Seq,
 ) -> Option<SessionMemory> {
-    let tree = Arc::new(memory_tree(engine, session, state)?);
+    let tree = Arc::new(tree_of(engine, session, state)?);
     memory_of(engine, &tree, state, effect, Origin::Preview)
 }
 

@@ -115,14 +115,14 @@ impl Engine {
             .map_err(|error| Error::Sandbox(SandboxError::Invalid(error.to_string())))?;
         let arguments = call.arguments.as_str();
         let invocation = Invocation { tool: tool.built_in(), arguments, exec, seen: None };
-        let memory = memory::memory_preview(self, session, state, effect);
+        let memory = memory::preview(self, session, state, effect);
         let Some(name) = state.sandbox_for(work) else {
             let Some(memory) = memory else { return Ok(None) };
             let preview = outrigger_tools::preview(&invocation, &memory.namespace()).await;
             return preview.map_err(Error::Sandbox);
         };
         let Some(ready) = state.sandbox(name) else { return Ok(None) };
-        let handle = handle::handle_of(self, session, state, name)?;
+        let handle = handle::of(self, session, state, name)?;
         let sandbox = match handle.attach(&ready.generation).await {
             Ok(sandbox) => sandbox,
             // What becomes of it is for the call to say, when it is performed.

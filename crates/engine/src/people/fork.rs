@@ -13,8 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::driver::journal::last_said;
-use crate::sandbox::handle;
-use crate::sandbox::handle::{SandboxHandle, origin_of};
+use crate::sandbox::handle::{self, SandboxHandle, origin_of};
 use crate::sandbox::suspend;
 use crate::{Engine, Error, Warning};
 
@@ -112,8 +111,8 @@ impl Engine {
         let (opened, after) = (Event::Opened(Arc::new(opened)), Seq(1));
         let state = State::default().apply(&Record { seq: after, at_ms, event: opened.clone() });
         for (name, sandbox) in &mut cut.sandboxes {
-            let theirs = handle::handle_of(self, session, &state, name)?;
-            let ours = handle::handle_of(self, into, &state, name)?;
+            let theirs = handle::of(self, session, &state, name)?;
+            let ours = handle::of(self, into, &state, name)?;
             adopt(&theirs, &ours, sandbox, after.next()).await.map_err(Error::Sandbox)?;
         }
         let forked = Event::Forked { by: by.to_owned(), cut: Arc::new(cut) };
@@ -161,7 +160,7 @@ impl Engine {
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names.into_iter().filter(|name| state.is_set_back(name)) {
             let Some(before) = state.last_ready(name) else { continue };
-            let ended = match handle::handle_of(self, session, &state, name) {
+            let ended = match handle::of(self, session, &state, name) {
                 Ok(handle) => end(&handle, before).await,
                 Err(error) => Err(SandboxError::Backend(error.to_string())),
             };
@@ -243,7 +242,7 @@ impl Engine {
         let mut there = BTreeSet::new();
         let names = state.spec().map(|spec| spec.sandbox_names()).unwrap_or_default();
         for name in names {
-            let Ok(handle) = handle::handle_of(self, session, state, name) else { continue };
+            let Ok(handle) = handle::of(self, session, state, name) else { continue };
             if let Ok(snapshots) = handle.backend.snapshots() {
                 let listed = snapshots.list().await.map_err(Error::Sandbox)?;
                 there.extend(listed.into_iter().map(|snapshot| snapshot.name.to_string()));

@@ -20,7 +20,7 @@ pub(crate) fn freezing(
     let mut idle: Vec<(u64, String, SandboxHandle)> = Vec::new();
     if thinks(&run.state, run) {
         for (name, _) in run.state.sandboxes() {
-            let Ok(handle) = handle::handle_of(engine, &run.session, &run.state, name) else {
+            let Ok(handle) = handle::of(engine, &run.session, &run.state, name) else {
                 continue;
             };
             let offered = &handle.backend.capabilities().suspend;

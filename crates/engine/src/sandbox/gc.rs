@@ -78,7 +78,7 @@ pub async fn gc(engine: &Engine, retention_ms: u64) -> GcReport {
     collect(engine, retention_ms, GcMode::Destroy).await
 }
 
-/// What [`Self::gc`] would destroy; nothing is touched.
+/// What [`gc`] would destroy; nothing is touched.
 pub async fn gc_dry_run(engine: &Engine, retention_ms: u64) -> GcReport {
     collect(engine, retention_ms, GcMode::DryRun).await
 }

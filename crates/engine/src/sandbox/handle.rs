@@ -30,7 +30,7 @@ pub fn sandbox_id(session: &SessionId, name: &str) -> SandboxId {
 }
 
 /// A sandbox of a session.
-pub(crate) fn handle_of(
+pub(crate) fn of(
     engine: &Engine,
     session: &SessionId,
     state: &State,

@@ -34,7 +34,7 @@ pub async fn reattach(
         // What may still be there was given up.
         return Ok(None);
     }
-    let handle = handle::handle_of(engine, session, state, name)?;
+    let handle = handle::of(engine, session, state, name)?;
     let Some(listed) = handle.lookup().await.map_err(Error::Sandbox)? else {
         return Ok(None);
     };

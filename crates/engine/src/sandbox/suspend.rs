@@ -33,7 +33,7 @@ pub async fn suspend(engine: &Engine, session: &SessionId) -> Result<Vec<Warning
     let living = state.sandboxes().filter(|_| !state.is_cancelled());
     let names: Vec<String> = living.map(|(name, _)| name.to_owned()).collect();
     for name in names {
-        let Ok(handle) = handle::handle_of(engine, session, &state, &name) else { continue };
+        let Ok(handle) = handle::of(engine, session, &state, &name) else { continue };
         warnings.extend(snapshot_disk(engine, session, &mut state, &name, &handle).await?);
         if current_park(engine, session, &state).await?.is_some() {
             warnings.extend(suspend_sandbox(&name, &handle).await);
@@ -55,7 +55,7 @@ pub async fn discard(engine: &Engine, session: &SessionId, state: &State) -> Vec
     let mut warnings = Vec::new();
     let Some(spec) = state.spec() else { return warnings };
     for name in spec.sandbox_names() {
-        let Ok(handle) = handle::handle_of(engine, session, state, name) else { continue };
+        let Ok(handle) = handle::of(engine, session, state, name) else { continue };
         if handle.shared {
             continue;
         }

@@ -25,7 +25,7 @@ use crate::session::now_ms;
 use crate::show;
 use change::make;
 use proposals::Proposals;
-use redact::Derived;
+use redact::DerivedFlag;
 use shelf::Shelf;
 use version::version;
 
@@ -148,7 +148,7 @@ pub(crate) enum Memory {
         /// What becomes of versions that are no copies and still have a part of it, because
         /// they were edited: without, you are asked.
         #[arg(long, value_enum, value_name = "WHAT")]
-        derived: Option<Derived>,
+        derived: Option<DerivedFlag>,
         /// What whoever asks for it is told.
         #[arg(long, short = 'm', value_name = "TEXT")]
         why: String,

@@ -134,7 +134,7 @@ fn test(config: &Config, file: &Path, files: &[PathBuf], output: Output) -> Outc
                 "passed": tried.passed,
                 "expected": case.expect,
                 "expected_rules": case.rules,
-                "found": tried.outcome,
+                "found": tried.ruling,
                 "rules": tried.verdict.rules(),
             })
         });
@@ -147,7 +147,7 @@ fn test(config: &Config, file: &Path, files: &[PathBuf], output: Output) -> Outc
     }
     for (case, tried) in &tried {
         let mark = if tried.passed { "ok  " } else { "FAIL" };
-        let found = shown(tried.outcome, tried.verdict.rules());
+        let found = shown(tried.ruling, tried.verdict.rules());
         let mut row = format!("{mark}  {:<44}  {found}", case.name);
         if !tried.passed {
             let rules = case.rules.as_deref();

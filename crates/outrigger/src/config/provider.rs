@@ -28,9 +28,7 @@ impl Provider {
             Self::Openai | Self::OpenaiChat => openai,
         }
     }
-}
 
-impl Provider {
     /// Its name in the configuration and in sessions.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

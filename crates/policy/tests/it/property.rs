@@ -102,25 +102,25 @@ proptest! {
         let granted = whole.grant(&facts, &everybody(&whole), ()).is_ok();
 
         // An approval changes ask alone.
-        prop_assert_eq!(granted, verdict.outcome() != Ruling::Forbid);
+        prop_assert_eq!(granted, verdict.ruling() != Ruling::Forbid);
         prop_assert_eq!(
             whole.grant(&facts, &[], ()).is_ok(),
-            verdict.outcome() == Ruling::Permit
+            verdict.ruling() == Ruling::Permit
         );
 
         // Ask is what would be permitted if the rules that ask were not there, and each
         // of them only takes away.
-        let silent = set(&all, ASKS).judge(&facts).outcome();
-        prop_assert_eq!(silent == Ruling::Forbid, verdict.outcome() == Ruling::Forbid);
-        prop_assert!(verdict.outcome() != Ruling::Permit || silent == Ruling::Permit);
+        let silent = set(&all, ASKS).judge(&facts).ruling();
+        prop_assert_eq!(silent == Ruling::Forbid, verdict.ruling() == Ruling::Forbid);
+        prop_assert!(verdict.ruling() != Ruling::Permit || silent == Ruling::Permit);
 
         // Nobody may together what one of them may not.
         let explanation = whole.explain(&facts);
         let all_permitted =
             explanation.subjects.iter().all(|subject| !subject.permitting.is_empty());
         prop_assert_eq!(explanation.subjects.len(), 3 + above.len());
-        prop_assert!(all_permitted || verdict.outcome() == Ruling::Forbid);
-        let alone = whole.judge(&Facts { above: &[], ..facts }).outcome();
-        prop_assert!(verdict.outcome() == Ruling::Forbid || alone != Ruling::Forbid);
+        prop_assert!(all_permitted || verdict.ruling() == Ruling::Forbid);
+        let alone = whole.judge(&Facts { above: &[], ..facts }).ruling();
+        prop_assert!(verdict.ruling() == Ruling::Forbid || alone != Ruling::Forbid);
     }
 }

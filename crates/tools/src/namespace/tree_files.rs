@@ -13,7 +13,7 @@ use super::seen::SeenRevisions;
 use crate::limits;
 
 /// A served tree, as file tools ask for its files.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct TreeFiles {
     pub(super) tree: Arc<dyn Tree>,
     pub(super) seen: Arc<SeenRevisions>,

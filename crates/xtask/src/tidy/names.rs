@@ -39,7 +39,7 @@ const METAPHORS: &[(&str, &str)] = &[
     ("Survey", "DiskUsage"),
     ("Demand", "CpuPressure"),
     ("Patience", "RetryPolicy"),
-    ("Kin", "SubagentInvariants"),
+    ("Kin", "SubagentFacts"),
     ("Purse", "AccountTotals"),
     ("Desk", "ToolServer"),
 ];

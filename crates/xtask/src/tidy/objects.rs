@@ -23,7 +23,7 @@ pub(super) struct Object {
 }
 
 /// All types with methods of their own, the largest first.
-pub(super) fn all(project: &Project) -> Vec<Object> {
+fn all(project: &Project) -> Vec<Object> {
     let mut found: BTreeMap<(String, String), (usize, BTreeSet<&str>)> = BTreeMap::new();
     for source in project.sources.files.iter().filter(|source| !source.is_test) {
         let Some(imports) = project.imports.get(&source.krate) else { continue };

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
-    self, Attribution, ChangeRequest, EntryAddress, Error, Reach, Related, Which,
+    Attribution, ChangeRequest, Derived, EntryAddress, Error, Reach, Related, Which,
 };
 
 use super::change::{make, tell};
@@ -15,7 +15,7 @@ use crate::show::{Tone, inert};
 
 /// What becomes of versions that still have a part of what is redacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Derived {
+pub(crate) enum DerivedFlag {
     /// They stay.
     Leave,
     /// They are redacted as well.
@@ -26,17 +26,17 @@ pub(super) async fn redact(
     memory: &MemoryContext,
     at: EntryAddress,
     which: Which,
-    (asked, why): (Option<Derived>, String),
+    (asked, why): (Option<DerivedFlag>, String),
 ) -> Outcome {
     let change = |derived| {
         let (at, why) = (at.clone(), why.clone());
         ChangeRequest::Redact { at, which, reach: Reach::Copies, derived, why }
     };
     let derived = match asked {
-        Some(Derived::Leave) => entries::Derived::Leave,
-        Some(Derived::Destroy) => entries::Derived::Destroy,
+        Some(DerivedFlag::Leave) => Derived::Leave,
+        Some(DerivedFlag::Destroy) => Derived::Destroy,
         None => {
-            let asked = change(entries::Derived::Ask);
+            let asked = change(Derived::Ask);
             match memory.entries.change(&memory.scope, asked, Attribution::person(now_ms())).await {
                 Ok(changed) => return tell(memory, &changed),
                 Err(Error::Related(related)) => decide(memory, &at, &related).await?,
@@ -48,11 +48,7 @@ pub(super) async fn redact(
 }
 
 /// Shows what still has a part of it, and asks what becomes of it.
-async fn decide(
-    memory: &MemoryContext,
-    at: &EntryAddress,
-    related: &Related,
-) -> Outcome<entries::Derived> {
+async fn decide(memory: &MemoryContext, at: &EntryAddress, related: &Related) -> Outcome<Derived> {
     let versions = related.versions.iter();
     let versions = versions.map(|(place, revision)| format!("{} r{revision}", path_of(place)));
     let proposals = related.proposals.iter().map(|number| format!("proposal {number}"));
@@ -74,5 +70,5 @@ async fn decide(
         memory.screen.note(Tone::Plain, format!("  {}", inert(&line)));
     }
     let destroy = memory.screen.ask("Destroy these as well? If not, they are left.").await?;
-    Ok(if destroy { entries::Derived::Destroy } else { entries::Derived::Leave })
+    Ok(if destroy { Derived::Destroy } else { Derived::Leave })
 }

@@ -217,7 +217,7 @@ fn told(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Vec<String> 
     let Asked { situation, then } = found;
     let verdict = &explanation.verdict;
     let (action, resource) = (situation.action.as_str(), &situation.resource);
-    let mut lines = vec![format!("{}: {action} `{resource}`", verdict.outcome().as_str())];
+    let mut lines = vec![format!("{}: {action} `{resource}`", verdict.ruling().as_str())];
     lines.push(format!("because {}", why(explanation)));
     if let Verdict::Ask { approvers, escalates, .. } = verdict {
         let who = if approvers.is_empty() { "anyone".to_owned() } else { approvers.join(", ") };
@@ -242,7 +242,7 @@ fn told(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Vec<String> 
     lines.push(String::new());
     lines.push(format!("rule set {}", set.hash()));
     if let Some((before, hash)) = then {
-        let (outcome, rules) = (before.outcome().as_str(), before.rules().join(", "));
+        let (outcome, rules) = (before.ruling().as_str(), before.rules().join(", "));
         let by = if rules.is_empty() { String::new() } else { format!(" by {rules}") };
         lines.push(format!("decided then: {outcome}{by}, under rule set {hash}"));
     }
@@ -278,7 +278,7 @@ fn whole(set: &RuleSet, found: &Asked, explanation: &Explanation) -> Value {
         found.then.as_ref().map(|(verdict, hash)| json!({ "verdict": verdict, "rule_set": hash }));
     json!({
         "type": "policy_explanation",
-        "outcome": verdict.outcome(),
+        "outcome": verdict.ruling(),
         "verdict": verdict,
         "why": why(explanation),
         "rules": rules,

@@ -1,16 +1,105 @@
-//! How people are asked about an effect, by the rules or by a soft limit, and how what they
-//! answer is taken in.
+//! An effect that is not settled: how far it is, what is reserved for it, how people are asked
+//! about it, by the rules or by a soft limit, and how what they answer is taken in.
 //!
-//! Owns which answer still counts. None lets anything happen by itself: the rules are
-//! asked once more with it when the effect is about to start.
+//! Owns the steps from one phase to the next, and which answer still counts. Must never let one
+//! that was started or refused be judged again. No answer lets anything happen by itself: the
+//! rules are asked once more with it when the effect is about to start.
 
 use outrigger_policy::{Approved, RuleSetHash, Verdict};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, Approvals, Asked, Cause, Digest, Effect, Phase, Shortfall, Unanswerable, Work, json,
+    Amounts, Answer, Approvals, Asked, Digest, Place, Seen, Shortfall, Unanswerable, Work, json,
 };
 
+/// An effect that is not settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// What it does.
+    pub work: Work,
+    /// How far it is.
+    pub phase: Phase,
+    /// Which rules judged it last.
+    #[serde(default)]
+    pub judged: Option<RuleSetHash>,
+    /// What the rules ask, if they do.
+    #[serde(default)]
+    pub asked: Option<Asked>,
+    /// Who approved it, under the rules that ask now.
+    #[serde(default)]
+    pub approved: Vec<Approved>,
+    /// What the file that it changes was when it was approved.
+    #[serde(default)]
+    pub seen: Option<Seen>,
+}
+
+/// How far an effect is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The rules were not asked yet.
+    Proposed,
+    /// A person has to answer.
+    Asked,
+    /// It may start.
+    Permitted,
+    /// It may not be done.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// It is being performed, or was when the harness died.
+    Started {
+        /// Which attempt.
+        attempt: u32,
+        /// What is reserved for it.
+        reserved: Amounts,
+        /// Where it runs.
+        place: Option<Place>,
+        /// Since when, in milliseconds.
+        since_ms: u64,
+    },
+}
+
 impl Effect {
+    /// What is reserved for it.
+    pub(crate) fn reserved(&self) -> Amounts {
+        match &self.phase {
+            Phase::Started { reserved, .. } => *reserved,
+            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
+                Amounts::default()
+            }
+        }
+    }
+
+    /// What it is charged with if it ends now and nobody counted.
+    pub(crate) fn spent_at_most(&self, now_ms: u64) -> Amounts {
+        match &self.phase {
+            Phase::Started { reserved, since_ms, .. } => {
+                reserved.within(now_ms.saturating_sub(*since_ms))
+            }
+            Phase::Proposed | Phase::Asked | Phase::Permitted | Phase::Refused { .. } => {
+                Amounts::default()
+            }
+        }
+    }
+
+    /// Takes in what the rules say.
+    pub(crate) fn judge(&mut self, verdict: &Verdict, rule_set: RuleSetHash, at_ms: u64) {
+        if matches!(self.phase, Phase::Started { .. } | Phase::Refused { .. }) {
+            return;
+        }
+        self.judged = Some(rule_set);
+        match verdict {
+            Verdict::Permit { .. } => self.phase = Phase::Permitted,
+            Verdict::Ask { .. } => self.ask(verdict, rule_set, at_ms),
+            Verdict::Forbid { .. } => {
+                let reason = verdict.refusal().unwrap_or_default();
+                self.phase = Phase::Refused { reason };
+            }
+        }
+    }
+
     /// When it is denied because nobody answered.
     #[must_use]
     pub fn expires_ms(&self, approvals: Approvals) -> Option<u64> {
@@ -49,34 +138,22 @@ impl Effect {
         self.phase = Phase::Asked;
     }
 
-    /// Takes in that it was not started. A soft limit asks a person, and the model can be
-    /// told to ask for less where it chose how much. False if nothing but more money helps.
-    pub(crate) fn withhold(
+    /// A soft limit asks a person about it.
+    pub(crate) fn ask_about_budget(
         &mut self,
         shortfall: &Shortfall,
-        is_subagent: bool,
+        rule_set: RuleSetHash,
         at_ms: u64,
-    ) -> bool {
-        match (&shortfall.cause, self.judged) {
-            (Cause::Soft(_), Some(rule_set)) => {
-                self.asked = Some(Asked {
-                    rules: vec![Shortfall::RULE.to_owned()],
-                    approvers: Vec::new(),
-                    escalates: Vec::new(),
-                    rule_set,
-                    since_ms: at_ms,
-                    budget: Some(shortfall.clone()),
-                });
-                self.phase = Phase::Asked;
-                true
-            }
-            (Cause::Limit(_), _) if is_subagent => {
-                let hint = "Ask for less, with `max_tokens` or `max_dollars`.";
-                self.phase = Phase::Refused { reason: format!("{shortfall}. {hint}") };
-                true
-            }
-            _ => false,
-        }
+    ) {
+        self.asked = Some(Asked {
+            rules: vec![Shortfall::RULE.to_owned()],
+            approvers: Vec::new(),
+            escalates: Vec::new(),
+            rule_set,
+            since_ms: at_ms,
+            budget: Some(shortfall.clone()),
+        });
+        self.phase = Phase::Asked;
     }
 
     /// The soft limit that asks about it, if it is none of the rules.
