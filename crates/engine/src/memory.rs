@@ -1,7 +1,7 @@
 //! Memory and skills in sessions: rows of the store as the files of a tree, for tools and
 //! for programs in sandboxes alike.
 //!
-//! Owns the way from a path to a shelf, that rules are asked about each file however it is
+//! Owns the way from a path to a memory scope, that rules are asked about each file however it is
 //! reached, and that every change is told to the journal of its session. Knows no file
 //! system and no tool: both come as operations on a [`Tree`](outrigger_sandbox::Tree).
 
@@ -36,7 +36,7 @@ pub(crate) use tree::{MemoryTree, Origin};
 pub struct MemoryService {
     /// The entries.
     pub entries: Arc<dyn Entries>,
-    /// What is proposed for shelves that need reviews.
+    /// What is proposed for memory scopes that need reviews.
     pub reviews: Arc<dyn Reviews>,
     /// Who is in which group: the people of sessions were authenticated when these were
     /// opened.

@@ -96,17 +96,17 @@ pub(crate) const MEMORY_SESSION_MIB_DEFAULT: u64 = 256;
 pub(crate) const MEMORY_SESSION_ENTRIES_DEFAULT: u64 = 10_000;
 /// Versions that one session may write to memory.
 pub(crate) const MEMORY_SESSION_VERSIONS_DEFAULT: u64 = 50_000;
-/// What is kept on the shelves of one person or group, in MiB.
+/// What is kept in the memory scopes of one person or group, in MiB.
 pub(crate) const MEMORY_PERSON_MIB_DEFAULT: u64 = 2_048;
 /// Files and folders of one person or group.
 pub(crate) const MEMORY_PERSON_ENTRIES_DEFAULT: u64 = 100_000;
 /// Versions of one person or group whose contents are kept.
 pub(crate) const MEMORY_PERSON_VERSIONS_DEFAULT: u64 = 500_000;
-/// What is kept on all shelves, in MiB.
+/// What is kept in all memory scopes, in MiB.
 pub(crate) const MEMORY_ORGANISATION_MIB_DEFAULT: u64 = 32_768;
-/// Files and folders of all shelves.
+/// Files and folders of all memory scopes.
 pub(crate) const MEMORY_ORGANISATION_ENTRIES_DEFAULT: u64 = 1_000_000;
-/// Versions of all shelves whose contents are kept.
+/// Versions of all memory scopes whose contents are kept.
 pub(crate) const MEMORY_ORGANISATION_VERSIONS_DEFAULT: u64 = 5_000_000;
 /// Versions that a redaction asks about one by one.
 pub(crate) const RELATED_SHOWN_MAX: usize = 50;

@@ -1,4 +1,4 @@
-//! Skills on shelves: found, read whole, and offered to sessions by name and description.
+//! Skills in memory scopes: found, read whole, and offered to sessions by name and description.
 //!
 //! Owns which skills a session is told of when it is opened: those that can be read as the
 //! format demands, that are what is pinned where something is, and that the person wrote,
@@ -8,7 +8,7 @@
 
 use outrigger_agent::{Digest, Hidden, visible};
 use outrigger_engine::path_of;
-use outrigger_policy::{Scope, Shelf, ShelfKind, UNTRUSTED};
+use outrigger_policy::{MemoryKind, MemoryScope, Scope, UNTRUSTED};
 use outrigger_skills::{Skill, SkillFile, SkillFiles, SkillProblem};
 use outrigger_store::entries::{
     Entries, EntryAddress, EntryPath, EntryState, Error, Version, list_all,
@@ -89,14 +89,14 @@ impl Found {
     }
 }
 
-/// Every folder at the top of the shelves of skills that somebody sees.
+/// Every folder at the top of the memory scopes of skills that somebody sees.
 pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
-    for shelf in scope.shelves(ShelfKind::Skills) {
-        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
+    for memory_scope in scope.memory_scopes(MemoryKind::Skills) {
+        let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
         for (path, node) in list_all(entries, scope, &root, false).await? {
             if node.folder && found.len() < limits::SKILLS_MAX {
-                found.push(read(entries, scope, &shelf, path).await?);
+                found.push(read(entries, scope, &memory_scope, path).await?);
             }
         }
     }
@@ -107,17 +107,17 @@ pub(crate) async fn find(entries: &dyn Entries, scope: &Scope) -> Result<Vec<Fou
 pub(crate) async fn read(
     entries: &dyn Entries,
     scope: &Scope,
-    shelf: &Shelf,
+    memory_scope: &MemoryScope,
     folder: EntryPath,
 ) -> Result<Found, Error> {
-    let place = EntryAddress { shelf: shelf.clone(), path: folder };
+    let place = EntryAddress { memory_scope: memory_scope.clone(), path: folder };
     let (mut files, mut versions) = (SkillFiles::new(), BTreeMap::new());
     for (path, node) in list_all(entries, scope, &place, true).await? {
         let too_many = files.len() > outrigger_skills::limits::FILES_MAX;
         if node.folder || node.redacted || too_many {
             continue;
         }
-        let at = EntryAddress { shelf: shelf.clone(), path };
+        let at = EntryAddress { memory_scope: memory_scope.clone(), path };
         let read = match entries.read(scope, &at, None).await {
             // It was there a moment ago.
             Err(Error::Absent | Error::Redacted(_) | Error::Folder) => continue,

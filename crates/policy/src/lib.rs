@@ -39,7 +39,7 @@ pub use problem::{Problem, Problems, Severity};
 pub use resource::is_within;
 pub use rule::{Rule, RulePart, Says, Source};
 pub use rules::{DEFAULT, Looks, RuleSet};
-pub use scope::{Owner, Scope, Shelf, ShelfKind};
+pub use scope::{MemoryKind, MemoryScope, Owner, Scope};
 pub use situation::Situation;
 pub use verdict::{RuleSetHash, Verdict};
 pub use vocabulary::SCHEMA;

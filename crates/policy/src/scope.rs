@@ -1,8 +1,8 @@
-//! Who asks the store, and which of its shelves there are for them.
+//! Who asks the store, and which of its memory scopes there are for them.
 //!
 //! Owns [`Scope`], which only authentication makes, and the one rule of what it sees:
-//! a person's shelf is for that person, a group's for its members, the organisation's
-//! for everybody in it, memory and skills alike. Must never look at what is on a shelf;
+//! a person's memory scope is for that person, a group's for its members, the organisation's
+//! for everybody in it, memory and skills alike. Must never look at what is in a memory scope;
 //! finer rights are rules, which are asked before the store is.
 
 use std::collections::BTreeSet;
@@ -88,55 +88,55 @@ impl Scope {
         &self.organisation
     }
 
-    /// Whether there is such a shelf for them.
+    /// Whether there is such a memory scope for them.
     #[must_use]
-    pub fn sees(&self, shelf: &Shelf) -> bool {
-        match &shelf.owner {
+    pub fn sees(&self, memory_scope: &MemoryScope) -> bool {
+        match &memory_scope.owner {
             Owner::Person(name) => *name == self.person,
             Owner::Group(name) => self.groups.contains(name),
             Owner::Organisation(name) => *name == self.organisation,
         }
     }
 
-    /// Whether they may change what is on it, directly or, where the shelf says so, by a
+    /// Whether they may change what is on it, directly or, where the memory scope says so, by a
     /// proposal that somebody else accepts.
     #[must_use]
-    pub fn may_write(&self, shelf: &Shelf) -> bool {
-        // Whoever reads a shelf of theirs may propose for it: whether more is possible
-        // is up to the shelf and to the rules.
-        self.sees(shelf)
+    pub fn may_write(&self, memory_scope: &MemoryScope) -> bool {
+        // Whoever reads a memory scope of theirs may propose for it: whether more is possible
+        // is up to the memory scope and to the rules.
+        self.sees(memory_scope)
     }
 
-    /// Every shelf of a kind that there is for them: their own, then those of their
+    /// Every memory scope of a kind that there is for them: their own, then those of their
     /// groups by name, then the organisation's.
     #[must_use]
-    pub fn shelves(&self, kind: ShelfKind) -> Vec<Shelf> {
+    pub fn memory_scopes(&self, kind: MemoryKind) -> Vec<MemoryScope> {
         let groups = self.groups.iter().cloned().map(Owner::Group);
         let owners = [Owner::Person(self.person.clone())].into_iter().chain(groups);
         let owners = owners.chain([Owner::Organisation(self.organisation.clone())]);
-        owners.map(|owner| Shelf { kind, owner }).collect()
+        owners.map(|owner| MemoryScope { kind, owner }).collect()
     }
 }
 
 /// A place of entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shelf {
+pub struct MemoryScope {
     /// Of what.
-    pub kind: ShelfKind,
+    pub kind: MemoryKind,
     /// Whose.
     pub owner: Owner,
 }
 
-/// What stands on a shelf.
+/// What stands in a memory scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ShelfKind {
+pub enum MemoryKind {
     /// What agents and people wrote down.
     Memory,
     /// What agents can learn to do.
     Skills,
 }
 
-impl ShelfKind {
+impl MemoryKind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Memory, Self::Skills];
 
@@ -150,7 +150,7 @@ impl ShelfKind {
     }
 }
 
-/// Whose a shelf is.
+/// Whose a memory scope is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
     /// One person's, by name.
@@ -172,19 +172,19 @@ impl From<&Owner> for Principal {
 }
 
 /// `memory/person:ada`
-impl fmt::Display for Shelf {
+impl fmt::Display for MemoryScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind.as_str(), Principal::from(&self.owner))
     }
 }
 
-impl FromStr for Shelf {
+impl FromStr for MemoryScope {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not KIND/OWNER, for example memory/group:ops");
         let (kind, owner) = text.split_once('/').ok_or_else(wrong)?;
-        let kind = ShelfKind::ALL.into_iter().find(|known| known.as_str() == kind);
+        let kind = MemoryKind::ALL.into_iter().find(|known| known.as_str() == kind);
         let owner = match owner.parse::<Principal>()? {
             Principal::Person(name) => Owner::Person(name),
             Principal::Group(name) => Owner::Group(name),
@@ -213,9 +213,10 @@ mod tests {
         for who in ["person:ada", "person:bob", "person:eve", "person:new", "agent:x", "group:ops"]
         {
             let scope = directory().authenticate(&who.parse().unwrap());
-            let shelves = scope.map(|scope| scope.shelves(ShelfKind::Memory));
-            let shelves: Vec<_> = shelves.iter().flatten().map(ToString::to_string).collect();
-            text += &format!("{who}: {}\n", shelves.join(" "));
+            let memory_scopes = scope.map(|scope| scope.memory_scopes(MemoryKind::Memory));
+            let memory_scopes: Vec<_> =
+                memory_scopes.iter().flatten().map(ToString::to_string).collect();
+            text += &format!("{who}: {}\n", memory_scopes.join(" "));
         }
         expect![[r#"
             person:ada: memory/person:ada memory/group:ops memory/org:acme
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn what_is_not_listed_is_not_seen() {
         let scope = directory().authenticate(&"person:bob".parse().unwrap()).unwrap();
-        for kind in ShelfKind::ALL {
+        for kind in MemoryKind::ALL {
             for name in ["bob", "ada", "ops", "night", "law", "acme", "none"] {
                 let name = name.to_owned();
                 let owners = [
@@ -240,18 +241,22 @@ mod tests {
                     Owner::Organisation(name),
                 ];
                 for owner in owners {
-                    let shelf = Shelf { kind, owner };
-                    assert_eq!(scope.sees(&shelf), scope.shelves(kind).contains(&shelf), "{shelf}");
-                    assert_eq!(shelf.to_string().parse(), Ok(shelf));
+                    let memory_scope = MemoryScope { kind, owner };
+                    assert_eq!(
+                        scope.sees(&memory_scope),
+                        scope.memory_scopes(kind).contains(&memory_scope),
+                        "{memory_scope}"
+                    );
+                    assert_eq!(memory_scope.to_string().parse(), Ok(memory_scope));
                 }
             }
         }
     }
 
     #[test]
-    fn what_is_no_shelf() {
+    fn what_is_no_memory_scope() {
         for text in ["", "memory", "memory/", "memory/ada", "notes/person:ada", "skills/agent:x"] {
-            assert!(text.parse::<Shelf>().is_err(), "{text}");
+            assert!(text.parse::<MemoryScope>().is_err(), "{text}");
         }
     }
 }

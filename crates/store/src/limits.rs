@@ -68,7 +68,7 @@ pub const AUDIT_CACHE_KIB: usize = 16_384;
 pub(crate) const DAY_MS: u64 = 24 * 3_600_000;
 /// A file of memory or skills.
 pub const ENTRY_BYTES_MAX: usize = 1 << 20;
-/// A path on a shelf.
+/// A path in a memory scope.
 pub const PATH_BYTES_MAX: usize = 1_024;
 /// A name in a path.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -88,7 +88,7 @@ pub const NODES_KNOWN_MAX: usize = 32_768;
 pub const PAGE_VERSIONS_MAX: usize = 1_000;
 /// Proposals of one page.
 pub const PAGE_PROPOSALS_MAX: usize = 100;
-/// Proposals of a shelf that wait for somebody.
+/// Proposals of a memory scope that wait for somebody.
 pub const PROPOSALS_OPEN_MAX: usize = 1_000;
 /// Comments on a proposal.
 pub const COMMENTS_MAX: usize = 1_000;

@@ -1,7 +1,7 @@
-//! From a path to a shelf and back: `/memory/user/…`, `/memory/group/NAME/…` and
+//! From a path to a memory scope and back: `/memory/user/…`, `/memory/group/NAME/…` and
 //! `/memory/organisation/…`, and the same below `/skills`.
 
-use outrigger_policy::{Owner, Scope, Shelf, ShelfKind};
+use outrigger_policy::{MemoryKind, MemoryScope, Owner, Scope};
 use outrigger_store::entries::{EntryAddress, EntryPath};
 use outrigger_tools::namespace::canonical;
 
@@ -9,10 +9,10 @@ use outrigger_tools::namespace::canonical;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResolvedPath {
     /// `/memory` or `/skills`.
-    Mount(ShelfKind),
-    /// The folder of the groups' shelves.
-    Groups(ShelfKind),
-    /// A place on a shelf.
+    Mount(MemoryKind),
+    /// The folder of the groups' memory scopes.
+    Groups(MemoryKind),
+    /// A place in a memory scope.
     At(EntryAddress),
     /// Nothing, or nothing that is there for this scope.
     Nowhere,
@@ -22,12 +22,12 @@ const USER: &str = "user";
 const GROUP: &str = "group";
 const ORGANISATION: &str = "organisation";
 
-/// What a path names for somebody. A shelf that they do not see is nowhere.
+/// What a path names for somebody. A memory scope that they do not see is nowhere.
 pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
     use ResolvedPath::{At, Groups, Mount, Nowhere};
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
     let mount = parts.next().unwrap_or_default();
-    let kind = ShelfKind::ALL.into_iter().find(|kind| kind.as_str() == mount);
+    let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == mount);
     let Some(kind) = kind else { return Nowhere };
     let Some(rest) = parts.next() else { return Mount(kind) };
     let (owner, rest) = rest.split_once('/').unwrap_or((rest, ""));
@@ -43,22 +43,22 @@ pub(super) fn resolve(path: &str, scope: &Scope) -> ResolvedPath {
         }
         _ => return Nowhere,
     };
-    let shelf = Shelf { kind, owner };
+    let memory_scope = MemoryScope { kind, owner };
     match EntryPath::parse(rest) {
-        Ok(path) if scope.sees(&shelf) => At(EntryAddress { shelf, path }),
+        Ok(path) if scope.sees(&memory_scope) => At(EntryAddress { memory_scope, path }),
         Ok(_) | Err(_) => Nowhere,
     }
 }
 
-/// Whether a canonical path is on the shelf of a group, whether there is one or not.
+/// Whether a canonical path is in the memory scope of a group, whether there is one or not.
 pub(super) fn is_of_group(path: &str) -> bool {
     let mut parts = path.trim_start_matches('/').splitn(3, '/');
     let kind = parts.next();
-    let known = ShelfKind::ALL.into_iter().any(|known| kind == Some(known.as_str()));
+    let known = MemoryKind::ALL.into_iter().any(|known| kind == Some(known.as_str()));
     known && parts.next() == Some(GROUP) && parts.next().is_some()
 }
 
-/// Where a path leads that a person names, if there is such a shelf for them.
+/// Where a path leads that a person names, if there is such a memory scope for them.
 #[must_use]
 pub fn place_of(path: &str, scope: &Scope) -> Option<EntryAddress> {
     match resolve(&canonical(path).ok()?, scope) {
@@ -70,8 +70,8 @@ pub fn place_of(path: &str, scope: &Scope) -> Option<EntryAddress> {
 /// The path of a place, as sessions see it, for example `/memory/user/notes.md`.
 #[must_use]
 pub fn path_of(place: &EntryAddress) -> String {
-    let kind = place.shelf.kind.as_str();
-    let root = match &place.shelf.owner {
+    let kind = place.memory_scope.kind.as_str();
+    let root = match &place.memory_scope.owner {
         Owner::Person(_) => format!("/{kind}/{USER}"),
         Owner::Group(name) => format!("/{kind}/{GROUP}/{name}"),
         Owner::Organisation(_) => format!("/{kind}/{ORGANISATION}"),
@@ -125,8 +125,8 @@ mod tests {
         {
             assert_eq!(resolve(path, &ada()), ResolvedPath::Nowhere, "{path}");
         }
-        assert_eq!(resolve("/memory", &ada()), ResolvedPath::Mount(ShelfKind::Memory));
-        assert_eq!(resolve("/skills/group", &ada()), ResolvedPath::Groups(ShelfKind::Skills));
+        assert_eq!(resolve("/memory", &ada()), ResolvedPath::Mount(MemoryKind::Memory));
+        assert_eq!(resolve("/skills/group", &ada()), ResolvedPath::Groups(MemoryKind::Skills));
         assert_eq!(owners(&ada()), ["group", "organisation", "user"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use outrigger_agent::{EntryChange, Seq};
-use outrigger_policy::{Scope, ShelfKind};
+use outrigger_policy::{MemoryKind, Scope};
 use outrigger_sandbox::{
     ExpectedRevision, FileError, FileErrorKind, Node, Tree, TreeEntry, TreeOp, TreeReply,
 };
@@ -25,7 +25,7 @@ use crate::limits;
 const ASKS: &str = "a person has to be asked: write it with a file tool, which asks";
 /// What a tool is told where the rules began to ask after it was begun.
 const ASKS_NOW: &str = "a person has to be asked by now: call again, which asks";
-/// What a program is told that writes to a shelf that needs reviews.
+/// What a program is told that writes to a memory scope that needs reviews.
 const REVIEWED: &str = "changes of it are reviewed: write it with a file tool, which proposes it";
 
 /// The entries that a session sees. One for all its sandboxes and tools.
@@ -248,7 +248,7 @@ impl MemoryView {
         let resolved = scope::resolve(path, scope);
         let why = match resolved {
             Nowhere if scope::is_of_group(path) => {
-                Some("it is on no shelf of this person's".to_owned())
+                Some("it is in no memory scope of this person's".to_owned())
             }
             Nowhere | Mount(_) | Groups(_) | At(_) => self.unseen(path),
         };
@@ -410,7 +410,7 @@ impl MemoryView {
 
     /// Scripts of skills stay programs when they are written again.
     async fn is_executable(&self, at: &EntryAddress, expected: ExpectedRevision) -> bool {
-        if at.shelf.kind != ShelfKind::Skills || expected == ExpectedRevision::Absent {
+        if at.memory_scope.kind != MemoryKind::Skills || expected == ExpectedRevision::Absent {
             return false;
         }
         let node = self.tree.entries.stat(&self.tree.scope, at).await;

@@ -268,7 +268,7 @@ async fn what_a_program_may_not_read_is_journalled_and_not_told() {
         reached,
         [
             "file_not_found /memory/user/finance: the rules forbid to read it. not for agents",
-            "file_not_found /memory/group/law/x: it is on no shelf of this person's",
+            "file_not_found /memory/group/law/x: it is in no memory scope of this person's",
         ]
     );
     let shown = results(&engine.state(&session).await.unwrap()).concat();

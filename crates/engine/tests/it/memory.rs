@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use outrigger_agent::{Event, SessionId, Touched, Work};
 use outrigger_engine::{MemoryService, ServedTrees};
-use outrigger_policy::{Action, Directory, Facts, RuleSet, Scope, Shelf, Verdict};
+use outrigger_policy::{Action, Directory, Facts, MemoryScope, RuleSet, Scope, Verdict};
 use outrigger_store::entries::{
     Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
     EntryListing, EntryPath, EntryStat, Error, Expected, Hit, Reviews, Search, Settings, Version,
@@ -84,8 +84,13 @@ impl Entries for Dying {
         self.inner.changes_of(session, after).await
     }
 
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error> {
-        self.inner.stale(scope, shelf, at_ms).await
+    async fn stale(
+        &self,
+        scope: &Scope,
+        memory_scope: &MemoryScope,
+        at_ms: u64,
+    ) -> Result<EntryListing, Error> {
+        self.inner.stale(scope, memory_scope, at_ms).await
     }
 }
 
@@ -380,10 +385,10 @@ async fn scattered(dice: &mut Dice, memory: &MemoryWorld) -> BTreeSet<String> {
         let shared = path.starts_with("/memory/organisation");
         let owner = if shared { "person:bob" } else { "person:test" };
         let place = at(&path, owner);
-        // The organisation's shelf is written by its settings' leave.
-        let settings = Settings { review: false, ..Settings::usual(&place.shelf) };
+        // The organisation's memory scope is written by its settings' leave.
+        let settings = Settings { review: false, ..Settings::usual(&place.memory_scope) };
         let who = scope(owner);
-        memory.store.inner.set(&who, &place.shelf, settings, 1).await.unwrap();
+        memory.store.inner.set(&who, &place.memory_scope, settings, 1).await.unwrap();
         memory.put(&path, "needle\n", owner, Attribution::person(1)).await;
     }
     all

@@ -7,7 +7,7 @@ mod list;
 mod past;
 mod proposals;
 mod redact;
-mod shelf;
+mod scope;
 mod version;
 
 use clap::{Args, Subcommand, value_parser};
@@ -26,7 +26,7 @@ use crate::show;
 use change::make;
 use proposals::Proposals;
 use redact::DerivedFlag;
-use shelf::Shelf;
+use scope::Scope;
 use version::version;
 
 pub(super) use context::MemoryContext;
@@ -182,9 +182,9 @@ pub(crate) enum Memory {
         #[command(flatten)]
         output: Output,
     },
-    /// Show what holds for each of the shelves that are yours to see, or say it for one.
-    Shelf(Shelf),
-    /// What waits to be accepted for shelves that need reviews, and what became of it.
+    /// Show what holds for each of the memory scopes that are yours to see, or say it for one.
+    Scope(Scope),
+    /// What waits to be accepted for memory scopes that need reviews, and what became of it.
     #[command(subcommand)]
     Proposals(Proposals),
 }
@@ -205,7 +205,7 @@ impl Memory {
             | Self::Prune { output, .. }
             | Self::Search { output, .. }
             | Self::Stale { output, .. } => *output,
-            Self::Shelf(shelf) => shelf.output,
+            Self::Scope(scope) => scope.output,
             Self::Proposals(asked) => asked.output(),
         }
     }
@@ -245,13 +245,13 @@ pub(crate) async fn execute(paths: &Paths, asked: Memory) -> Outcome<u8> {
             redact::redact(&memory, at, which, (derived, why)).await?;
         }
         Memory::Prune { at, keep, .. } => {
-            shelf::prune(&memory, &memory.place(&at.path)?, Some(keep)).await?;
+            scope::prune(&memory, &memory.place(&at.path)?, Some(keep)).await?;
         }
         Memory::Search { words, limit, .. } => {
             list::search(&memory, words.join(" "), limit).await?
         }
         Memory::Stale { .. } => list::stale(&memory).await?,
-        Memory::Shelf(asked) => shelf::execute(&memory, asked).await?,
+        Memory::Scope(asked) => scope::execute(&memory, asked).await?,
         Memory::Proposals(asked) => proposals::execute(&memory, asked).await?,
     }
     Ok(0)

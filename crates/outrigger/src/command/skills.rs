@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use outrigger_agent::Digest;
 use outrigger_engine::path_of;
-use outrigger_policy::{Owner, Shelf, ShelfKind};
+use outrigger_policy::{MemoryKind, MemoryScope, Owner};
 use outrigger_skills::{SIGNATURE_FILE, SkillFiles, SkillProblem, disk};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, EntryAddress, EntryFile, EntryPath, EntryState, Error, Expected,
@@ -35,8 +35,8 @@ pub(crate) enum Skills {
     Import {
         /// The folder. Its name is the skill's.
         folder: PathBuf,
-        /// Onto which shelf: `user`, `organisation`, or the name of a group.
-        #[arg(long, value_name = "SHELF", default_value = "user")]
+        /// Into which memory scope: `user`, `organisation`, or the name of a group.
+        #[arg(long, value_name = "SCOPE", default_value = "user")]
         to: String,
         /// Take the place of the skill of that name.
         #[arg(long)]
@@ -188,17 +188,18 @@ async fn ls(memory: &MemoryContext, config: &config::Skills) -> Outcome {
     Ok(())
 }
 
-/// The shelf that somebody names.
-fn shelf(memory: &MemoryContext, to: &str) -> Outcome<Shelf> {
+/// The memory scope that somebody names.
+fn memory_scope(memory: &MemoryContext, to: &str) -> Outcome<MemoryScope> {
     let person = memory.scope.person();
-    let owner =
-        memory.scope.shelves(ShelfKind::Skills).into_iter().find(|shelf| match &shelf.owner {
+    let owner = memory.scope.memory_scopes(MemoryKind::Skills).into_iter().find(|memory_scope| {
+        match &memory_scope.owner {
             Owner::Person(name) => to == "user" && person.to_string().ends_with(name.as_str()),
             Owner::Organisation(_) => to == "organisation",
             Owner::Group(name) => to == name || to.strip_prefix("group/") == Some(name),
-        });
+        }
+    });
     owner.ok_or_else(|| {
-        Failure::new(Kind::NotFound, format!("there is no shelf `{to}` for you"))
+        Failure::new(Kind::NotFound, format!("there is no memory scope `{to}` for you"))
             .hint("`user`, `organisation`, or the name of a group that you are in.")
     })
 }
@@ -216,10 +217,10 @@ async fn import(
         return Err(invalid(path, &problems));
     }
     trusted(config, path, &files)?;
-    let shelf = shelf(memory, to)?;
+    let memory_scope = memory_scope(memory, to)?;
     let folder =
         EntryPath::normalise(&name).map_err(|fault| bad_path(&name, &fault.to_string()))?;
-    let root = EntryAddress { shelf: shelf.clone(), path: folder.clone() };
+    let root = EntryAddress { memory_scope: memory_scope.clone(), path: folder.clone() };
     let before = match memory.entries.stat(&memory.scope, &root).await {
         Ok(_) if !replace => {
             let text = format!("{} is there already", path_of(&root));
@@ -227,7 +228,7 @@ async fn import(
                 .hint("`--replace` lets the new one take its place; the old versions stay."));
         }
         Ok(_) => {
-            let before = skills::read(&*memory.entries, &memory.scope, &shelf, folder).await;
+            let before = skills::read(&*memory.entries, &memory.scope, &memory_scope, folder).await;
             before.map_err(|error| memory.failed(&root, error))?.versions
         }
         Err(Error::Absent) => BTreeMap::new(),
@@ -291,7 +292,7 @@ async fn put(
         let whole = format!("{}/{path}", root.path);
         let path =
             EntryPath::normalise(&whole).map_err(|fault| bad_path(path, &fault.to_string()))?;
-        Ok::<_, Failure>(EntryAddress { shelf: root.shelf.clone(), path })
+        Ok::<_, Failure>(EntryAddress { memory_scope: root.memory_scope.clone(), path })
     };
     let mut proposed = Vec::new();
     let gone = before.iter().filter(|(path, _)| !files.contains_key(*path));

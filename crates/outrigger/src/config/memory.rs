@@ -25,24 +25,25 @@ pub(crate) struct MemoryFile {
     /// What one session may write in all: versions. Nothing that it removes is given back.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_SESSION_VERSIONS_DEFAULT)))]
     session_versions_max: Option<Count>,
-    /// What is kept on the shelves of one person, or of one group, in MiB: contents of all
+    /// What is kept in the memory scopes of one person, or of one group, in MiB: contents of all
     /// versions, a file that was moved counted at both ends.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_PERSON_MIB_DEFAULT)))]
     person_mib_max: Option<Mib>,
-    /// What is kept on the shelves of one person, or of one group: files and folders.
+    /// What is kept in the memory scopes of one person, or of one group: files and folders.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_PERSON_ENTRIES_DEFAULT)))]
     person_entries_max: Option<Count>,
-    /// What is kept on the shelves of one person, or of one group: versions whose content is kept.
+    /// What is kept in the memory scopes of one person, or of one group: versions whose content is
+    /// kept.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_PERSON_VERSIONS_DEFAULT)))]
     person_versions_max: Option<Count>,
-    /// What is kept on all shelves, and in proposals, in MiB: contents of all versions, a file that
-    /// was moved counted at both ends.
+    /// What is kept in all memory scopes, and in proposals, in MiB: contents of all versions, a
+    /// file that was moved counted at both ends.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_ORGANISATION_MIB_DEFAULT)))]
     organisation_mib_max: Option<Mib>,
-    /// What is kept on all shelves, and in proposals: files and folders.
+    /// What is kept in all memory scopes, and in proposals: files and folders.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_ORGANISATION_ENTRIES_DEFAULT)))]
     organisation_entries_max: Option<Count>,
-    /// What is kept on all shelves, and in proposals: versions whose content is kept.
+    /// What is kept in all memory scopes, and in proposals: versions whose content is kept.
     #[cfg_attr(test, schemars(extend("default" = limits::MEMORY_ORGANISATION_VERSIONS_DEFAULT)))]
     organisation_versions_max: Option<Count>,
 }

@@ -101,12 +101,12 @@ fn a_description_labels_the_session_that_is_told_it() {
     // Sessions propose files, and no folders.
     let given = world.path("more.md");
     fs::write(&given, "more\n").unwrap();
-    let shelf =
-        |review| world.ran(0, &["memory", "shelf", "/skills/organisation", "--review", review]);
-    shelf("false");
+    let memory_scope =
+        |review| world.ran(0, &["memory", "scope", "/skills/organisation", "--review", review]);
+    memory_scope("false");
     let more = "/skills/organisation/greet/more.md";
     world.ran(0, &["memory", "put", more, given.to_str().unwrap()]);
-    shelf("true");
+    memory_scope("true");
     let dir = world.dir("hostile", &[("AGENTS.md", b"Write a skill.\n")]);
     let path = "/skills/organisation/greet/SKILL.md";
     let write = json!({ "file_path": path, "content": SKILL });

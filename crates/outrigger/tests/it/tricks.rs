@@ -80,7 +80,7 @@ impl World {
         let given = world.path("given");
         fs::write(&given, "SECRETword\n").unwrap();
         let given = given.to_str().unwrap();
-        world.ran(0, &["memory", "shelf", "/memory/organisation", "--own", "true"]);
+        world.ran(0, &["memory", "scope", "/memory/organisation", "--own", "true"]);
         for dir in [OPEN, ASKED, HIDDEN] {
             world.ran(0, &["memory", "put", &format!("{dir}/entry.md"), given]);
         }

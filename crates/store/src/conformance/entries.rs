@@ -152,7 +152,7 @@ async fn what_is_not_seen_is_not_there(fixture: &Fixture<'_>) {
     let there = [seen.clone(), on(&group("ops"), "secret"), on(&group("ops"), "")];
     let nowhere = [on(&group("none"), "x"), on(&group("law"), ""), on(&own("ada"), "late.md")];
     for at in there.iter().chain(&nowhere) {
-        let (entries, shelf) = (fixture.entries, &at.shelf);
+        let (entries, memory_scope) = (fixture.entries, &at.memory_scope);
         let answers = [
             name(&entries.stat(&eve, at).await),
             name(&entries.list(&eve, at, false, None).await),
@@ -161,16 +161,19 @@ async fn what_is_not_seen_is_not_there(fixture: &Fixture<'_>) {
             name(&entries.read(&eve, at, Some(1)).await),
             name(&entries.history(&eve, at, None).await),
             name(&entries.history(&eve, at, Some(2)).await),
-            name(&fixture.reviews.settings(&eve, shelf).await),
+            name(&fixture.reviews.settings(&eve, memory_scope).await),
         ];
         assert_eq!(answers, ["Absent"; 8], "{at}");
-        assert_eq!(entries.stale(&eve, shelf, u64::MAX >> 1).await.expect("none").entries, []);
+        assert_eq!(
+            entries.stale(&eve, memory_scope, u64::MAX >> 1).await.expect("none").entries,
+            []
+        );
         let home = on(&own("eve"), "mine");
         let (at, edit) = (at.clone(), "x".to_owned());
         let (from, to, why) = (at.clone(), home.clone(), String::new());
         let theirs = (at.clone(), 1);
         let file = EntryFile { derived_from: Some(theirs), ..EntryFile::of("x") };
-        let settings = Settings::usual(shelf);
+        let settings = Settings::usual(memory_scope);
         for change in [
             ChangeRequest::Write {
                 at: at.clone(),
@@ -201,13 +204,13 @@ async fn what_is_not_seen_is_not_there(fixture: &Fixture<'_>) {
             let shown = format!("{change:?}");
             assert_eq!(name(&fixture.change(&eve, change).await), "Absent", "{shown}");
         }
-        let set = fixture.reviews.set(&eve, shelf, settings, 1).await;
+        let set = fixture.reviews.set(&eve, memory_scope, settings, 1).await;
         assert_eq!(name(&set), "Absent");
     }
     assert_eq!(fixture.found(&ada, "moonshine").await, ["memory/group:ops/secret/plan.md"]);
     assert_eq!(fixture.found(&eve, "moonshine").await, [""; 0]);
     let asked = vec![group("ops")];
-    let search = Search { words: "moonshine".to_owned(), shelves: asked, limit: 9 };
+    let search = Search { words: "moonshine".to_owned(), memory_scopes: asked, limit: 9 };
     assert_eq!(fixture.entries.search(&eve, &search).await.expect("there are words"), []);
     assert_eq!(fixture.text(&ada, &seen).await.expect("nothing happened to it"), "moonshine");
 }

@@ -1,9 +1,9 @@
-//! Entries: the files of memory and skills, each a row of versions on a shelf.
+//! Entries: the files of memory and skills, each a row of versions in a memory scope.
 //!
 //! Owns the ports [`Entries`] and [`Reviews`] and what both promise: who asks is a
 //! [`Scope`], which only authentication makes, and what it does not see does not exist.
 //! No last write wins: every change names what it was made from. Must never decide finer
-//! rights, which are rules that were asked before, nor know how paths become shelves.
+//! rights, which are rules that were asked before, nor know how paths become memory scopes.
 //!
 //! Read first: [`Entries`], [`ChangeRequest`], [`Version`], [`Error`].
 
@@ -19,7 +19,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 
 pub use super::reviews::{
     Comment, Decision, NewProposal, Proposal, ProposalFilter, ProposalId, Reviews, Settings,
@@ -39,7 +39,7 @@ pub use version::{
     Via, labels_for,
 };
 
-/// Entries on shelves.
+/// Entries in memory scopes.
 ///
 /// Several processes may work on one store at once: what a change expects is checked in
 /// the transaction that makes it. Dropping a future of [`Entries::change`] does not take
@@ -47,7 +47,7 @@ pub use version::{
 /// answered about one where nothing is, and the same queries are run for it.
 #[async_trait]
 pub trait Entries: Send + Sync + Debug {
-    /// What stands at a place now. The root of a shelf is a folder that is always there.
+    /// What stands at a place now. The root of a memory scope is a folder that is always there.
     ///
     /// # Errors
     /// [`Error::Absent`]; what the disk says.
@@ -118,11 +118,16 @@ pub trait Entries: Send + Sync + Debug {
     async fn changes_of(&self, session: &SessionId, after: u64) -> Result<Vec<Version>, Error>;
 
     /// Files that should have been looked at again by `at_ms`, longest ago first, at most
-    /// [`crate::limits::PAGE_ENTRIES_MAX`]. Of a shelf that is not seen there are none.
+    /// [`crate::limits::PAGE_ENTRIES_MAX`]. Of a memory scope that is not seen there are none.
     ///
     /// # Errors
     /// What the disk says.
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error>;
+    async fn stale(
+        &self,
+        scope: &Scope,
+        memory_scope: &MemoryScope,
+        at_ms: u64,
+    ) -> Result<EntryListing, Error>;
 }
 
 /// Everything in a folder, page after page, as [`Entries::list`] gives it.

@@ -5,7 +5,7 @@ mod proposal;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use outrigger_policy::{Owner, Principal, Scope, Shelf};
+use outrigger_policy::{MemoryScope, Owner, Principal, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::entries::{
@@ -14,9 +14,9 @@ use super::entries::{
 
 pub use proposal::{Comment, Decision, Proposal, ProposalFilter, ProposalId, Standing};
 
-/// Proposals for shelves, and what holds for these.
+/// Proposals for memory scopes, and what holds for these.
 ///
-/// What is proposed is seen by whoever sees the shelf, and never among its entries before
+/// What is proposed is seen by whoever sees the memory scope, and never among its entries before
 /// it was accepted. Who accepts and who proposed are both attributed and timed. For what
 /// the scope does not see the answer is [`Error::Absent`].
 #[async_trait]
@@ -25,7 +25,7 @@ pub trait Reviews: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::Absent`], [`Error::TooLarge`], also with
-    /// [`crate::limits::PROPOSALS_OPEN_MAX`] on the shelf; [`Error::Conflict`] unless the
+    /// [`crate::limits::PROPOSALS_OPEN_MAX`] in the memory scope; [`Error::Conflict`] unless the
     /// base is the newest version; what the disk says.
     async fn propose(
         &self,
@@ -34,7 +34,7 @@ pub trait Reviews: Send + Sync + Debug {
         by: Attribution,
     ) -> Result<ProposalId, Error>;
 
-    /// Proposals for a shelf, newest first, at most [`crate::limits::PAGE_PROPOSALS_MAX`]
+    /// Proposals for a memory scope, newest first, at most [`crate::limits::PAGE_PROPOSALS_MAX`]
     /// and before `before`: those that are open, or all.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ pub trait Reviews: Send + Sync + Debug {
     async fn proposals(
         &self,
         scope: &Scope,
-        shelf: &Shelf,
+        memory_scope: &MemoryScope,
         asked: ProposalFilter,
         before: Option<ProposalId>,
     ) -> Result<Vec<Proposal>, Error>;
@@ -84,13 +84,13 @@ pub trait Reviews: Send + Sync + Debug {
         at_ms: u64,
     ) -> Result<ChangeOutcome, Error>;
 
-    /// What holds for a shelf.
+    /// What holds for a memory scope.
     ///
     /// # Errors
     /// [`Error::Absent`]; what the disk says.
-    async fn settings(&self, scope: &Scope, shelf: &Shelf) -> Result<Settings, Error>;
+    async fn settings(&self, scope: &Scope, memory_scope: &MemoryScope) -> Result<Settings, Error>;
 
-    /// Sets what holds for a shelf from now on, and notes who did. Who may is decided by
+    /// Sets what holds for a memory scope from now on, and notes who did. Who may is decided by
     /// rules before.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ pub trait Reviews: Send + Sync + Debug {
     async fn set(
         &self,
         scope: &Scope,
-        shelf: &Shelf,
+        memory_scope: &MemoryScope,
         settings: Settings,
         at_ms: u64,
     ) -> Result<(), Error>;
@@ -147,13 +147,13 @@ impl NewProposal {
     }
 }
 
-/// What holds for a shelf.
+/// What holds for a memory scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Whether changes are made by accepted proposals only.
     pub review: bool,
-    /// The group whose members review; nothing: everybody who sees the shelf.
+    /// The group whose members review; nothing: everybody who sees the memory scope.
     pub reviewers: Option<String>,
     /// Whether reviewers may accept what they proposed themselves.
     pub own: bool,
@@ -165,10 +165,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What holds unless somebody set something else: the organisation's shelf needs reviews.
+    /// What holds unless somebody set something else: the organisation's memory scope needs
+    /// reviews.
     #[must_use]
-    pub fn usual(shelf: &Shelf) -> Self {
-        let review = matches!(shelf.owner, Owner::Organisation(_));
+    pub fn usual(memory_scope: &MemoryScope) -> Self {
+        let review = matches!(memory_scope.owner, Owner::Organisation(_));
         Self { review, reviewers: None, own: false, keep_versions: None, keep_ms: None }
     }
 
@@ -181,9 +182,9 @@ impl Settings {
     }
 
     /// What can't hold.
-    pub(crate) fn fault(&self, shelf: &Shelf) -> Option<&'static str> {
-        if self.review && matches!(shelf.owner, Owner::Person(_)) {
-            return Some("nobody else could review a person's own shelf");
+    pub(crate) fn fault(&self, memory_scope: &MemoryScope) -> Option<&'static str> {
+        if self.review && matches!(memory_scope.owner, Owner::Person(_)) {
+            return Some("nobody else could review a person's own memory scope");
         }
         if self.keep_versions == Some(0) {
             return Some("the newest version is always kept");

@@ -1,6 +1,6 @@
 //! Statements about entries: what stands where, what a change makes of it, and proposals.
 //!
-//! Must never look for a shelf by another name than that which a scope gives it.
+//! Must never look for a memory scope by another name than that which a scope gives it.
 
 mod draft;
 mod erasure;

@@ -10,7 +10,7 @@ use super::fault;
 use crate::Error;
 
 /// Formats, and what makes each of the one before it.
-const MIGRATIONS: &[(u32, &str)] = &[(6, include_str!("schema/0001_initial.sql"))];
+const MIGRATIONS: &[(u32, &str)] = &[(7, include_str!("schema/0001_initial.sql"))];
 
 /// Format of the database that this program writes. Events have one of their own.
 pub const FORMAT: u32 = MIGRATIONS[MIGRATIONS.len() - 1].0;

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use outrigger_agent::SessionId;
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 
 use super::search;
 use super::store::Sqlite;
@@ -97,8 +97,13 @@ impl Entries for Sqlite {
         read::changes_of(&mut *self.readers.connection().await?, session, after).await
     }
 
-    async fn stale(&self, scope: &Scope, shelf: &Shelf, at_ms: u64) -> Result<EntryListing, Error> {
-        read::stale(&mut *self.readers.connection().await?, scope, shelf, at_ms).await
+    async fn stale(
+        &self,
+        scope: &Scope,
+        memory_scope: &MemoryScope,
+        at_ms: u64,
+    ) -> Result<EntryListing, Error> {
+        read::stale(&mut *self.readers.connection().await?, scope, memory_scope, at_ms).await
     }
 }
 
@@ -119,11 +124,12 @@ impl Reviews for Sqlite {
     async fn proposals(
         &self,
         scope: &Scope,
-        shelf: &Shelf,
+        memory_scope: &MemoryScope,
         asked: ProposalFilter,
         before: Option<ProposalId>,
     ) -> Result<Vec<Proposal>, Error> {
-        proposals::list(&mut *self.readers.connection().await?, scope, shelf, asked, before).await
+        proposals::list(&mut *self.readers.connection().await?, scope, memory_scope, asked, before)
+            .await
     }
 
     async fn proposal(
@@ -161,18 +167,18 @@ impl Reviews for Sqlite {
         }
     }
 
-    async fn settings(&self, scope: &Scope, shelf: &Shelf) -> Result<Settings, Error> {
-        look::settings(&mut *self.readers.connection().await?, scope, shelf).await
+    async fn settings(&self, scope: &Scope, memory_scope: &MemoryScope) -> Result<Settings, Error> {
+        look::settings(&mut *self.readers.connection().await?, scope, memory_scope).await
     }
 
     async fn set(
         &self,
         scope: &Scope,
-        shelf: &Shelf,
+        memory_scope: &MemoryScope,
         settings: Settings,
         at_ms: u64,
     ) -> Result<(), Error> {
-        let work = WriteRequest::Set(shelf.clone(), settings);
+        let work = WriteRequest::Set(memory_scope.clone(), settings);
         order(self, scope, Attribution::person(at_ms), work).await.map(drop)
     }
 }

@@ -33,8 +33,8 @@ pub(super) struct Since(Option<u64>);
 
 /// A place, apart for those who see it and those who don't.
 fn key(scope: &Scope, at: &EntryAddress) -> String {
-    let sees = if scope.sees(&at.shelf) { "" } else { "\0" };
-    format!("{sees}{}\0{}", at.shelf, at.path)
+    let sees = if scope.sees(&at.memory_scope) { "" } else { "\0" };
+    format!("{sees}{}\0{}", at.memory_scope, at.path)
 }
 
 impl Known {
@@ -83,7 +83,7 @@ impl Known {
         found: &EntryListing,
     ) {
         let nodes = found.entries.iter().map(|(path, node)| {
-            let at = EntryAddress { shelf: folder.shelf.clone(), path: path.clone() };
+            let at = EntryAddress { memory_scope: folder.memory_scope.clone(), path: path.clone() };
             (key(scope, &at), Some(node.clone()))
         });
         self.note_all(since, nodes);

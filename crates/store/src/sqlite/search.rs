@@ -1,13 +1,13 @@
 //! Looking for words in the newest versions.
 //!
-//! The index knows entries of every shelf, and the shelf of each as a word of its own: what
-//! the scope does not see is left out by the index itself, before anything is cut, so that
-//! it takes nobody's place and hardly any time. Where there are very many candidates,
-//! those at the newest paths are compared.
+//! The index knows entries of every memory scope, and the memory scope of each as a word of its
+//! own: what the scope does not see is left out by the index itself, before anything is cut, so
+//! that it takes nobody's place and hardly any time. Where there are very many candidates, those at
+//! the newest paths are compared.
 
 use std::fmt::Write as _;
 
-use outrigger_policy::{Scope, ShelfKind};
+use outrigger_policy::{MemoryKind, Scope};
 use sqlx::sqlite::SqliteConnection;
 
 use crate::entries::{EntryAddress, Error, Hit, Search, Words, snippet};
@@ -19,13 +19,13 @@ const SEARCH: &str = concat!(
     "WITH candidates AS (SELECT rowid AS entry, bm25(search, 0.0, 4.0, 1.0) AS score \
      FROM search WHERE search MATCH $1 ORDER BY rowid DESC LIMIT $2), \
      best AS (SELECT entry, score FROM candidates ORDER BY score, entry LIMIT $3) \
-     SELECT e.shelf, ",
+     SELECT e.scope, ",
     node_columns!(),
     ", CAST(c.bytes AS TEXT) FROM best CROSS JOIN entries e ON e.entry = best.entry \
      JOIN contents c ON c.content = e.content ORDER BY best.score, best.entry"
 );
 
-/// The word that the index has for a shelf: as the view of what is searched makes it.
+/// The word that the index has for a memory scope: as the view of what is searched makes it.
 fn word(key: &str) -> String {
     let mut word = String::from("\"x");
     for byte in key.bytes() {
@@ -42,11 +42,13 @@ pub(super) async fn search(
 ) -> Result<Vec<Hit>, Error> {
     Error::within("a search (bytes)", asked.words.len(), limits::SEARCH_BYTES_MAX)?;
     let words = Words::parse(&asked.words)?;
-    let all = || ShelfKind::ALL.into_iter().flat_map(|kind| scope.shelves(kind)).collect();
-    let shelves = if asked.shelves.is_empty() { all() } else { asked.shelves.clone() };
-    let on: Vec<String> = shelves.iter().map(|shelf| word(&key(scope, shelf))).collect();
+    let all = || MemoryKind::ALL.into_iter().flat_map(|kind| scope.memory_scopes(kind)).collect();
+    let memory_scopes =
+        if asked.memory_scopes.is_empty() { all() } else { asked.memory_scopes.clone() };
+    let on: Vec<String> =
+        memory_scopes.iter().map(|memory_scope| word(&key(scope, memory_scope))).collect();
     let asked_for =
-        format!("shelf : ({}) AND {{path text}} : ({})", on.join(" OR "), words.expression());
+        format!("scope : ({}) AND {{path text}} : ({})", on.join(" OR "), words.expression());
     let rows = sqlx::query(SEARCH)
         .bind(asked_for)
         .bind(limits::SEARCH_CANDIDATES_MAX as i64)
@@ -56,10 +58,14 @@ pub(super) async fn search(
         .map_err(wrong)?;
     let hit = |row| {
         let mut columns = Columns::of(row);
-        let shelf = rows::shelf(&columns.take::<String>()?)?;
+        let memory_scope = rows::memory_scope(&columns.take::<String>()?)?;
         let (path, node) = columns.node()?;
         let text: String = columns.take()?;
-        Ok(Hit { place: EntryAddress { shelf, path }, node, snippet: snippet(&text, &words) })
+        Ok(Hit {
+            place: EntryAddress { memory_scope, path },
+            node,
+            snippet: snippet(&text, &words),
+        })
     };
     rows.iter().map(hit).collect()
 }

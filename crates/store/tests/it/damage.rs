@@ -117,8 +117,8 @@ async fn headers() {
 #[tokio::test]
 async fn newer_database() {
     check_open(
-        |bytes| bytes[60..64].copy_from_slice(&7u32.to_be_bytes()),
-        expect!["<directory>/journal.db has format 7, and this program knows formats up to 6"],
+        |bytes| bytes[60..64].copy_from_slice(&8u32.to_be_bytes()),
+        expect!["<directory>/journal.db has format 8, and this program knows formats up to 7"],
     )
     .await;
 }
@@ -130,7 +130,7 @@ async fn newer_database_in_the_log_alone() {
     let directory = tempfile::tempdir().unwrap();
     let other = open(directory.path()).await;
     append(&other, "s", 0, vec![said("x")]).await.unwrap();
-    execute(directory.path(), "PRAGMA user_version = 7").await;
+    execute(directory.path(), "PRAGMA user_version = 8").await;
     let copy = tempfile::tempdir().unwrap();
     for name in ["journal.db", "journal.db-wal"] {
         std::fs::copy(directory.path().join(name), copy.path().join(name)).unwrap();
@@ -138,7 +138,7 @@ async fn newer_database_in_the_log_alone() {
     for directory in [directory.path(), copy.path()] {
         let before = without_index(directory);
         let error = Sqlite::open(directory, Settings::default()).await.unwrap_err();
-        assert!(matches!(error, Error::Newer { found: 7, known: 6, .. }), "{error:?}");
+        assert!(matches!(error, Error::Newer { found: 8, known: 7, .. }), "{error:?}");
         assert_same(&without_index(directory), &before);
     }
 }
@@ -156,8 +156,8 @@ async fn refused_after(sql: &str) -> Error {
 
 #[tokio::test]
 async fn newer_by_its_own_table() {
-    let error = refused_after("UPDATE meta SET value = '7'").await;
-    assert!(matches!(error, Error::Newer { found: 7, known: 6, .. }), "{error:?}");
+    let error = refused_after("UPDATE meta SET value = '8'").await;
+    assert!(matches!(error, Error::Newer { found: 8, known: 7, .. }), "{error:?}");
 }
 
 #[tokio::test]

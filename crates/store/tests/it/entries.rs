@@ -12,7 +12,7 @@ mod worlds;
 
 use std::path::Path;
 
-use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Expected,
@@ -28,13 +28,13 @@ fn member(name: &str) -> Scope {
     directory.authenticate(&person).unwrap()
 }
 
-fn shelf(owner: Owner) -> Shelf {
-    Shelf { kind: ShelfKind::Memory, owner }
+fn memory_scope(owner: Owner) -> MemoryScope {
+    MemoryScope { kind: MemoryKind::Memory, owner }
 }
 
 fn at(path: &str) -> EntryAddress {
     EntryAddress {
-        shelf: shelf(Owner::Group("all".to_owned())),
+        memory_scope: memory_scope(Owner::Group("all".to_owned())),
         path: EntryPath::parse(path).unwrap(),
     }
 }
@@ -57,10 +57,10 @@ async fn fits_together(directory: &Path) {
     for (what, query) in [
         (
             "paths whose newest version is another",
-            "SELECT COUNT(*) FROM entries e LEFT JOIN versions v ON v.shelf = e.shelf \
+            "SELECT COUNT(*) FROM entries e LEFT JOIN versions v ON v.scope = e.scope \
              AND v.path = e.path AND v.revision = e.revision WHERE v.version IS NULL \
              OR v.state <> e.state OR v.content IS NOT e.content OR v.digest IS NOT e.digest \
-             OR EXISTS (SELECT 1 FROM versions n WHERE n.shelf = e.shelf AND n.path = e.path \
+             OR EXISTS (SELECT 1 FROM versions n WHERE n.scope = e.scope AND n.path = e.path \
              AND n.revision > e.revision)",
         ),
         (
@@ -78,11 +78,11 @@ async fn fits_together(directory: &Path) {
             "owners of whom something else is counted",
             "SELECT COUNT(*) FROM usage u JOIN (SELECT holder, SUM(bytes) AS bytes, \
              SUM(entries) AS entries, SUM(versions) AS versions FROM (\
-             SELECT substr(shelf, instr(shelf, '/') + 1) AS holder, bytes, 0 AS entries, \
+             SELECT substr(scope, instr(scope, '/') + 1) AS holder, bytes, 0 AS entries, \
              1 AS versions FROM versions WHERE content IS NOT NULL \
-             UNION ALL SELECT substr(shelf, instr(shelf, '/') + 1), bytes, 0, 1 \
+             UNION ALL SELECT substr(scope, instr(scope, '/') + 1), bytes, 0, 1 \
              FROM proposals WHERE content IS NOT NULL \
-             UNION ALL SELECT substr(shelf, instr(shelf, '/') + 1), 0, 1, 0 \
+             UNION ALL SELECT substr(scope, instr(scope, '/') + 1), 0, 1, 0 \
              FROM entries WHERE state < 2) GROUP BY holder) r ON r.holder = u.holder \
              WHERE u.bytes <> r.bytes OR u.entries <> r.entries OR u.versions <> r.versions",
         ),
@@ -98,7 +98,7 @@ async fn fits_together(directory: &Path) {
         (
             "entries in folders that are none",
             "SELECT COUNT(*) FROM entries e WHERE e.state < 2 AND e.folder <> '' AND NOT EXISTS \
-             (SELECT 1 FROM entries f WHERE f.shelf = e.shelf AND f.path = e.folder \
+             (SELECT 1 FROM entries f WHERE f.scope = e.scope AND f.path = e.folder \
              AND f.state = 1)",
         ),
     ] {

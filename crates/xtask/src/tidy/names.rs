@@ -21,6 +21,7 @@ const METAPHORS: &[(&str, &str)] = &[
     ("Hitch", "ProvisionError"),
     ("Trouble", "Warning"),
     ("Told", "OutputForwarder"),
+    ("Shelf", "MemoryScope"),
     ("Shelves", "MemoryService"),
     ("Shelved", "SessionMemory"),
     ("SessionTree", "MemoryTree"),

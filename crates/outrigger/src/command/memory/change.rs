@@ -1,4 +1,4 @@
-//! Changes of entries, each made by the person; proposed where a shelf needs reviews.
+//! Changes of entries, each made by the person; proposed where a memory scope needs reviews.
 
 use outrigger_engine::path_of;
 use outrigger_store::entries::{
@@ -12,7 +12,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 
-/// Makes a change and says what it made. Where a shelf needs reviews it is proposed.
+/// Makes a change and says what it made. Where a memory scope needs reviews it is proposed.
 pub(super) async fn make(
     memory: &MemoryContext,
     change: ChangeRequest,
@@ -64,7 +64,7 @@ fn about(change: &ChangeRequest) -> EntryAddress {
     }
 }
 
-/// Puts up a change of a shelf that needs reviews.
+/// Puts up a change of a memory scope that needs reviews.
 pub(super) async fn propose(
     memory: &MemoryContext,
     change: ChangeRequest,

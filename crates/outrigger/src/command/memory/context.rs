@@ -13,7 +13,7 @@ use crate::flags::Output;
 use crate::paths::Paths;
 use crate::show::Screen;
 
-/// The shelves, and who looks at them.
+/// The memory scopes, and who looks at them.
 pub(crate) struct MemoryContext {
     pub(crate) entries: Arc<dyn Entries>,
     pub(crate) reviews: Arc<dyn Reviews>,

@@ -1,7 +1,7 @@
 //! `outrigger memory ls | search | stale`: entries, a line each.
 
 use outrigger_engine::path_of;
-use outrigger_policy::ShelfKind;
+use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{self, EntryAddress, EntryPath, EntryStat, Error, Search};
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ use crate::show::{self, Tone};
 pub(super) async fn ls(memory: &MemoryContext, path: Option<&str>, deep: bool) -> Outcome {
     let roots = match path {
         Some(path) => vec![memory.place(path)?],
-        None => ShelfKind::ALL
+        None => MemoryKind::ALL
             .into_iter()
-            .flat_map(|kind| memory.scope.shelves(kind))
-            .map(|shelf| EntryAddress { shelf, path: EntryPath::ROOT })
+            .flat_map(|kind| memory.scope.memory_scopes(kind))
+            .map(|memory_scope| EntryAddress { memory_scope, path: EntryPath::ROOT })
             .collect(),
     };
     let mut listed = Vec::new();
@@ -61,7 +61,7 @@ fn show_nodes(memory: &MemoryContext, listed: &[(EntryAddress, EntryStat)], none
 }
 
 pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) -> Outcome {
-    let search = Search { words, shelves: Vec::new(), limit };
+    let search = Search { words, memory_scopes: Vec::new(), limit };
     let found = memory.entries.search(&memory.scope, &search).await;
     let found = found.map_err(|error| match error {
         Error::Store(source) => Failure::from(&source),
@@ -90,9 +90,11 @@ pub(super) async fn search(memory: &MemoryContext, words: String, limit: usize) 
 
 pub(super) async fn stale(memory: &MemoryContext) -> Outcome {
     let mut listed = Vec::new();
-    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
-        let stale = memory.entries.stale(&memory.scope, &shelf, now_ms()).await;
+    for memory_scope in
+        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
+    {
+        let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
+        let stale = memory.entries.stale(&memory.scope, &memory_scope, now_ms()).await;
         let stale = stale.map_err(|error| memory.failed(&root, error))?;
         let entries = stale.entries.into_iter();
         listed.extend(entries.map(|(path, node)| (EntryAddress { path, ..root.clone() }, node)));

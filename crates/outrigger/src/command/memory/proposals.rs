@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use outrigger_engine::path_of;
-use outrigger_policy::ShelfKind;
+use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{
     self, Decision, EntryAddress, EntryPath, Error, Proposal, ProposalFilter, ProposalId,
 };
@@ -133,9 +133,11 @@ async fn decide(memory: &MemoryContext, number: u64, decision: Decision, what: &
 
 async fn ls(memory: &MemoryContext, asked: ProposalFilter) -> Outcome {
     let mut found: Vec<Proposal> = Vec::new();
-    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
-        let page = memory.reviews.proposals(&memory.scope, &shelf, asked, None).await;
+    for memory_scope in
+        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
+    {
+        let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
+        let page = memory.reviews.proposals(&memory.scope, &memory_scope, asked, None).await;
         found.extend(page.map_err(|error| memory.failed(&root, error))?);
     }
     found.sort_by_key(|proposal| proposal.id);

@@ -1,6 +1,6 @@
 //! What the file tools' ways to entries cost, in a store that has many.
 
-use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error as EntryError,
     Expected, Search,
@@ -124,7 +124,7 @@ impl Filled {
                 2 => format!("{} {}", word(random.u64(0..100)), word(random.u64(100..2_000))),
                 _ => format!("{} {}", word(random.u64(0..20)), word(random.u64(0..20))),
             };
-            let search = Search { words, shelves: Vec::new(), limit: 20 };
+            let search = Search { words, memory_scopes: Vec::new(), limit: 20 };
             let begun = Instant::now();
             self.store.search(&self.scope, &search).await.doing("searching entries")?;
             samples.push(begun.elapsed().as_secs_f64() * 1e3);
@@ -143,7 +143,10 @@ fn place(number: u64) -> EntryAddress {
     let path = format!("notes/{:04}/{number:06}.md", number / sizes::FOLDER_ENTRIES);
     let path = EntryPath::parse(&path).expect("digits are plain");
     EntryAddress {
-        shelf: Shelf { kind: ShelfKind::Memory, owner: Owner::Person("ada".to_owned()) },
+        memory_scope: MemoryScope {
+            kind: MemoryKind::Memory,
+            owner: Owner::Person("ada".to_owned()),
+        },
         path,
     }
 }

@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use outrigger_agent::SessionId;
 use outrigger_engine::{Clock, MemoryService, ServedTrees, SystemClock};
-use outrigger_policy::{Directory, Owner, Principal, RuleSet, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, RuleSet, Scope};
 use outrigger_sandbox::{
     Backend, Command, CreateSpec, ExecId, Execute, Sandbox, SandboxId, Tree, Trees,
 };
@@ -143,7 +143,8 @@ async fn fill(store: &Sqlite) -> Outcome<()> {
     let person: Principal = PERSON.parse().expect("a principal");
     let scope: Option<Scope> = Directory::default().authenticate(&person);
     let scope = scope.ok_or_else(|| Error::Astray("a person has no scope".to_owned()))?;
-    let shelf = Shelf { kind: ShelfKind::Memory, owner: Owner::Person("bench".to_owned()) };
+    let memory_scope =
+        MemoryScope { kind: MemoryKind::Memory, owner: Owner::Person("bench".to_owned()) };
     let line = "A line of notes that says something of no weight at all, and goes on.\n";
     let mut writing = Vec::new();
     for number in 0..sizes::SERVED_ENTRIES {
@@ -154,7 +155,7 @@ async fn fill(store: &Sqlite) -> Outcome<()> {
         text.truncate(sizes::SERVED_BYTES);
         let path = format!("bulk/{:02}/{number:04}.md", number / 100);
         let path = EntryPath::parse(&path).expect("digits are plain");
-        let at = EntryAddress { shelf: shelf.clone(), path };
+        let at = EntryAddress { memory_scope: memory_scope.clone(), path };
         let change =
             ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of(text) };
         writing.push(store.change(&scope, change, Attribution::person(1)));

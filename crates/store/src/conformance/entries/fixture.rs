@@ -3,7 +3,7 @@
 //!
 //! Owns no check.
 
-use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 
 use crate::entries::{
     Attribution, ChangeOutcome, ChangeRequest, Contents, Entries, EntryAddress, EntryFile,
@@ -70,7 +70,7 @@ impl Fixture<'_> {
 
     /// The places whose texts have the words, in the order of their names.
     pub(super) async fn found(&self, who: &Scope, words: &str) -> Vec<String> {
-        let search = Search { words: words.to_owned(), shelves: Vec::new(), limit: 100 };
+        let search = Search { words: words.to_owned(), memory_scopes: Vec::new(), limit: 100 };
         let hits = self.entries.search(who, &search).await.expect("there are words");
         let mut places: Vec<String> = hits.iter().map(|hit| hit.place.to_string()).collect();
         places.sort();
@@ -87,25 +87,25 @@ pub(super) fn scope(person: &str) -> Scope {
     directory.authenticate(&member(person)).expect("a person has a scope")
 }
 
-/// A person's shelf of memory.
-pub(super) fn own(person: &str) -> Shelf {
-    Shelf { kind: ShelfKind::Memory, owner: Owner::Person(person.to_owned()) }
+/// A person's memory.
+pub(super) fn own(person: &str) -> MemoryScope {
+    MemoryScope { kind: MemoryKind::Memory, owner: Owner::Person(person.to_owned()) }
 }
 
-/// A group's shelf of memory.
-pub(super) fn group(name: &str) -> Shelf {
-    Shelf { kind: ShelfKind::Memory, owner: Owner::Group(name.to_owned()) }
+/// A group's memory.
+pub(super) fn group(name: &str) -> MemoryScope {
+    MemoryScope { kind: MemoryKind::Memory, owner: Owner::Group(name.to_owned()) }
 }
 
-/// The organisation's shelf of skills.
-pub(super) fn organisation() -> Shelf {
-    Shelf { kind: ShelfKind::Skills, owner: Owner::Organisation("acme".to_owned()) }
+/// The organisation's skills.
+pub(super) fn organisation() -> MemoryScope {
+    MemoryScope { kind: MemoryKind::Skills, owner: Owner::Organisation("acme".to_owned()) }
 }
 
-/// A path on a shelf.
-pub(super) fn on(shelf: &Shelf, path: &str) -> EntryAddress {
+/// A path in a memory scope.
+pub(super) fn on(memory_scope: &MemoryScope, path: &str) -> EntryAddress {
     let path = EntryPath::parse(path).expect("the suite's paths are canonical");
-    EntryAddress { shelf: shelf.clone(), path }
+    EntryAddress { memory_scope: memory_scope.clone(), path }
 }
 
 /// What a person did at a time, in milliseconds since 1970.

@@ -7,8 +7,8 @@ use crate::entries::{ChangeRequest, EntryFile, Expected};
 use crate::limits;
 
 pub(super) async fn folders(fixture: &Fixture<'_>) {
-    let (ada, shelf) = (scope("ada"), own("ada"));
-    let at = |path| on(&shelf, path);
+    let (ada, memory_scope) = (scope("ada"), own("ada"));
+    let at = |path| on(&memory_scope, path);
     let make = |path| fixture.change(&ada, ChangeRequest::MakeFolder { at: at(path) });
     let drop = |path| fixture.change(&ada, ChangeRequest::RemoveFolder { at: at(path) });
     make("f/g/h").await.expect("nothing is there");
@@ -51,8 +51,8 @@ pub(super) async fn folders(fixture: &Fixture<'_>) {
 }
 
 pub(super) async fn moves(fixture: &Fixture<'_>) {
-    let (ada, shelf) = (scope("ada"), own("ada"));
-    let at = |path| on(&shelf, path);
+    let (ada, memory_scope) = (scope("ada"), own("ada"));
+    let at = |path| on(&memory_scope, path);
     let go = |from, revision, to, expected| {
         let change = ChangeRequest::Move { from: at(from), revision, to: at(to), expected };
         fixture.change(&ada, change)
@@ -96,10 +96,10 @@ pub(super) async fn moves(fixture: &Fixture<'_>) {
 }
 
 pub(super) async fn pages(fixture: &Fixture<'_>) {
-    let (ada, shelf) = (scope("ada"), own("ada"));
+    let (ada, memory_scope) = (scope("ada"), own("ada"));
     let many = limits::PAGE_ENTRIES_MAX + 3;
     let write = |n: usize| {
-        let at = on(&shelf, &format!("pages/{n:05}"));
+        let at = on(&memory_scope, &format!("pages/{n:05}"));
         let change =
             ChangeRequest::Write { at, expected: Expected::Absent, file: EntryFile::of("x") };
         fixture.change(&ada, change)
@@ -107,7 +107,7 @@ pub(super) async fn pages(fixture: &Fixture<'_>) {
     let written = join_all((0..many).map(write)).await;
     assert!(written.iter().all(Result::is_ok), "they do not meet");
     for deep in [false, true] {
-        let folder = on(&shelf, "pages");
+        let folder = on(&memory_scope, "pages");
         let page = fixture.entries.list(&ada, &folder, deep, None).await.expect("a page");
         assert_eq!((page.entries.len(), page.more), (limits::PAGE_ENTRIES_MAX, true));
         let last = page.entries.last().map(|(path, _)| path.clone());

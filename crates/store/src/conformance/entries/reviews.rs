@@ -1,7 +1,7 @@
 //! What every home of reviews must do: nothing that was proposed is there before somebody
 //! else accepted it.
 
-use outrigger_policy::{Principal, Shelf, ShelfKind};
+use outrigger_policy::{MemoryKind, MemoryScope, Principal};
 
 use super::fixture::{Fixture, by, group, name, on, organisation, own, scope};
 use crate::entries::{
@@ -27,18 +27,21 @@ async fn accept(reviews: &dyn Reviews, person: &str, id: ProposalId) -> String {
 
 pub(super) async fn a_review(fixture: &Fixture<'_>) {
     let (ada, eve, at) = (scope("ada"), scope("eve"), on(&organisation(), "s/SKILL.md"));
-    let shelf = organisation();
-    assert!(fixture.reviews.settings(&eve, &shelf).await.expect("hers too").review);
+    let memory_scope = organisation();
+    assert!(fixture.reviews.settings(&eve, &memory_scope).await.expect("hers too").review);
     let direct = fixture.write(&ada, &at, Expected::Absent, "direct").await;
     assert_eq!(name(&direct), "NeedsReview");
-    let make = ChangeRequest::MakeFolder { at: on(&shelf, "s") };
+    let make = ChangeRequest::MakeFolder { at: on(&memory_scope, "s") };
     assert_eq!(name(&fixture.change(&ada, make).await), "NeedsReview");
 
     let id = propose(fixture.reviews, "eve", &at, 0, Some("how to wobble")).await.expect("she may");
     assert_eq!(name(&fixture.entries.stat(&ada, &at).await), "Absent", "it waits");
     assert_eq!(fixture.found(&ada, "wobble").await, [""; 0]);
-    let open =
-        fixture.reviews.proposals(&ada, &shelf, ProposalFilter::Open, None).await.expect("seen");
+    let open = fixture
+        .reviews
+        .proposals(&ada, &memory_scope, ProposalFilter::Open, None)
+        .await
+        .expect("seen");
     assert_eq!(open.iter().map(|proposal| proposal.id).collect::<Vec<_>>(), [id]);
     fixture.reviews.comment(&ada, id, "nice".to_owned(), 3_500).await.expect("it is there");
     let (proposal, file, comments) = fixture.reviews.proposal(&eve, id).await.expect("seen");
@@ -63,13 +66,17 @@ pub(super) async fn a_review(fixture: &Fixture<'_>) {
     let rejected = Decision::Reject { reason };
     let told = fixture.reviews.decide(&eve, second, rejected, 5_000).await.expect("she may");
     assert_eq!(told.versions, []);
-    let all =
-        fixture.reviews.proposals(&ada, &shelf, ProposalFilter::All, None).await.expect("seen");
+    let all = fixture
+        .reviews
+        .proposals(&ada, &memory_scope, ProposalFilter::All, None)
+        .await
+        .expect("seen");
     let standing: Vec<_> = all.iter().map(|proposal| proposal.standing).collect();
     assert_eq!(standing, [Standing::Rejected, Standing::Accepted]);
     assert_eq!(all[0].decided, Some((Principal::Person("eve".to_owned()), 5_000)));
     assert_eq!((all[0].reason.as_deref(), all[1].revision), (Some("late"), Some(1)));
-    let older = fixture.reviews.proposals(&ada, &shelf, ProposalFilter::All, Some(second)).await;
+    let older =
+        fixture.reviews.proposals(&ada, &memory_scope, ProposalFilter::All, Some(second)).await;
     assert_eq!(older.expect("seen").len(), 1);
 
     let gone = propose(fixture.reviews, "eve", &at, 1, None).await.expect("a removal");
@@ -85,11 +92,11 @@ pub(super) async fn a_review(fixture: &Fixture<'_>) {
 
 pub(super) async fn what_is_refused_in_a_review(fixture: &Fixture<'_>) {
     let (ada, eve) = (scope("ada"), scope("eve"));
-    let (shelf, at) = (group("ops"), on(&group("ops"), "reviewed"));
-    let usual = Settings::usual(&shelf);
+    let (memory_scope, at) = (group("ops"), on(&group("ops"), "reviewed"));
+    let usual = Settings::usual(&memory_scope);
     assert!(!usual.review, "a group trusts its members");
     let settings = Settings { review: true, own: true, ..usual };
-    fixture.reviews.set(&ada, &shelf, settings.clone(), 1).await.expect("she sees it");
+    fixture.reviews.set(&ada, &memory_scope, settings.clone(), 1).await.expect("she sees it");
     assert_eq!(name(&fixture.write(&ada, &at, Expected::Absent, "x").await), "NeedsReview");
     assert_eq!(name(&propose(fixture.reviews, "eve", &at, 0, Some("x")).await), "Absent");
     assert_eq!(name(&propose(fixture.reviews, "ada", &at, 1, Some("x")).await), "Conflict");
@@ -98,7 +105,7 @@ pub(super) async fn what_is_refused_in_a_review(fixture: &Fixture<'_>) {
     assert_eq!(accept(fixture.reviews, "eve", id).await, "Absent");
     assert_eq!(name(&fixture.reviews.proposal(&eve, id).await), "Absent");
     assert_eq!(name(&fixture.reviews.comment(&eve, id, "x".to_owned(), 1).await), "Absent");
-    let hidden = fixture.reviews.proposals(&eve, &shelf, ProposalFilter::All, None).await;
+    let hidden = fixture.reviews.proposals(&eve, &memory_scope, ProposalFilter::All, None).await;
     assert_eq!(hidden.expect("nothing is seen"), []);
     let none = ProposalId(u64::MAX >> 1);
     assert_eq!(name(&fixture.reviews.proposal(&ada, none).await), "Absent");
@@ -106,23 +113,27 @@ pub(super) async fn what_is_refused_in_a_review(fixture: &Fixture<'_>) {
     assert_eq!(name(&withdrawn), "NotAuthor");
 
     let named = Settings { reviewers: Some("law".to_owned()), ..settings.clone() };
-    fixture.reviews.set(&ada, &shelf, named, 1).await.expect("she sees it");
+    fixture.reviews.set(&ada, &memory_scope, named, 1).await.expect("she sees it");
     assert_eq!(accept(fixture.reviews, "ada", id).await, "NotReviewer", "she is not in `law`");
-    fixture.reviews.set(&ada, &shelf, settings, 1).await.expect("she sees it");
-    assert_eq!(accept(fixture.reviews, "ada", id).await, "Ok", "her own, which the shelf allows");
+    fixture.reviews.set(&ada, &memory_scope, settings, 1).await.expect("she sees it");
+    assert_eq!(
+        accept(fixture.reviews, "ada", id).await,
+        "Ok",
+        "her own, which the memory scope allows"
+    );
     let second = propose(fixture.reviews, "ada", &at, 1, Some("y")).await.expect("she may");
     let withdrawn = fixture.reviews.decide(&ada, second, Decision::Withdraw, 1).await;
     assert_eq!(withdrawn.expect("it is hers").versions, []);
     assert_eq!(accept(fixture.reviews, "bob", second).await, "Decided");
-    let usual = Settings::usual(&shelf);
-    fixture.reviews.set(&ada, &shelf, usual, 1).await.expect("she sees it");
+    let usual = Settings::usual(&memory_scope);
+    fixture.reviews.set(&ada, &memory_scope, usual, 1).await.expect("she sees it");
 
-    for (shelf, wrong) in [
+    for (memory_scope, wrong) in [
         (own("ada"), Settings { review: true, ..Settings::usual(&own("ada")) }),
         (own("ada"), Settings { keep_versions: Some(0), ..Settings::usual(&own("ada")) }),
     ] {
-        assert_eq!(name(&fixture.reviews.set(&ada, &shelf, wrong, 1).await), "Setting");
+        assert_eq!(name(&fixture.reviews.set(&ada, &memory_scope, wrong, 1).await), "Setting");
     }
-    let skills = Shelf { kind: ShelfKind::Skills, ..group("ops") };
+    let skills = MemoryScope { kind: MemoryKind::Skills, ..group("ops") };
     assert!(!fixture.reviews.settings(&ada, &skills).await.expect("seen").review);
 }

@@ -2,7 +2,7 @@
 //! compare them, find none of their words, and destroy them for good.
 
 use outrigger_agent::{Seq, SessionId};
-use outrigger_policy::{Principal, Shelf, ShelfKind};
+use outrigger_policy::{MemoryKind, MemoryScope, Principal};
 
 use super::fixture::{Fixture, by, group, name, on, own, scope};
 use crate::entries::{
@@ -56,8 +56,8 @@ pub(super) async fn reverts_and_blames(fixture: &Fixture<'_>) {
 }
 
 pub(super) async fn words(fixture: &Fixture<'_>) {
-    let (ada, shelf) = (scope("ada"), own("ada"));
-    let at = |path| on(&shelf, path);
+    let (ada, memory_scope) = (scope("ada"), own("ada"));
+    let at = |path| on(&memory_scope, path);
     fixture.put(&ada, &at("w/Zebra-facts.md"), "Stripes are \u{c9}t\u{e9} black").await;
     fixture.put(&ada, &at("w/other.md"), "the zebras eat grass, black and white").await;
     let both = ["memory/person:ada/w/Zebra-facts.md", "memory/person:ada/w/other.md"];
@@ -73,7 +73,7 @@ pub(super) async fn words(fixture: &Fixture<'_>) {
         assert_eq!(fixture.found(&ada, words).await, expected, "{words}");
     }
     for words in ["", "  ", "*", "\"\"", "( ) : - ^"] {
-        let search = Search { words: words.to_owned(), shelves: Vec::new(), limit: 9 };
+        let search = Search { words: words.to_owned(), memory_scopes: Vec::new(), limit: 9 };
         assert_eq!(name(&fixture.entries.search(&ada, &search).await), "Words", "{words}");
     }
     fixture.set_text(&ada, &at("w/other.md"), 1, "only lions now").await;
@@ -81,7 +81,8 @@ pub(super) async fn words(fixture: &Fixture<'_>) {
     let remove = ChangeRequest::Remove { at: at("w/Zebra-facts.md"), revision: 1 };
     fixture.change(&ada, remove).await.expect("it is there");
     assert_eq!(fixture.found(&ada, "zebra*").await, [""; 0]);
-    let search = Search { words: "lions".to_owned(), shelves: vec![shelf.clone()], limit: 1 };
+    let search =
+        Search { words: "lions".to_owned(), memory_scopes: vec![memory_scope.clone()], limit: 1 };
     let hits = fixture.entries.search(&ada, &search).await.expect("there is a word");
     assert_eq!(hits.len(), 1);
     assert_eq!((hits[0].snippet.as_str(), hits[0].node.revision), ("only lions now", 2));
@@ -121,7 +122,7 @@ pub(super) async fn redactions(fixture: &Fixture<'_>) {
     let done = done.expect("it is there");
     let told: Vec<_> = done.versions.iter().map(|version| version.place.to_string()).collect();
     assert_eq!(told, ["memory/person:ada/red/equal", "memory/group:ops/red/secret"]);
-    assert_eq!(done.unseen, 2, "of Bob's own shelf Ada learns no names");
+    assert_eq!(done.unseen, 2, "of Bob's own memory scope Ada learns no names");
     for (who, place, revision) in
         [(&ada, &at, Some(1)), (&bob, &copy, Some(1)), (&bob, &second, None), (&ada, &equal, None)]
     {
@@ -169,18 +170,18 @@ async fn what_is_redacted_can_be_replaced(fixture: &Fixture<'_>, equal: &EntryAd
 
 pub(super) async fn retention(fixture: &Fixture<'_>) {
     let ada = scope("ada");
-    let shelf = Shelf { kind: ShelfKind::Skills, ..own("ada") };
-    let at = on(&shelf, "kept");
+    let memory_scope = MemoryScope { kind: MemoryKind::Skills, ..own("ada") };
+    let at = on(&memory_scope, "kept");
     fixture.put(&ada, &at, "1").await;
     for revision in 1..5 {
         fixture.set_text(&ada, &at, revision, &format!("{}", revision + 1)).await;
     }
-    let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
+    let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
     let prune = || fixture.change(&ada, ChangeRequest::Prune { at: root.clone(), keep: None });
     assert_eq!(prune().await.expect("nothing is set").versions, []);
-    let mut settings = Settings::usual(&shelf);
+    let mut settings = Settings::usual(&memory_scope);
     settings.keep_versions = Some(2);
-    fixture.reviews.set(&ada, &shelf, settings.clone(), 1).await.expect("it is hers");
+    fixture.reviews.set(&ada, &memory_scope, settings.clone(), 1).await.expect("it is hers");
     let pruned = prune().await.expect("it is hers");
     let mut revisions: Vec<_> = pruned.versions.iter().map(|v| v.revision).collect();
     revisions.sort_unstable();
@@ -188,20 +189,20 @@ pub(super) async fn retention(fixture: &Fixture<'_>) {
     assert_eq!(name(&fixture.entries.read(&ada, &at, Some(3)).await), "Pruned");
     assert_eq!(fixture.entries.history(&ada, &at, None).await.expect("rows stay").len(), 5);
     settings.keep_ms = Some(100);
-    fixture.reviews.set(&ada, &shelf, settings, 1).await.expect("it is hers");
+    fixture.reviews.set(&ada, &memory_scope, settings, 1).await.expect("it is hers");
     assert_eq!(prune().await.expect("it is hers").versions.len(), 1);
     assert_eq!(fixture.text(&ada, &at).await.expect("the newest stays"), "5");
     assert_eq!(prune().await.expect("it is hers").versions, []);
 }
 
 pub(super) async fn what_is_stale(fixture: &Fixture<'_>) {
-    let (zoe, shelf) = (scope("zoe"), own("zoe"));
+    let (zoe, memory_scope) = (scope("zoe"), own("zoe"));
     for (path, review_by_ms) in [("b", Some(10)), ("a", Some(20)), ("c", None), ("d", Some(99))] {
         let file = EntryFile { review_by_ms, ..EntryFile::of("x") };
-        let (at, expected) = (on(&shelf, path), Expected::Absent);
+        let (at, expected) = (on(&memory_scope, path), Expected::Absent);
         fixture.change(&zoe, ChangeRequest::Write { at, expected, file }).await.expect("it is new");
     }
-    let stale = fixture.entries.stale(&zoe, &shelf, 20).await.expect("it is hers");
+    let stale = fixture.entries.stale(&zoe, &memory_scope, 20).await.expect("it is hers");
     let paths: Vec<_> = stale.entries.iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(paths, ["b", "a"]);
 }

@@ -59,7 +59,7 @@ pub enum ChangeRequest {
         from: EntryAddress,
         /// The file's version; nothing for a folder.
         revision: Option<u64>,
-        /// To where; also to another shelf.
+        /// To where; also to another memory scope.
         to: EntryAddress,
         /// What is there.
         expected: Expected,
@@ -74,7 +74,8 @@ pub enum ChangeRequest {
         expected: Expected,
     },
     /// Destroys contents for good, wherever they are kept, in proposals too; the versions
-    /// stay, marked. Other changes wait while the index of words is written anew. Allowed on a shelf that needs reviews.
+    /// stay, marked. Other changes wait while the index of words is written anew. Allowed in a
+    /// memory scope that needs reviews.
     Redact {
         /// Where.
         at: EntryAddress,
@@ -90,12 +91,12 @@ pub enum ChangeRequest {
     },
     /// Lets go of contents that are not to be kept, never of a newest version, at most
     /// [`crate::limits::PRUNE_VERSIONS_MAX`] at a time: done again until nothing was
-    /// changed. Versions stay, marked. At the root of a shelf also files go of proposals
-    /// that were decided. Allowed on a shelf that needs reviews.
+    /// changed. Versions stay, marked. At the root of a memory scope also files go of proposals
+    /// that were decided. Allowed in a memory scope that needs reviews.
     Prune {
         /// Of a file, or of everything in a folder.
         at: EntryAddress,
-        /// How many versions of each file keep theirs; nothing: as the shelf's settings say.
+        /// How many versions of each file keep theirs; nothing: as the memory scope's settings say.
         keep: Option<NonZeroU32>,
     },
 }
@@ -145,10 +146,10 @@ pub enum Which {
 pub enum Reach {
     /// The versions that are named, and no other.
     Named,
-    /// Also every version with the same content on a shelf that the scope may change, and
-    /// whatever was derived from any of these, on any shelf and over any number of steps.
+    /// Also every version with the same content in a memory scope that the scope may change, and
+    /// whatever was derived from any of these, in any memory scope and over any number of steps.
     Copies,
-    /// Also the same content on shelves that the scope may not change. For operators:
+    /// Also the same content in memory scopes that the scope may not change. For operators:
     /// whoever may ask for it is decided by rules before.
     Everywhere,
 }

@@ -26,14 +26,14 @@ pub enum Error {
     /// A folder can't be moved into itself.
     #[error("a folder can't be in itself")]
     Inside,
-    /// It is the root of a shelf, which stays as it is.
-    #[error("the root of a shelf can't be changed")]
+    /// It is the root of a memory scope, which stays as it is.
+    #[error("the root of a memory scope can't be changed")]
     Root,
-    /// The shelf takes changes as proposals only.
-    #[error("changes of this shelf need a review: propose it")]
+    /// The memory scope takes changes as proposals only.
+    #[error("changes of this memory scope need a review: propose it")]
     NeedsReview,
-    /// Only a reviewer of the shelf may do it, and mostly not the author.
-    #[error("only a reviewer of the shelf who is not the author may do this")]
+    /// Only a reviewer of the memory scope may do it, and mostly not the author.
+    #[error("only a reviewer of the memory scope who is not the author may do this")]
     NotReviewer,
     /// Only the author may do it.
     #[error("only the author may do this")]
@@ -49,8 +49,8 @@ pub enum Error {
     /// Somebody destroyed the content.
     #[error("its content was redacted by {}: {}", .0.by, .0.why)]
     Redacted(Box<Redaction>),
-    /// The shelf does not keep versions that old.
-    #[error("its content is older than the shelf keeps")]
+    /// The memory scope does not keep versions that old.
+    #[error("its content is older than the memory scope keeps")]
     Pruned,
     /// Other versions still have a long run of what is to be destroyed: nothing was, until
     /// somebody says what becomes of them.
@@ -65,7 +65,7 @@ pub enum Error {
     /// There is nothing to look for.
     #[error("there is no word to look for")]
     Words,
-    /// A setting can't hold for a shelf.
+    /// A setting can't hold for a memory scope.
     #[error("{what}")]
     Setting {
         /// What is wrong with it.

@@ -1,13 +1,13 @@
-//! Where an entry is: a shelf, and a canonical path on it.
+//! Where an entry is: a memory scope, and a canonical path on it.
 
 use std::fmt;
 
-use outrigger_policy::Shelf;
+use outrigger_policy::MemoryScope;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::limits;
 
-/// A path on a shelf, in the one spelling that it has: names with `/` between them, in
+/// A path in a memory scope, in the one spelling that it has: names with `/` between them, in
 /// Unicode's form NFC, none of them empty, `.` or `..`, without control characters. The
 /// empty path is the root. At most [`limits::PATH_BYTES_MAX`], names
 /// [`limits::NAME_BYTES_MAX`], and [`limits::DEPTH_MAX`] names.
@@ -41,7 +41,7 @@ pub enum PathFault {
 }
 
 impl EntryPath {
-    /// The root of a shelf.
+    /// The root of a memory scope.
     pub const ROOT: Self = Self(String::new());
 
     /// Reads a path that is canonical already.
@@ -144,15 +144,15 @@ impl fmt::Display for EntryPath {
 /// Where an entry is, or may be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryAddress {
-    /// On which shelf.
-    pub shelf: Shelf,
+    /// In which memory scope.
+    pub memory_scope: MemoryScope,
     /// Where on it.
     pub path: EntryPath,
 }
 
 impl fmt::Display for EntryAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.shelf, self.path)
+        write!(f, "{}/{}", self.memory_scope, self.path)
     }
 }
 

@@ -20,9 +20,9 @@ pub struct Quotas {
     /// What one session may write in all: nothing that it removes is given back, and of
     /// versions every one counts.
     pub session: Quota,
-    /// What may be on the shelves of one person, or of one group.
+    /// What may be in the memory scopes of one person, or of one group.
     pub owner: Quota,
-    /// What may be on all shelves of the store, and in proposals.
+    /// What may be in all memory scopes of the store, and in proposals.
     pub organisation: Quota,
 }
 

@@ -1,6 +1,6 @@
 //! Looking for words: what is asked, what is found, and the part of a text that is shown.
 
-use outrigger_policy::Shelf;
+use outrigger_policy::MemoryScope;
 
 use super::{EntryAddress, EntryStat, Error};
 use crate::limits;
@@ -13,8 +13,8 @@ pub struct Search {
     /// and more that ends with `*` is the beginning of one. No other sign means anything. At
     /// most [`crate::limits::SEARCH_WORDS_MAX`]; what is beyond is not looked for.
     pub words: String,
-    /// On which shelves, of those that the scope sees; empty: on all.
-    pub shelves: Vec<Shelf>,
+    /// In which memory scopes, of those that the scope sees; empty: on all.
+    pub memory_scopes: Vec<MemoryScope>,
     /// How many files, at most [`crate::limits::SEARCH_HITS_MAX`].
     pub limit: usize,
 }

@@ -188,7 +188,7 @@ impl Via {
 pub enum ContentState {
     /// All of it; folders and what is gone never had any.
     Whole,
-    /// Nothing: the shelf does not keep versions that old.
+    /// Nothing: the memory scope does not keep versions that old.
     Pruned,
     /// Nothing: somebody destroyed it.
     Redacted(Redaction),

@@ -1,4 +1,4 @@
-//! What is proposed for a shelf: the proposal, how it stands, and what is said of it.
+//! What is proposed for a memory scope: the proposal, how it stands, and what is said of it.
 //!
 //! Owns the values alone. Must never name the ports that pass them on.
 

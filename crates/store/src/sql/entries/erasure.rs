@@ -1,4 +1,5 @@
-//! Contents that are destroyed, or let go of: on purpose, and where a shelf does not keep them.
+//! Contents that are destroyed, or let go of: on purpose, and where a memory scope does not keep
+//! them.
 
 mod doomed;
 mod prune;

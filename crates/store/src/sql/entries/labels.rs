@@ -13,7 +13,7 @@ use crate::entries::{EntryAddress, Error, labels_for};
 use crate::sql::integer::number;
 
 const VERSION: &str =
-    "SELECT author, labels FROM versions WHERE shelf = $1 AND path = $2 AND revision = $3";
+    "SELECT author, labels FROM versions WHERE scope = $1 AND path = $2 AND revision = $3";
 
 /// Adds to drafts what they inherit. Nothing is written, so that a version with too many
 /// labels is refused and leaves nothing behind.
@@ -39,7 +39,8 @@ async fn version(
     at: &EntryAddress,
     revision: u64,
 ) -> Result<Option<Provenance>, Error> {
-    let query = sqlx::query(VERSION).bind(at.shelf.to_string()).bind(at.path.as_str().to_owned());
+    let query =
+        sqlx::query(VERSION).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_optional(connection).await.map_err(wrong)?;
     row.map(|row| Provenance::read(&mut Columns::of(&row))).transpose()
 }

@@ -1,7 +1,7 @@
 //! What a change finds where it is to be made, read under the write lock.
 
 use outrigger_agent::Digest;
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::SqliteConnection;
 
 use super::draft::{Body, Draft, Provenance, Source, What};
@@ -9,19 +9,19 @@ use super::rows::{Columns, FILE, FOLDER, GONE, damaged, key, unsigned, wrong};
 use crate::entries::{Attribution, Current, EntryAddress, Error, Expected, Redaction, Settings};
 use crate::sql::integer::number;
 
-const LOOK: &str = "SELECT (SELECT settings FROM shelves WHERE shelf = $1), above.state, \
+const LOOK: &str = "SELECT (SELECT settings FROM memory_scopes WHERE scope = $1), above.state, \
     e.state, e.revision, e.bytes, e.digest, e.executable, e.review_by_ms, e.content, e.searchable, \
-    (SELECT v.redacted FROM versions v WHERE v.shelf = e.shelf AND v.path = e.path \
+    (SELECT v.redacted FROM versions v WHERE v.scope = e.scope AND v.path = e.path \
     AND v.revision = e.revision), e.author, e.labels \
-    FROM (SELECT 1) LEFT JOIN entries e ON e.shelf = $1 AND e.path = $2 \
-    LEFT JOIN entries above ON above.shelf = $1 AND above.path = $3";
-const ABOVE: &str = "SELECT state, revision FROM entries WHERE shelf = $1 AND path = $2";
+    FROM (SELECT 1) LEFT JOIN entries e ON e.scope = $1 AND e.path = $2 \
+    LEFT JOIN entries above ON above.scope = $1 AND above.path = $3";
+const ABOVE: &str = "SELECT state, revision FROM entries WHERE scope = $1 AND path = $2";
 const CONTENT: &str = "SELECT bytes FROM contents WHERE content = $1";
 const IN_FOLDER: &str =
-    "SELECT 1 FROM entries WHERE shelf = $1 AND folder = $2 AND state < 2 LIMIT 1";
-const SETTINGS: &str = "SELECT settings FROM shelves WHERE shelf = $1";
+    "SELECT 1 FROM entries WHERE scope = $1 AND folder = $2 AND state < 2 LIMIT 1";
+const SETTINGS: &str = "SELECT settings FROM memory_scopes WHERE scope = $1";
 
-/// What stands at a place, and what holds for its shelf.
+/// What stands at a place, and what holds for its memory scope.
 #[derive(Debug)]
 pub(crate) struct ResolvedPath {
     pub(crate) at: EntryAddress,
@@ -49,13 +49,14 @@ pub(crate) async fn look(
     at: &EntryAddress,
 ) -> Result<ResolvedPath, Error> {
     let above = at.path.folder().map(|folder| folder.as_str().to_owned());
-    let query = sqlx::query(LOOK).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
+    let query =
+        sqlx::query(LOOK).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
     let row = query.bind(above).fetch_one(&mut *connection).await.map_err(wrong)?;
-    if !scope.may_write(&at.shelf) {
+    if !scope.may_write(&at.memory_scope) {
         return Err(Error::Absent);
     }
     let mut columns = Columns::of(&row);
-    let settings = parse(columns.take()?, &at.shelf)?;
+    let settings = parse(columns.take()?, &at.memory_scope)?;
     let above = columns.take()?;
     let state: Option<i64> = columns.take()?;
     let revision = columns.maybe_number()?.unwrap_or(0);
@@ -94,23 +95,27 @@ pub(crate) fn file(columns: &mut Columns<'_>) -> Result<Found, Error> {
     Ok(Found::File { body, review_by_ms })
 }
 
-fn parse(text: Option<String>, shelf: &Shelf) -> Result<Settings, Error> {
+fn parse(text: Option<String>, memory_scope: &MemoryScope) -> Result<Settings, Error> {
     match text {
-        None => Ok(Settings::usual(shelf)),
+        None => Ok(Settings::usual(memory_scope)),
         Some(text) => serde_json::from_str(&text)
-            .map_err(|_| damaged("the settings of a shelf can't be read")),
+            .map_err(|_| damaged("the settings of a memory scope can't be read")),
     }
 }
 
-/// What holds for a shelf.
+/// What holds for a memory scope.
 pub(crate) async fn settings(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    shelf: &Shelf,
+    memory_scope: &MemoryScope,
 ) -> Result<Settings, Error> {
-    let query = sqlx::query_as(SETTINGS).bind(key(scope, shelf));
+    let query = sqlx::query_as(SETTINGS).bind(key(scope, memory_scope));
     let row: Option<(String,)> = query.fetch_optional(connection).await.map_err(wrong)?;
-    if scope.sees(shelf) { parse(row.map(|(text,)| text), shelf) } else { Err(Error::Absent) }
+    if scope.sees(memory_scope) {
+        parse(row.map(|(text,)| text), memory_scope)
+    } else {
+        Err(Error::Absent)
+    }
 }
 
 /// A content, whole.
@@ -130,7 +135,7 @@ pub(crate) async fn content(
 }
 
 impl ResolvedPath {
-    /// Lets pass who may change the shelf without a review.
+    /// Lets pass who may change the memory scope without a review.
     pub(crate) fn direct(&self) -> Result<(), Error> {
         if self.settings.review { Err(Error::NeedsReview) } else { Ok(()) }
     }
@@ -186,7 +191,7 @@ impl ResolvedPath {
             return Ok(drafts);
         }
         while let Some(path) = next.filter(|path| !path.is_root()) {
-            let query = sqlx::query_as(ABOVE).bind(self.at.shelf.to_string());
+            let query = sqlx::query_as(ABOVE).bind(self.at.memory_scope.to_string());
             let query = query.bind(path.as_str().to_owned());
             let row: Option<(i64, i64)> =
                 query.fetch_optional(&mut *connection).await.map_err(wrong)?;
@@ -197,7 +202,7 @@ impl ResolvedPath {
                 None => 0,
             };
             next = path.folder();
-            let place = EntryAddress { shelf: self.at.shelf.clone(), path };
+            let place = EntryAddress { memory_scope: self.at.memory_scope.clone(), path };
             drafts.push(draft(place, revision + 1, What::Folder));
         }
         drafts.reverse();
@@ -206,14 +211,14 @@ impl ResolvedPath {
 
     /// Whether nothing is in the folder.
     pub(crate) async fn is_empty(&self, connection: &mut SqliteConnection) -> Result<bool, Error> {
-        let query = sqlx::query_as(IN_FOLDER).bind(self.at.shelf.to_string());
+        let query = sqlx::query_as(IN_FOLDER).bind(self.at.memory_scope.to_string());
         let query = query.bind(self.at.path.as_str().to_owned());
         let row: Option<(i64,)> = query.fetch_optional(connection).await.map_err(wrong)?;
         Ok(row.is_none())
     }
 }
 
-const EXISTS: &str = "SELECT 1 FROM versions WHERE shelf = $1 AND path = $2 AND revision = $3";
+const EXISTS: &str = "SELECT 1 FROM versions WHERE scope = $1 AND path = $2 AND revision = $3";
 
 /// Lets pass where there is such a version for the scope.
 pub(crate) async fn origin(
@@ -222,7 +227,7 @@ pub(crate) async fn origin(
     origin: Option<&(EntryAddress, u64)>,
 ) -> Result<(), Error> {
     let Some((place, revision)) = origin else { return Ok(()) };
-    let query = sqlx::query_as(EXISTS).bind(key(scope, &place.shelf));
+    let query = sqlx::query_as(EXISTS).bind(key(scope, &place.memory_scope));
     let query = query.bind(place.path.as_str().to_owned()).bind(number(*revision));
     let row: Option<(i64,)> = query.fetch_optional(connection).await.map_err(wrong)?;
     row.map(drop).ok_or(Error::Absent)

@@ -12,10 +12,10 @@ use crate::limits;
 /// What is in a folder, and the newest revision of where each part of it goes.
 const BELOW: &str = "SELECT f.path, f.revision, COALESCE(t.revision, 0), f.state, \
     f.bytes, f.digest, f.executable, f.review_by_ms, f.content, f.searchable, \
-    (SELECT v.redacted FROM versions v WHERE v.shelf = f.shelf AND v.path = f.path \
+    (SELECT v.redacted FROM versions v WHERE v.scope = f.scope AND v.path = f.path \
     AND v.revision = f.revision) \
-    FROM entries f LEFT JOIN entries t ON t.shelf = $4 AND t.path = $5 || substr(f.path, $6) \
-    WHERE f.shelf = $1 AND f.path > $2 AND f.path < $3 AND f.state < 2 ORDER BY f.path LIMIT $7";
+    FROM entries f LEFT JOIN entries t ON t.scope = $4 AND t.path = $5 || substr(f.path, $6) \
+    WHERE f.scope = $1 AND f.path > $2 AND f.path < $3 AND f.state < 2 ORDER BY f.path LIMIT $7";
 
 impl Editor<'_> {
     pub(crate) async fn rename(
@@ -41,7 +41,9 @@ impl Editor<'_> {
             }
             (Found::Folder, None) => {
                 both_direct(&source, &target)?;
-                if from == to || (from.shelf == to.shelf && to.path.is_below(&from.path)) {
+                if from == to
+                    || (from.memory_scope == to.memory_scope && to.path.is_below(&from.path))
+                {
                     return Err(Error::Inside);
                 }
                 match (&target.found, expected) {
@@ -87,10 +89,10 @@ impl Editor<'_> {
         let (from, to) = (&source.at, &target.at);
         let path = from.path.as_str();
         let rows: Vec<SqliteRow> = sqlx::query(BELOW)
-            .bind(from.shelf.to_string())
+            .bind(from.memory_scope.to_string())
             .bind(format!("{path}/"))
             .bind(format!("{path}0"))
-            .bind(to.shelf.to_string())
+            .bind(to.memory_scope.to_string())
             .bind(to.path.as_str().to_owned())
             .bind(path.chars().count() as i64 + 1)
             .bind(limits::MOVE_ENTRIES_MAX as i64 + 1)
@@ -105,8 +107,8 @@ impl Editor<'_> {
             let path = columns.path()?;
             let (was, will) = (columns.number()?, columns.number()? + 1);
             let there = path.moved(&from.path, &to.path)?;
-            let here = EntryAddress { shelf: from.shelf.clone(), path };
-            let there = EntryAddress { shelf: to.shelf.clone(), path: there };
+            let here = EntryAddress { memory_scope: from.memory_scope.clone(), path };
+            let there = EntryAddress { memory_scope: to.memory_scope.clone(), path: there };
             let (what, review) = if columns.take::<i64>()? == FOLDER {
                 (What::Folder, None)
             } else {

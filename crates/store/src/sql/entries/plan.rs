@@ -166,10 +166,11 @@ async fn old(
     revision: u64,
 ) -> Result<Body, Error> {
     const TEXT: &str =
-        "SELECT content FROM versions WHERE shelf = $1 AND path = $2 AND revision = $3";
+        "SELECT content FROM versions WHERE scope = $1 AND path = $2 AND revision = $3";
     // Reading says why it can't be had.
     let read = read::read(connection, scope, at, Some(revision)).await?;
-    let query = sqlx::query(TEXT).bind(at.shelf.to_string()).bind(at.path.as_str().to_owned());
+    let query =
+        sqlx::query(TEXT).bind(at.memory_scope.to_string()).bind(at.path.as_str().to_owned());
     let row = query.bind(number(revision)).fetch_one(connection).await.map_err(wrong)?;
     let content: i64 = Columns::of(&row).take()?;
     let EntryState::File { executable, .. } = read.version.state else { return Err(Error::Absent) };

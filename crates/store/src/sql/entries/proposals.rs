@@ -1,6 +1,6 @@
 //! Proposals in the database: read, made, commented and decided.
 
-use outrigger_policy::{Principal, Scope, Shelf};
+use outrigger_policy::{MemoryScope, Principal, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::draft::{Body, Draft, Source, What};
@@ -19,41 +19,41 @@ use crate::sql::integer::number;
 
 macro_rules! proposal_columns {
     () => {
-        "p.proposal, p.shelf, p.path, p.base, p.bytes, p.digest, p.executable, p.author, p.via, \
+        "p.proposal, p.scope, p.path, p.base, p.bytes, p.digest, p.executable, p.author, p.via, \
          p.at_ms, p.agent, p.session, p.seq, p.labels, p.message, p.content IS NULL, p.redacted, \
-         p.standing, p.decided_by, p.decided_at_ms, p.reason, p.revision, p.origin_shelf, \
+         p.standing, p.decided_by, p.decided_at_ms, p.reason, p.revision, p.origin_scope, \
          p.origin_path, p.origin_revision, p.review_by_ms, p.content"
     };
 }
 const LIST: &str = concat!(
     "SELECT ",
     proposal_columns!(),
-    " FROM proposals p WHERE p.shelf = $1 AND p.standing <= $2 AND p.proposal < $3 \
+    " FROM proposals p WHERE p.scope = $1 AND p.standing <= $2 AND p.proposal < $3 \
      ORDER BY p.proposal DESC LIMIT $4"
 );
 const ONE: &str = concat!(
     "SELECT ",
     proposal_columns!(),
     " FROM proposals p WHERE p.proposal = $1 \
-     AND p.shelf IN (SELECT value FROM json_each($2))"
+     AND p.scope IN (SELECT value FROM json_each($2))"
 );
 const CONTENT: &str = "SELECT bytes FROM contents WHERE content = $1";
 const COMMENTS: &str =
     "SELECT author, at_ms, text FROM comments WHERE proposal = $1 ORDER BY comment";
-const OPEN: &str = "SELECT COUNT(*) FROM proposals WHERE shelf = $1 AND standing = 0";
+const OPEN: &str = "SELECT COUNT(*) FROM proposals WHERE scope = $1 AND standing = 0";
 /// The content, if there is one, and what names it.
 const PROPOSE: &str = "INSERT INTO contents (bytes) SELECT $19 WHERE $19 IS NOT NULL; \
-    INSERT INTO proposals (shelf, path, base, standing, bytes, digest, \
+    INSERT INTO proposals (scope, path, base, standing, bytes, digest, \
     executable, content, author, via, at_ms, agent, session, seq, labels, message, review_by_ms, \
-    origin_shelf, origin_path, origin_revision) VALUES ($1, $2, $3, 0, $4, $5, $6, \
+    origin_scope, origin_path, origin_revision) VALUES ($1, $2, $3, 0, $4, $5, $6, \
     IIF($19 IS NULL, NULL, (SELECT MAX(content) FROM contents)), \
     $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING proposal";
 const SAID: &str = "SELECT COUNT(*) FROM comments WHERE proposal = $1";
 const SAY: &str = "INSERT INTO comments (proposal, author, at_ms, text) VALUES ($1, $2, $3, $4)";
 const DECIDE: &str = "UPDATE proposals SET standing = $2, decided_by = $3, decided_at_ms = $4, \
     reason = $5, revision = $6 WHERE proposal = $1";
-const SET: &str = "INSERT INTO shelves (shelf, settings, set_by, set_at_ms) \
-    VALUES ($1, $2, $3, $4) ON CONFLICT (shelf) DO UPDATE SET settings = excluded.settings, \
+const SET: &str = "INSERT INTO memory_scopes (scope, settings, set_by, set_at_ms) \
+    VALUES ($1, $2, $3, $4) ON CONFLICT (scope) DO UPDATE SET settings = excluded.settings, \
     set_by = excluded.set_by, set_at_ms = excluded.set_at_ms";
 
 fn writing(error: sqlx::Error) -> Error {
@@ -109,12 +109,12 @@ fn of_row(row: &SqliteRow) -> Result<Row, Error> {
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    shelf: &Shelf,
+    memory_scope: &MemoryScope,
     asked: ProposalFilter,
     before: Option<ProposalId>,
 ) -> Result<Vec<Proposal>, Error> {
     let rows = sqlx::query(LIST)
-        .bind(key(scope, shelf))
+        .bind(key(scope, memory_scope))
         .bind(if asked == ProposalFilter::Open { 0i64 } else { 3 })
         .bind(before.map_or(i64::MAX, |before| number(before.0)))
         .bind(limits::PAGE_PROPOSALS_MAX as i64)
@@ -130,9 +130,9 @@ pub(crate) async fn one(
     scope: &Scope,
     id: ProposalId,
 ) -> Result<Row, Error> {
-    use outrigger_policy::ShelfKind;
-    let shelves = ShelfKind::ALL.into_iter().flat_map(|kind| scope.shelves(kind));
-    let keys: Vec<String> = shelves.map(|shelf| key(scope, &shelf)).collect();
+    use outrigger_policy::MemoryKind;
+    let memory_scopes = MemoryKind::ALL.into_iter().flat_map(|kind| scope.memory_scopes(kind));
+    let keys: Vec<String> = memory_scopes.map(|memory_scope| key(scope, &memory_scope)).collect();
     let keys = serde_json::to_string(&keys).expect("names are text");
     let query = sqlx::query(ONE).bind(number(id.0)).bind(keys);
     let row = query.fetch_optional(connection).await.map_err(wrong)?;
@@ -178,12 +178,12 @@ pub(crate) async fn propose(
     Error::within("an entry (bytes)", bytes, limits::ENTRY_BYTES_MAX)?;
     origin(connection, editor.scope, origin_of.and_then(|file| file.derived_from.as_ref())).await?;
     let row: (i64,) = sqlx::query_as(OPEN)
-        .bind(at.shelf.to_string())
+        .bind(at.memory_scope.to_string())
         .fetch_one(&mut *connection)
         .await
         .map_err(wrong)?;
     let open = usize::try_from(row.0).unwrap_or(0) + 1;
-    Error::within("a shelf (open proposals)", open, limits::PROPOSALS_OPEN_MAX)?;
+    Error::within("a memory scope (open proposals)", open, limits::PROPOSALS_OPEN_MAX)?;
 
     let (origin, review_by_ms) =
         file.as_ref().map_or((None, None), |file| (file.derived_from.clone(), file.review_by_ms));
@@ -191,7 +191,7 @@ pub(crate) async fn propose(
     let taken = (&at, body.as_ref().map(|body| body.bytes));
     usage::propose(connection, quotas, taken, editor.by.session.as_ref()).await?;
     let query = sqlx::query_as(PROPOSE)
-        .bind(at.shelf.to_string())
+        .bind(at.memory_scope.to_string())
         .bind(at.path.as_str().to_owned())
         .bind(number(base))
         .bind(bytes as i64)
@@ -329,20 +329,20 @@ pub(crate) async fn decide(
         .map_err(writing)
 }
 
-/// Sets what holds for a shelf.
+/// Sets what holds for a memory scope.
 pub(crate) async fn set(
     connection: &mut SqliteConnection,
     editor: Editor<'_>,
-    shelf: &Shelf,
+    memory_scope: &MemoryScope,
     settings: &Settings,
 ) -> Result<(), Error> {
-    look::settings(connection, editor.scope, shelf).await?;
-    if let Some(what) = settings.fault(shelf) {
+    look::settings(connection, editor.scope, memory_scope).await?;
+    if let Some(what) = settings.fault(memory_scope) {
         return Err(Error::Setting { what });
     }
     let Attribution { at_ms, .. } = editor.by;
     sqlx::query(SET)
-        .bind(shelf.to_string())
+        .bind(memory_scope.to_string())
         .bind(json(settings))
         .bind(editor.scope.person().to_string())
         .bind(number(*at_ms))

@@ -14,25 +14,25 @@ use crate::sql::integer::number;
 /// The content, if it is new, the version, what stands at the path since, and the words of
 /// it. What the index has of the path is taken out before its text is another one.
 const PUT: &str = "INSERT INTO contents (bytes) SELECT $25 WHERE $25 IS NOT NULL; \
-    INSERT INTO versions (shelf, path, revision, state, bytes, digest, executable, \
+    INSERT INTO versions (scope, path, revision, state, bytes, digest, executable, \
     content, author, via, at_ms, agent, session, seq, labels, message, review_by_ms, \
-    origin_shelf, origin_path, origin_revision, accepted_by, redacted) \
+    origin_scope, origin_path, origin_revision, accepted_by, redacted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, \
     IIF($25 IS NULL, $8, (SELECT MAX(content) FROM contents)), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, \
     $20, $21, $22) RETURNING version; \
-    INSERT INTO search (search, rowid, shelf, path, text) SELECT 'delete', entry, shelf, path, text \
-    FROM searched WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2); \
-    INSERT INTO entries (shelf, path, folder, state, revision, bytes, digest, executable, \
+    INSERT INTO search (search, rowid, scope, path, text) SELECT 'delete', entry, scope, path, text \
+    FROM searched WHERE entry = (SELECT entry FROM entries WHERE scope = $1 AND path = $2); \
+    INSERT INTO entries (scope, path, folder, state, revision, bytes, digest, executable, \
     modified_ms, review_by_ms, content, searchable, author, labels) \
     VALUES ($1, $2, $23, $4, $3, $5, $6, $7, $11, $17, \
     IIF($25 IS NULL, $8, (SELECT MAX(content) FROM contents)), $24, $9, $15) \
-    ON CONFLICT (shelf, path) DO UPDATE SET state = excluded.state, \
+    ON CONFLICT (scope, path) DO UPDATE SET state = excluded.state, \
     revision = excluded.revision, bytes = excluded.bytes, digest = excluded.digest, \
     executable = excluded.executable, modified_ms = excluded.modified_ms, \
     review_by_ms = excluded.review_by_ms, content = excluded.content, \
     searchable = excluded.searchable, author = excluded.author, labels = excluded.labels; \
-    INSERT INTO search (rowid, shelf, path, text) SELECT entry, shelf, path, text \
-    FROM searched WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2)";
+    INSERT INTO search (rowid, scope, path, text) SELECT entry, scope, path, text \
+    FROM searched WHERE entry = (SELECT entry FROM entries WHERE scope = $1 AND path = $2)";
 
 fn wrong(error: sqlx::Error) -> Error {
     Error::Store(fault::of("writing entries", error))
@@ -51,7 +51,7 @@ pub(crate) async fn put(connection: &mut SqliteConnection, draft: Draft) -> Resu
     };
     let redacted = body.and_then(Body::redaction).map(json);
     let query = sqlx::query_as(PUT)
-        .bind(draft.at.shelf.to_string())
+        .bind(draft.at.memory_scope.to_string())
         .bind(draft.at.path.as_str().to_owned())
         .bind(number(draft.revision))
         .bind(state)
@@ -86,13 +86,13 @@ pub(crate) fn bind_by<'q, O>(query: Query<'q, O>, by: &Attribution) -> Query<'q,
         .bind(by.message.clone())
 }
 
-/// Shelf, path and revision that something was made from.
+/// Memory scope, path and revision that something was made from.
 pub(crate) fn bind_origin<'q, O>(
     query: Query<'q, O>,
     origin: Option<&(EntryAddress, u64)>,
 ) -> Query<'q, O> {
     query
-        .bind(origin.map(|(place, _)| place.shelf.to_string()))
+        .bind(origin.map(|(place, _)| place.memory_scope.to_string()))
         .bind(origin.map(|(place, _)| place.path.as_str().to_owned()))
         .bind(origin.map(|(_, revision)| number(*revision)))
 }

@@ -1,9 +1,9 @@
 //! Queries about entries that change nothing.
 //!
-//! Must never look for a shelf by another name than [`key`] gives.
+//! Must never look for a memory scope by another name than [`key`] gives.
 
 use outrigger_agent::SessionId;
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::rows::{Columns, damaged, key, node_columns, version_columns, wrong};
@@ -24,51 +24,51 @@ macro_rules! origin_columns {
 const STAT: &str = concat!(
     "SELECT ",
     node_columns!(),
-    " FROM entries e WHERE e.shelf = $1 AND e.path = $2 AND e.state < 2"
+    " FROM entries e WHERE e.scope = $1 AND e.path = $2 AND e.state < 2"
 );
 const LIST: &str = concat!(
     "SELECT ",
     node_columns!(),
     origin_columns!(),
-    " FROM entries e WHERE e.shelf = $1 AND e.folder = $2 AND e.path > $3 AND e.state < 2 \
+    " FROM entries e WHERE e.scope = $1 AND e.folder = $2 AND e.path > $3 AND e.state < 2 \
      ORDER BY e.path LIMIT $4"
 );
 const LIST_DEEP: &str = concat!(
     "SELECT ",
     node_columns!(),
     origin_columns!(),
-    " FROM entries e WHERE e.shelf = $1 AND e.path < $2 AND e.path > $3 AND e.state < 2 \
+    " FROM entries e WHERE e.scope = $1 AND e.path < $2 AND e.path > $3 AND e.state < 2 \
      ORDER BY e.path LIMIT $4"
 );
 const LIST_ALL: &str = concat!(
     "SELECT ",
     node_columns!(),
     origin_columns!(),
-    " FROM entries e WHERE e.shelf = $1 AND e.path > $3 AND e.state < 2 ORDER BY e.path LIMIT $4"
+    " FROM entries e WHERE e.scope = $1 AND e.path > $3 AND e.state < 2 ORDER BY e.path LIMIT $4"
 );
 const STALE: &str = concat!(
     "SELECT ",
     node_columns!(),
-    ", NULL FROM entries e WHERE e.shelf = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
+    ", NULL FROM entries e WHERE e.scope = $1 AND e.state = 0 AND e.review_by_ms IS NOT NULL \
      AND e.review_by_ms <= $2 ORDER BY e.review_by_ms, e.path LIMIT $3"
 );
 const NEWEST: &str = concat!(
     "SELECT ",
     version_columns!(),
     ", c.bytes FROM entries e \
-     JOIN versions v ON v.shelf = e.shelf AND v.path = e.path AND v.revision = e.revision \
-     LEFT JOIN contents c ON c.content = v.content WHERE e.shelf = $1 AND e.path = $2"
+     JOIN versions v ON v.scope = e.scope AND v.path = e.path AND v.revision = e.revision \
+     LEFT JOIN contents c ON c.content = v.content WHERE e.scope = $1 AND e.path = $2"
 );
 const REVISION: &str = concat!(
     "SELECT ",
     version_columns!(),
     ", c.bytes FROM versions v LEFT JOIN contents c ON c.content = v.content \
-     WHERE v.shelf = $1 AND v.path = $2 AND v.revision = $3"
+     WHERE v.scope = $1 AND v.path = $2 AND v.revision = $3"
 );
 const HISTORY: &str = concat!(
     "SELECT ",
     version_columns!(),
-    " FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.revision < $3 \
+    " FROM versions v WHERE v.scope = $1 AND v.path = $2 AND v.revision < $3 \
      ORDER BY v.revision DESC LIMIT $4"
 );
 const OF_SESSION: &str = concat!(
@@ -82,11 +82,12 @@ pub(crate) async fn stat(
     scope: &Scope,
     at: &EntryAddress,
 ) -> Result<EntryStat, Error> {
-    let row = sqlx::query(STAT).bind(key(scope, &at.shelf)).bind(at.path.as_str().to_owned());
+    let row =
+        sqlx::query(STAT).bind(key(scope, &at.memory_scope)).bind(at.path.as_str().to_owned());
     let row = row.fetch_optional(connection).await.map_err(wrong)?;
     match row {
         Some(row) => Ok(Columns::of(&row).node()?.1),
-        None if at.path.is_root() && scope.sees(&at.shelf) => Ok(root()),
+        None if at.path.is_root() && scope.sees(&at.memory_scope) => Ok(root()),
         None => Err(Error::Absent),
     }
 }
@@ -117,7 +118,7 @@ pub(crate) async fn list(
         (true, path) => (LIST_DEEP, format!("{path}0"), format!("{path}/")),
     };
     let after = after.map_or("", EntryPath::as_str).to_owned().max(begin);
-    let query = sqlx::query(text).bind(key(scope, &folder.shelf)).bind(bound).bind(after);
+    let query = sqlx::query(text).bind(key(scope, &folder.memory_scope)).bind(bound).bind(after);
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
     let query = query.bind(scope.person().to_string());
     listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
@@ -126,10 +127,10 @@ pub(crate) async fn list(
 pub(crate) async fn stale(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    shelf: &Shelf,
+    memory_scope: &MemoryScope,
     at_ms: u64,
 ) -> Result<EntryListing, Error> {
-    let query = sqlx::query(STALE).bind(key(scope, shelf)).bind(number(at_ms));
+    let query = sqlx::query(STALE).bind(key(scope, memory_scope)).bind(number(at_ms));
     let query = query.bind(limits::PAGE_ENTRIES_MAX as i64 + 1);
     listed(&query.fetch_all(connection).await.map_err(wrong)?, scope)
 }
@@ -154,7 +155,7 @@ pub(crate) async fn read(
     at: &EntryAddress,
     revision: Option<u64>,
 ) -> Result<Contents, Error> {
-    let key = key(scope, &at.shelf);
+    let key = key(scope, &at.memory_scope);
     let query = match revision {
         None => sqlx::query(NEWEST).bind(key).bind(at.path.as_str().to_owned()),
         Some(revision) => {
@@ -164,7 +165,7 @@ pub(crate) async fn read(
     };
     let row = query.fetch_optional(connection).await.map_err(wrong)?;
     let Some(row) = row else {
-        let is_root = at.path.is_root() && scope.sees(&at.shelf);
+        let is_root = at.path.is_root() && scope.sees(&at.memory_scope);
         return Err(if is_root { Error::Folder } else { Error::Absent });
     };
     let mut columns = Columns::of(&row);
@@ -193,7 +194,7 @@ pub(crate) async fn history(
     before: Option<u64>,
 ) -> Result<Vec<Version>, Error> {
     let before = before.unwrap_or(u64::MAX);
-    let query = sqlx::query(HISTORY).bind(key(scope, &at.shelf));
+    let query = sqlx::query(HISTORY).bind(key(scope, &at.memory_scope));
     let query = query.bind(at.path.as_str().to_owned()).bind(number(before));
     let query = query.bind(limits::PAGE_VERSIONS_MAX as i64);
     let versions = versions(&query.fetch_all(connection).await.map_err(wrong)?)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use outrigger_agent::{Digest, Seq, SessionId};
-use outrigger_policy::{Principal, Scope, Shelf};
+use outrigger_policy::{MemoryScope, Principal, Scope};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use sqlx::{Decode, Row, Type};
 
@@ -13,7 +13,7 @@ use crate::entries::{
 };
 use crate::sql::fault;
 
-/// The key of a shelf that nobody sees and nothing is on.
+/// The key of a memory scope that nobody sees and nothing is on.
 const NOWHERE: &str = "";
 /// What stands at a path, as its column has it.
 pub(crate) const FILE: i64 = 0;
@@ -30,18 +30,18 @@ macro_rules! node_columns {
 /// Columns of `versions v` that make a [`Version`].
 macro_rules! version_columns {
     () => {
-        "v.version, v.shelf, v.path, v.revision, v.state, v.bytes, v.digest, v.executable, \
+        "v.version, v.scope, v.path, v.revision, v.state, v.bytes, v.digest, v.executable, \
          v.author, v.via, v.at_ms, v.agent, v.session, v.seq, v.labels, v.message, \
-         v.origin_shelf, v.origin_path, v.origin_revision, v.review_by_ms, v.accepted_by, \
+         v.origin_scope, v.origin_path, v.origin_revision, v.review_by_ms, v.accepted_by, \
          v.content IS NULL, v.redacted"
     };
 }
 pub(crate) use {node_columns, version_columns};
 
-/// By what name a shelf is looked for: for whoever does not see it, by one under which
+/// By what name a memory scope is looked for: for whoever does not see it, by one under which
 /// nothing is found. The one place where rights become rows.
-pub(crate) fn key(scope: &Scope, shelf: &Shelf) -> String {
-    if scope.sees(shelf) { shelf.to_string() } else { NOWHERE.to_owned() }
+pub(crate) fn key(scope: &Scope, memory_scope: &MemoryScope) -> String {
+    if scope.sees(memory_scope) { memory_scope.to_string() } else { NOWHERE.to_owned() }
 }
 
 pub(crate) fn wrong(error: sqlx::Error) -> Error {
@@ -85,8 +85,8 @@ impl<'r> Columns<'r> {
     }
 
     pub(crate) fn place(&mut self) -> Result<EntryAddress, Error> {
-        let shelf = shelf(&self.take::<String>()?)?;
-        Ok(EntryAddress { shelf, path: self.path()? })
+        let memory_scope = memory_scope(&self.take::<String>()?)?;
+        Ok(EntryAddress { memory_scope, path: self.path()? })
     }
 
     pub(crate) fn digest(&mut self) -> Result<Option<Digest>, Error> {
@@ -137,13 +137,13 @@ impl<'r> Columns<'r> {
         })
     }
 
-    /// Where something was made from: shelf, path, revision.
+    /// Where something was made from: memory scope, path, revision.
     pub(crate) fn origin(&mut self) -> Result<Option<(EntryAddress, u64)>, Error> {
         let origin: (Option<String>, Option<String>, Option<u64>) =
             (self.take()?, self.take()?, self.maybe_number()?);
         let (Some(on), Some(path), Some(revision)) = origin else { return Ok(None) };
         let path = EntryPath::parse(&path).map_err(|_| damaged("a path is none"))?;
-        Ok(Some((EntryAddress { shelf: shelf(&on)?, path }, revision)))
+        Ok(Some((EntryAddress { memory_scope: memory_scope(&on)?, path }, revision)))
     }
 
     /// Whether a content is missing, and that it was destroyed.
@@ -210,8 +210,8 @@ impl<'r> Columns<'r> {
     }
 }
 
-pub(crate) fn shelf(text: &str) -> Result<Shelf, Error> {
-    text.parse().map_err(|_| damaged("a shelf is none"))
+pub(crate) fn memory_scope(text: &str) -> Result<MemoryScope, Error> {
+    text.parse().map_err(|_| damaged("a memory scope is none"))
 }
 
 fn principal(text: &str) -> Result<Principal, Error> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use outrigger_agent::SessionId;
-use outrigger_policy::{Owner, Principal, Shelf};
+use outrigger_policy::{MemoryScope, Owner, Principal};
 use sqlx::QueryBuilder;
 use sqlx::sqlite::SqliteConnection;
 
@@ -29,10 +29,12 @@ const ADD: (&str, &str) = (
 const FREE: &str = "UPDATE usage SET bytes = bytes - $2, versions = versions - $3 \
     WHERE holder = $1 OR holder = 'all'";
 
-/// By what name an owner is counted; the organisation's shelves are among all.
-fn owner(shelf: &Shelf) -> Option<String> {
-    match &shelf.owner {
-        Owner::Person(_) | Owner::Group(_) => Some(Principal::from(&shelf.owner).to_string()),
+/// By what name an owner is counted; the organisation's memory scopes are among all.
+fn owner(memory_scope: &MemoryScope) -> Option<String> {
+    match &memory_scope.owner {
+        Owner::Person(_) | Owner::Group(_) => {
+            Some(Principal::from(&memory_scope.owner).to_string())
+        }
         Owner::Organisation(_) => None,
     }
 }
@@ -71,10 +73,10 @@ fn come(deltas: &mut Deltas, holder: String, delta: Delta) {
     sum.versions += delta.versions;
 }
 
-/// Something for a shelf, written by a session.
-fn come_to(deltas: &mut Deltas, shelf: &Shelf, by: Option<&SessionId>, delta: Delta) {
+/// Something for a memory scope, written by a session.
+fn come_to(deltas: &mut Deltas, memory_scope: &MemoryScope, by: Option<&SessionId>, delta: Delta) {
     come(deltas, ALL.to_owned(), delta);
-    if let Some(owner) = owner(shelf) {
+    if let Some(owner) = owner(memory_scope) {
         come(deltas, owner, delta);
     }
     if let Some(id) = by {
@@ -102,7 +104,7 @@ pub(crate) async fn take(
         };
         let delta =
             Delta { bytes: bytes.unwrap_or(0), entries, versions: i64::from(bytes.is_some()) };
-        come_to(&mut deltas, &draft.at.shelf, draft.by.session.as_ref(), delta);
+        come_to(&mut deltas, &draft.at.memory_scope, draft.by.session.as_ref(), delta);
     }
     account(connection, quotas, &deltas).await
 }
@@ -117,7 +119,7 @@ pub(crate) async fn propose(
     let versions = i64::from(bytes.is_some());
     let delta = Delta { bytes: number(bytes.unwrap_or(0)), entries: 0, versions };
     let mut deltas = Deltas::new();
-    come_to(&mut deltas, &at.shelf, session, delta);
+    come_to(&mut deltas, &at.memory_scope, session, delta);
     account(connection, quotas, &deltas).await
 }
 
@@ -169,13 +171,13 @@ async fn add(
     rows.into_iter().map(usage).collect()
 }
 
-/// Contents that went, by the owners of the shelves that they were on.
+/// Contents that went, by the owners of the memory scopes that they were on.
 #[derive(Debug, Default)]
 pub(crate) struct Freed(BTreeMap<Option<String>, (u64, u64)>);
 
 impl Freed {
-    pub(crate) fn add(&mut self, shelf: &Shelf, bytes: u64) {
-        let (sum, count) = self.0.entry(owner(shelf)).or_default();
+    pub(crate) fn add(&mut self, memory_scope: &MemoryScope, bytes: u64) {
+        let (sum, count) = self.0.entry(owner(memory_scope)).or_default();
         (*sum, *count) = (*sum + bytes, *count + 1);
     }
 

@@ -1,6 +1,6 @@
 //! What is asked of the writer about entries, and what it makes of each request.
 
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::oneshot;
 
@@ -35,7 +35,7 @@ pub(crate) enum WriteRequest {
     Propose(NewProposal),
     Comment(ProposalId, String),
     Decide(ProposalId, Decision),
-    Set(Shelf, Settings),
+    Set(MemoryScope, Settings),
 }
 
 /// What came of it.
@@ -93,8 +93,8 @@ impl Order {
                 proposals::decide(connection, scope, decided, by.at_ms, revision).await?;
                 Ok(Answer::Changed(changed))
             }
-            WriteRequest::Set(shelf, settings) => {
-                proposals::set(connection, editor, shelf, settings).await?;
+            WriteRequest::Set(memory_scope, settings) => {
+                proposals::set(connection, editor, memory_scope, settings).await?;
                 Ok(Answer::Done)
             }
         }

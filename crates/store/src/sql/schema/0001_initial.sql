@@ -76,9 +76,9 @@ CREATE TABLE charges (
     charged TEXT NOT NULL
 );
 
--- What holds for a shelf, where somebody set it: settings are JSON.
-CREATE TABLE shelves (
-    shelf     TEXT   NOT NULL PRIMARY KEY,
+-- What holds for a memory scope, where somebody set it: settings are JSON.
+CREATE TABLE memory_scopes (
+    scope     TEXT   NOT NULL PRIMARY KEY,
     settings  TEXT   NOT NULL,
     set_by    TEXT   NOT NULL,
     set_at_ms BIGINT NOT NULL
@@ -95,7 +95,7 @@ CREATE TABLE contents (
 -- labels are those of the version, because listings tell them.
 CREATE TABLE entries (
     entry        INTEGER NOT NULL PRIMARY KEY,
-    shelf        TEXT    NOT NULL,
+    scope        TEXT    NOT NULL,
     path         TEXT    NOT NULL,
     folder       TEXT    NOT NULL,
     state        INTEGER NOT NULL,
@@ -109,18 +109,18 @@ CREATE TABLE entries (
     searchable   INTEGER NOT NULL,
     author       TEXT    NOT NULL,
     labels       TEXT    NOT NULL,
-    UNIQUE (shelf, path)
+    UNIQUE (scope, path)
 );
 
-CREATE INDEX entries_by_folder ON entries (shelf, folder, path) WHERE state < 2;
-CREATE INDEX entries_by_review ON entries (shelf, review_by_ms)
+CREATE INDEX entries_by_folder ON entries (scope, folder, path) WHERE state < 2;
+CREATE INDEX entries_by_review ON entries (scope, review_by_ms)
     WHERE state = 0 AND review_by_ms IS NOT NULL;
 
 -- Every state of every path. content is empty for what has none or lost it; labels and
 -- redacted are JSON.
 CREATE TABLE versions (
     version         INTEGER NOT NULL PRIMARY KEY,
-    shelf           TEXT    NOT NULL,
+    scope           TEXT    NOT NULL,
     path            TEXT    NOT NULL,
     revision        BIGINT  NOT NULL,
     state           INTEGER NOT NULL,
@@ -137,24 +137,24 @@ CREATE TABLE versions (
     labels          TEXT    NOT NULL,
     message         TEXT,
     review_by_ms    BIGINT,
-    origin_shelf    TEXT,
+    origin_scope    TEXT,
     origin_path     TEXT,
     origin_revision BIGINT,
     accepted_by     TEXT,
     redacted        TEXT,
-    UNIQUE (shelf, path, revision)
+    UNIQUE (scope, path, revision)
 );
 
 CREATE INDEX versions_by_session ON versions (session, version) WHERE session IS NOT NULL;
 CREATE INDEX versions_by_digest ON versions (digest) WHERE content IS NOT NULL;
 CREATE INDEX versions_by_content ON versions (content) WHERE content IS NOT NULL;
-CREATE INDEX versions_by_origin ON versions (origin_shelf, origin_path, origin_revision)
-    WHERE origin_shelf IS NOT NULL;
+CREATE INDEX versions_by_origin ON versions (origin_scope, origin_path, origin_revision)
+    WHERE origin_scope IS NOT NULL;
 
 -- standing: 0 open, 1 accepted, 2 rejected, 3 withdrawn. digest is empty for a removal.
 CREATE TABLE proposals (
     proposal        INTEGER NOT NULL PRIMARY KEY,
-    shelf           TEXT    NOT NULL,
+    scope           TEXT    NOT NULL,
     path            TEXT    NOT NULL,
     base            BIGINT  NOT NULL,
     standing        INTEGER NOT NULL,
@@ -171,7 +171,7 @@ CREATE TABLE proposals (
     labels          TEXT    NOT NULL,
     message         TEXT,
     review_by_ms    BIGINT,
-    origin_shelf    TEXT,
+    origin_scope    TEXT,
     origin_path     TEXT,
     origin_revision BIGINT,
     redacted        TEXT,
@@ -181,11 +181,11 @@ CREATE TABLE proposals (
     revision        BIGINT
 );
 
-CREATE INDEX proposals_by_shelf ON proposals (shelf, standing, proposal);
+CREATE INDEX proposals_by_scope ON proposals (scope, standing, proposal);
 CREATE INDEX proposals_by_digest ON proposals (digest) WHERE content IS NOT NULL;
 CREATE INDEX proposals_by_content ON proposals (content) WHERE content IS NOT NULL;
-CREATE INDEX proposals_by_origin ON proposals (origin_shelf, origin_path, origin_revision)
-    WHERE origin_shelf IS NOT NULL;
+CREATE INDEX proposals_by_origin ON proposals (origin_scope, origin_path, origin_revision)
+    WHERE origin_scope IS NOT NULL;
 
 CREATE TABLE comments (
     comment  INTEGER NOT NULL PRIMARY KEY,
@@ -197,20 +197,20 @@ CREATE TABLE comments (
 
 CREATE INDEX comments_by_proposal ON comments (proposal, comment);
 
--- Words of the newest versions, and the name of the shelf as a word of its own, so that
--- whoever sees few shelves pays for those. The index alone is kept: texts are in contents.
+-- Words of the newest versions, and the name of the memory scope as a word of its own, so that
+-- whoever sees few memory scopes pays for those. The index alone is kept: texts are in contents.
 CREATE VIEW searched AS
-    SELECT entries.entry AS entry, 'x' || hex(entries.shelf) AS shelf, entries.path AS path,
+    SELECT entries.entry AS entry, 'x' || hex(entries.scope) AS scope, entries.path AS path,
     CAST(contents.bytes AS TEXT) AS text
     FROM entries JOIN contents ON contents.content = entries.content
     WHERE entries.searchable = 1;
 
 CREATE VIRTUAL TABLE search USING fts5(
-    shelf, path, text, content = 'searched', content_rowid = 'entry',
+    scope, path, text, content = 'searched', content_rowid = 'entry',
     tokenize = 'unicode61 remove_diacritics 2'
 );
 
--- What is kept of whom: `all`, an owner of shelves as `person:ada`, or `session:ID`, of
+-- What is kept of whom: `all`, an owner of memory scopes as `person:ada`, or `session:ID`, of
 -- which nothing is ever taken away.
 CREATE TABLE usage (
     holder   TEXT   NOT NULL PRIMARY KEY,
@@ -221,4 +221,4 @@ CREATE TABLE usage (
 
 INSERT INTO usage (holder, bytes, entries, versions) VALUES ('all', 0, 0, 0);
 
-INSERT INTO meta (name, value) VALUES ('format', '6');
+INSERT INTO meta (name, value) VALUES ('format', '7');

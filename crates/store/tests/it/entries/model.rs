@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, EntryState, Error,
@@ -47,7 +47,7 @@ fn ops() -> impl Strategy<Value = Vec<(bool, Op)>> {
             2 => (1u64..6).prop_map(Guess::Number),
         ]
     };
-    // Mostly on one shelf, so that changes meet.
+    // Mostly in one memory scope, so that changes meet.
     let path = || prop_oneof![5 => 0..PATHS.len(), 1 => 0..PATHS.len() * 2];
     let text = || 0..TEXTS.len();
     let op = prop_oneof![
@@ -62,7 +62,7 @@ fn ops() -> impl Strategy<Value = Vec<(bool, Op)>> {
     proptest::collection::vec((any::<bool>(), op), 1..80)
 }
 
-/// A path on one of two shelves.
+/// A path in one of two memory scopes.
 type At = (usize, String);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -228,7 +228,7 @@ struct Worlds<'a> {
     store: &'a Sqlite,
     model: Model,
     people: [Scope; 2],
-    shelves: [Shelf; 2],
+    memory_scopes: [MemoryScope; 2],
 }
 
 impl<'a> Worlds<'a> {
@@ -239,13 +239,16 @@ impl<'a> Worlds<'a> {
         let members = groups.clone().map(|name| (name, people.clone().into()));
         let directory = Directory { groups: members.into(), ..Directory::default() };
         let people = people.each_ref().map(|who| directory.authenticate(who).unwrap());
-        let (kind, owners) = (ShelfKind::Skills, groups.map(Owner::Group));
-        let shelves = owners.map(|owner| Shelf { kind, owner });
-        Self { store, model: Model::default(), people, shelves }
+        let (kind, owners) = (MemoryKind::Skills, groups.map(Owner::Group));
+        let memory_scopes = owners.map(|owner| MemoryScope { kind, owner });
+        Self { store, model: Model::default(), people, memory_scopes }
     }
 
     fn place(&self, at: &At) -> EntryAddress {
-        EntryAddress { shelf: self.shelves[at.0].clone(), path: EntryPath::parse(&at.1).unwrap() }
+        EntryAddress {
+            memory_scope: self.memory_scopes[at.0].clone(),
+            path: EntryPath::parse(&at.1).unwrap(),
+        }
     }
 
     fn expected(&self, at: &At, guess: Guess) -> Expected {
@@ -360,8 +363,8 @@ impl<'a> Worlds<'a> {
                 assert_eq!(found, *stands, "{place} at {}", version.revision);
             }
         }
-        for (index, shelf) in self.shelves.iter().enumerate() {
-            let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
+        for (index, memory_scope) in self.memory_scopes.iter().enumerate() {
+            let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
             let listed = self.store.list(&self.people[0], &root, true, None).await.unwrap();
             let paths: Vec<_> = listed.entries.iter().map(|(path, _)| path.to_string()).collect();
             let known = self.model.versions.keys().filter(|at| at.0 == index);
@@ -381,7 +384,7 @@ fn a_naive_model_agrees() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let store = runtime.block_on(open(directory.path()));
-    // Each case has shelves of its own in the one store.
+    // Each case has memory scopes of its own in the one store.
     let cases = AtomicUsize::new(0);
     let config = Config { cases: 96, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)

@@ -9,7 +9,7 @@ use outrigger_store::entries::{
 };
 use outrigger_store::{Settings, Sqlite};
 
-use super::{at, fits_together, member, put, shelf};
+use super::{at, fits_together, member, memory_scope, put};
 use crate::support::session;
 
 fn quota(bytes: u64, entries: u64, versions: u64) -> Quota {
@@ -25,8 +25,8 @@ async fn open(directory: &tempfile::TempDir, quotas: Quotas) -> Sqlite {
 }
 
 fn own(path: &str) -> EntryAddress {
-    let shelf = shelf(Owner::Person("ada".to_owned()));
-    EntryAddress { shelf, path: EntryPath::parse(path).unwrap() }
+    let memory_scope = memory_scope(Owner::Person("ada".to_owned()));
+    EntryAddress { memory_scope, path: EntryPath::parse(path).unwrap() }
 }
 
 fn write(at: EntryAddress, expected: Expected, bytes: usize) -> ChangeRequest {
@@ -113,7 +113,10 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     let who = member("ada");
     let make = |change| store.change(&who, change, Attribution::person(1));
     make(write(own("a"), Expected::Absent, 600)).await.unwrap();
-    let common = EntryAddress { shelf: shelf(Owner::Organisation("acme".to_owned())), ..own("p") };
+    let common = EntryAddress {
+        memory_scope: memory_scope(Owner::Organisation("acme".to_owned())),
+        ..own("p")
+    };
     let propose = |bytes| {
         let file = Some(EntryFile::of(vec![b'y'; bytes]));
         store.propose(
@@ -138,8 +141,8 @@ async fn the_organisation_counts_everything_and_proposals_too() {
     let make = |change| store.change(&who, change, Attribution::person(1));
     make(ChangeRequest::Remove { at: own("a"), revision: 1 }).await.unwrap();
     make(ChangeRequest::Prune { at: own(""), keep: NonZeroU32::new(1) }).await.unwrap();
-    let held = Held::usual(&own("").shelf);
-    store.set(&who, &own("").shelf, held, 1).await.unwrap();
+    let held = Held::usual(&own("").memory_scope);
+    store.set(&who, &own("").memory_scope, held, 1).await.unwrap();
     fits_together(directory.path()).await;
 }
 

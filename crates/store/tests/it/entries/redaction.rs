@@ -9,7 +9,7 @@ use outrigger_store::entries::{
     Expected, NewProposal, Reach, Reviews, Settings, Which,
 };
 
-use super::{at, fits_together, member, put, shelf};
+use super::{at, fits_together, member, memory_scope, put};
 use crate::support::{contents, open};
 
 /// Words that nothing else has. The index keeps them in lower case.
@@ -43,16 +43,16 @@ async fn no_byte_is_left() {
         secrets.push((place, revision, secret));
         put(&store, &bob, &at(&format!("n/{}", round % 9)), &filler.repeat(40 + round)).await;
     }
-    let reviewed = Settings { review: true, ..Settings::usual(&at("").shelf) };
+    let reviewed = Settings { review: true, ..Settings::usual(&at("").memory_scope) };
     let file = Some(EntryFile {
         derived_from: Some((secrets[0].0.clone(), secrets[0].1)),
         ..EntryFile::of(SECRET)
     });
-    store.set(&ada, &at("").shelf, reviewed, 1).await.unwrap();
+    store.set(&ada, &at("").memory_scope, reviewed, 1).await.unwrap();
     let proposed = NewProposal { at: at("proposed"), base: 0, file };
     let id = store.propose(&bob, proposed, Attribution::person(1)).await.unwrap();
-    let usual = Settings::usual(&at("").shelf);
-    store.set(&ada, &at("").shelf, usual, 1).await.unwrap();
+    let usual = Settings::usual(&at("").memory_scope);
+    store.set(&ada, &at("").memory_scope, usual, 1).await.unwrap();
     let moved = EntryAddress { path: EntryPath::parse("moved").unwrap(), ..at("r/0") };
     let (from, to) = (at("r/0"), moved);
     let change = ChangeRequest::Move { from, revision: None, to, expected: Expected::Absent };
@@ -86,8 +86,8 @@ async fn old_words_and_pruned_texts_too() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let who = member("ada");
-    let own = shelf(Owner::Person("ada".to_owned()));
-    let place = EntryAddress { shelf: own.clone(), path: EntryPath::parse("p").unwrap() };
+    let own = memory_scope(Owner::Person("ada".to_owned()));
+    let place = EntryAddress { memory_scope: own.clone(), path: EntryPath::parse("p").unwrap() };
     put(&store, &who, &place, &format!("one {SECRET}")).await;
     for round in 0..40 {
         put(&store, &who, &place, &format!("number {round} {OTHER}")).await;
@@ -102,8 +102,10 @@ async fn old_words_and_pruned_texts_too() {
     assert!(!holders(directory.path(), OTHER).is_empty(), "old versions are kept");
     let settings = Settings { keep_versions: Some(1), ..Settings::usual(&own) };
     store.set(&who, &own, settings, 1).await.unwrap();
-    let change =
-        ChangeRequest::Prune { at: EntryAddress { shelf: own, path: EntryPath::ROOT }, keep: None };
+    let change = ChangeRequest::Prune {
+        at: EntryAddress { memory_scope: own, path: EntryPath::ROOT },
+        keep: None,
+    };
     let pruned = store.change(&who, change, Attribution::person(9)).await.unwrap();
     assert_eq!((pruned.versions.len(), pruned.lingers), (40, false));
     assert_eq!(holders(directory.path(), OTHER), [""; 0]);

@@ -35,9 +35,9 @@ async fn a_full_database() {
     assert_eq!(put(&store, &who, &at("full"), &text(count)).await, count as u64 + 1);
 }
 
-/// Somebody in very many groups has as many shelves.
+/// Somebody in very many groups has as many memory scopes.
 #[tokio::test]
-async fn a_search_on_thousands_of_shelves() {
+async fn a_search_on_thousands_of_memory_scopes() {
     use outrigger_policy::{Directory, Owner, Principal};
     use outrigger_store::entries::{EntryAddress, Search};
     let directory = tempfile::tempdir().unwrap();
@@ -47,11 +47,12 @@ async fn a_search_on_thousands_of_shelves() {
     let people = Directory { groups: groups.collect(), ..Directory::default() };
     let who = people.authenticate(&ada).unwrap();
     for number in [0, 7, 1_999] {
-        let shelf = super::shelf(Owner::Group(format!("g{number}")));
-        let place = EntryAddress { shelf, path: at("x").path };
+        let memory_scope = super::memory_scope(Owner::Group(format!("g{number}")));
+        let place = EntryAddress { memory_scope, path: at("x").path };
         put(&store, &who, &place, "needle").await;
     }
-    let search = |words: &str| Search { words: words.to_owned(), shelves: Vec::new(), limit: 9 };
+    let search =
+        |words: &str| Search { words: words.to_owned(), memory_scopes: Vec::new(), limit: 9 };
     assert_eq!(store.search(&who, &search("needle")).await.unwrap().len(), 3);
     assert_eq!(store.search(&who, &search("hay")).await.unwrap().len(), 0);
     let long = store.search(&who, &search(&"x".repeat(2_000))).await;

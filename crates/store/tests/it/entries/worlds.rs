@@ -1,11 +1,11 @@
-//! Random worlds of people, groups in groups, and shelves: what the store gives somebody
+//! Random worlds of people, groups in groups, and memory scopes: what the store gives somebody
 //! is what the policy permits, worked out another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use outrigger_policy::{Directory, Owner, Principal, Scope, Shelf, ShelfKind};
+use outrigger_policy::{Directory, MemoryKind, MemoryScope, Owner, Principal, Scope};
 use outrigger_store::Sqlite;
 use outrigger_store::entries::{
     Attribution, ChangeRequest, Entries, EntryAddress, EntryFile, EntryPath, Error, Expected,
@@ -38,8 +38,8 @@ impl Random {
 struct World {
     number: u64,
     directory: Directory,
-    /// What is on which shelf, by shelf and path.
-    entries: BTreeSet<(Shelf, String)>,
+    /// What is in which memory scope, by memory scope and path.
+    entries: BTreeSet<(MemoryScope, String)>,
 }
 
 impl World {
@@ -66,25 +66,25 @@ impl World {
                 2..5 => Owner::Group(name("g", random.below(GROUPS))),
                 _ => Owner::Organisation(name("o", random.below(2))),
             };
-            let kind = ShelfKind::ALL[random.below(2) as usize];
+            let kind = MemoryKind::ALL[random.below(2) as usize];
             let path = ["a", "a.md", "d/a", "d/e/f"][random.below(4) as usize];
-            entries.insert((Shelf { kind, owner }, path.to_owned()));
+            entries.insert((MemoryScope { kind, owner }, path.to_owned()));
         }
         // A path can't be a file and a folder.
-        let clash = |(_, path): &(Shelf, String)| path != "d";
+        let clash = |(_, path): &(MemoryScope, String)| path != "d";
         entries.retain(clash);
         Self { number, directory, entries }
     }
 
-    /// Somebody who sees a shelf, to write on it: by a directory of their own.
-    fn owner(shelf: &Shelf) -> Scope {
-        let person = match &shelf.owner {
+    /// Somebody who sees a memory scope, to write on it: by a directory of their own.
+    fn owner(memory_scope: &MemoryScope) -> Scope {
+        let person = match &memory_scope.owner {
             Owner::Person(name) => name.clone(),
             Owner::Group(_) | Owner::Organisation(_) => "librarian".to_owned(),
         };
         let person = Principal::Person(person);
         let mut directory = Directory::default();
-        match &shelf.owner {
+        match &memory_scope.owner {
             Owner::Person(_) => {}
             Owner::Group(name) => {
                 directory.groups.insert(name.clone(), [person.clone()].into());
@@ -105,8 +105,8 @@ impl World {
             })
     }
 
-    fn permits(&self, person: &Principal, shelf: &Shelf) -> bool {
-        match &shelf.owner {
+    fn permits(&self, person: &Principal, memory_scope: &MemoryScope) -> bool {
+        match &memory_scope.owner {
             Owner::Person(name) => *person == Principal::Person(name.clone()),
             Owner::Group(name) => self.is_in(person, name, &mut BTreeSet::new()),
             Owner::Organisation(name) => *name == self.directory.organisation,
@@ -115,15 +115,18 @@ impl World {
 
     async fn fill(&self, store: &Sqlite) {
         let word = format!("w{}", self.number);
-        let write = |(shelf, path): &(Shelf, String)| {
-            let at = EntryAddress { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
-            let (scope, file) = (Self::owner(shelf), EntryFile::of(word.clone()));
+        let write = |(memory_scope, path): &(MemoryScope, String)| {
+            let at = EntryAddress {
+                memory_scope: memory_scope.clone(),
+                path: EntryPath::parse(path).unwrap(),
+            };
+            let (scope, file) = (Self::owner(memory_scope), EntryFile::of(word.clone()));
             let change = ChangeRequest::Write { at, expected: Expected::Absent, file };
-            let shelf = shelf.clone();
+            let memory_scope = memory_scope.clone();
             async move {
-                if matches!(shelf.owner, Owner::Organisation(_)) {
-                    let settings = Settings { review: false, ..Settings::usual(&shelf) };
-                    store.set(&scope, &shelf, settings, 1).await.unwrap();
+                if matches!(memory_scope.owner, Owner::Organisation(_)) {
+                    let settings = Settings { review: false, ..Settings::usual(&memory_scope) };
+                    store.set(&scope, &memory_scope, settings, 1).await.unwrap();
                 }
                 store.change(&scope, change, Attribution::person(1)).await.unwrap();
             }
@@ -138,13 +141,16 @@ impl World {
         let word = format!("w{}", self.number);
         let shown = format!("world {} for {person}: {:?}", self.number, self.directory);
         let (mut permitted, mut listed) = (BTreeSet::new(), BTreeSet::new());
-        for (shelf, path) in &self.entries {
-            let at = EntryAddress { shelf: shelf.clone(), path: EntryPath::parse(path).unwrap() };
-            let expected = self.permits(&person, shelf);
+        for (memory_scope, path) in &self.entries {
+            let at = EntryAddress {
+                memory_scope: memory_scope.clone(),
+                path: EntryPath::parse(path).unwrap(),
+            };
+            let expected = self.permits(&person, memory_scope);
             if expected {
                 permitted.insert(at.clone());
             }
-            assert_eq!(expected, scope.sees(shelf), "{shown}");
+            assert_eq!(expected, scope.sees(memory_scope), "{shown}");
             for revision in [None, Some(1)] {
                 match store.read(&scope, &at, revision).await {
                     Ok(read) => assert!(expected && read.bytes == word.as_bytes(), "{shown} {at}"),
@@ -152,23 +158,26 @@ impl World {
                     Err(other) => panic!("{shown} {at}: {other:?}"),
                 }
             }
-            let root = EntryAddress { shelf: shelf.clone(), path: EntryPath::ROOT };
+            let root = EntryAddress { memory_scope: memory_scope.clone(), path: EntryPath::ROOT };
             match store.list(&scope, &root, true, None).await {
                 Ok(found) => {
-                    assert!(scope.sees(shelf), "{shown} {shelf}");
+                    assert!(scope.sees(memory_scope), "{shown} {memory_scope}");
                     let files = found.entries.into_iter().filter(|(_, node)| !node.folder);
-                    let shelf = || shelf.clone();
-                    listed.extend(files.map(|(path, _)| EntryAddress { shelf: shelf(), path }));
+                    let memory_scope = || memory_scope.clone();
+                    listed.extend(
+                        files.map(|(path, _)| EntryAddress { memory_scope: memory_scope(), path }),
+                    );
                 }
-                Err(Error::Absent) => assert!(!scope.sees(shelf), "{shown} {shelf}"),
-                Err(other) => panic!("{shown} {shelf}: {other:?}"),
+                Err(Error::Absent) => assert!(!scope.sees(memory_scope), "{shown} {memory_scope}"),
+                Err(other) => panic!("{shown} {memory_scope}: {other:?}"),
             }
         }
         assert_eq!(listed, permitted, "{shown}");
-        // Asked for everything, and for shelves by name, also those of others.
-        let all: Vec<Shelf> = self.entries.iter().map(|(shelf, _)| shelf.clone()).collect();
-        for shelves in [Vec::new(), all] {
-            let search = Search { words: word.clone(), shelves, limit: 100 };
+        // Asked for everything, and for memory scopes by name, also those of others.
+        let all: Vec<MemoryScope> =
+            self.entries.iter().map(|(memory_scope, _)| memory_scope.clone()).collect();
+        for memory_scopes in [Vec::new(), all] {
+            let search = Search { words: word.clone(), memory_scopes, limit: 100 };
             let hits = store.search(&scope, &search).await.unwrap();
             let found: BTreeSet<EntryAddress> = hits.into_iter().map(|hit| hit.place).collect();
             assert_eq!(found, permitted, "{shown}");

@@ -50,7 +50,7 @@ impl Doomed {
                 (columns.take()?, &version.state)
             {
                 self.contents.insert(content);
-                self.freed.add(&version.place.shelf, *bytes);
+                self.freed.add(&version.place.memory_scope, *bytes);
             }
             self.open.push(version.number);
             self.versions.insert(version.number, version);
@@ -73,7 +73,7 @@ impl Doomed {
             if filter(&place) && self.proposals.insert(proposal) {
                 if let (Some(content), bytes) = (columns.take()?, columns.number()?) {
                     self.contents.insert(content);
-                    self.freed.add(&place.shelf, bytes);
+                    self.freed.add(&place.memory_scope, bytes);
                 }
                 accepted.extend(revision.map(|revision| (place, revision)));
             }

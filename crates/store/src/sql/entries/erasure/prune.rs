@@ -17,15 +17,15 @@ const OLD: &str = concat!(
     "SELECT ",
     version_columns!(),
     ", v.content FROM versions v \
-     JOIN entries e ON e.shelf = v.shelf AND e.path = v.path \
-     JOIN versions n ON n.shelf = v.shelf AND n.path = v.path AND n.revision = v.revision + 1 \
-     WHERE v.shelf = $1 AND v.content IS NOT NULL \
+     JOIN entries e ON e.scope = v.scope AND e.path = v.path \
+     JOIN versions n ON n.scope = v.scope AND n.path = v.path AND n.revision = v.revision + 1 \
+     WHERE v.scope = $1 AND v.content IS NOT NULL \
      AND (v.revision <= e.revision - $2 OR n.at_ms < $3) \
      AND ($5 = '' OR v.path = $5 OR v.path > $5 || '/' AND v.path < $5 || '0') LIMIT $4"
 );
 const FORGET: &str = "UPDATE versions SET content = NULL WHERE version = $1";
-const DECIDED: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
-    WHERE shelf = $1 AND standing > 0 AND content IS NOT NULL \
+const DECIDED: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
+    WHERE scope = $1 AND standing > 0 AND content IS NOT NULL \
     AND ($2 OR decided_at_ms < $3) LIMIT $4";
 const FORGET_PROPOSED: &str = "UPDATE proposals SET content = NULL WHERE proposal = $1";
 
@@ -36,7 +36,7 @@ pub(crate) async fn prune(
     (at, keep): (&EntryAddress, Option<NonZeroU32>),
     at_ms: u64,
 ) -> Result<ChangeOutcome, Error> {
-    let settings = settings(connection, scope, &at.shelf).await?;
+    let settings = settings(connection, scope, &at.memory_scope).await?;
     let (keep_versions, keep_ms) = match keep {
         Some(keep) => (Some(keep.get()), None),
         None => (settings.keep_versions, settings.keep_ms),
@@ -48,7 +48,7 @@ pub(crate) async fn prune(
     let before = keep_ms.map_or(0, |keep_ms| at_ms.saturating_sub(keep_ms));
     let mut doomed = Doomed::default();
     let rows = sqlx::query(OLD)
-        .bind(key(scope, &at.shelf))
+        .bind(key(scope, &at.memory_scope))
         .bind(keep)
         .bind(number(before))
         .bind(limits::PRUNE_VERSIONS_MAX as i64)
@@ -59,7 +59,7 @@ pub(crate) async fn prune(
     doomed.add(&rows, |_| true)?;
     if at.path.is_root() {
         let rows = sqlx::query(DECIDED)
-            .bind(key(scope, &at.shelf))
+            .bind(key(scope, &at.memory_scope))
             .bind(keep_versions.is_some())
             .bind(number(before))
             .bind(limits::PRUNE_VERSIONS_MAX as i64)

@@ -3,7 +3,7 @@
 //! Rows stay, marked. That no byte stays on disk is up to the connection, which overwrites
 //! what it deletes, and to whoever clears the log afterwards.
 
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::doomed::{Doomed, EQUAL};
@@ -22,34 +22,34 @@ use crate::sql::integer::number;
 const ONE: &str = concat!(
     "SELECT ",
     version_columns!(),
-    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.revision = $3 \
+    ", v.content FROM versions v WHERE v.scope = $1 AND v.path = $2 AND v.revision = $3 \
      AND v.state = 0"
 );
 const ALL: &str = concat!(
     "SELECT ",
     version_columns!(),
-    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.state = 0"
+    ", v.content FROM versions v WHERE v.scope = $1 AND v.path = $2 AND v.state = 0"
 );
 const DERIVED: &str = concat!(
     "SELECT ",
     version_columns!(),
-    ", v.content FROM versions v WHERE v.origin_shelf = $1 AND v.origin_path = $2 \
+    ", v.content FROM versions v WHERE v.origin_scope = $1 AND v.origin_path = $2 \
      AND v.origin_revision = $3 AND v.state = 0"
 );
-const PROPOSED_FROM: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
-    WHERE origin_shelf = $1 AND origin_path = $2 AND origin_revision = $3";
-const PROPOSED_EQUAL: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
+const PROPOSED_FROM: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
+    WHERE origin_scope = $1 AND origin_path = $2 AND origin_revision = $3";
+const PROPOSED_EQUAL: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
     WHERE digest = $1 AND content IS NOT NULL";
-const PROPOSED_AS: &str = "SELECT proposal, shelf, path, revision, content, bytes FROM proposals \
-    WHERE shelf = $1 AND path = $2 AND revision = $3 AND standing = 1";
+const PROPOSED_AS: &str = "SELECT proposal, scope, path, revision, content, bytes FROM proposals \
+    WHERE scope = $1 AND path = $2 AND revision = $3 AND standing = 1";
 /// What the index has goes first, while its text is still there.
-const LOSE: &str = "INSERT INTO search (search, rowid, shelf, path, text) \
-    SELECT 'delete', entry, shelf, path, text FROM searched \
-    WHERE entry = (SELECT entry FROM entries WHERE shelf = $1 AND path = $2 AND revision = $3); \
+const LOSE: &str = "INSERT INTO search (search, rowid, scope, path, text) \
+    SELECT 'delete', entry, scope, path, text FROM searched \
+    WHERE entry = (SELECT entry FROM entries WHERE scope = $1 AND path = $2 AND revision = $3); \
     UPDATE entries SET content = NULL, searchable = 0 \
-    WHERE shelf = $1 AND path = $2 AND revision = $3; \
+    WHERE scope = $1 AND path = $2 AND revision = $3; \
     UPDATE versions SET content = NULL, redacted = COALESCE(redacted, $4) \
-    WHERE shelf = $1 AND path = $2 AND revision = $3";
+    WHERE scope = $1 AND path = $2 AND revision = $3";
 const LOSE_PROPOSED: &str =
     "UPDATE proposals SET content = NULL, redacted = COALESCE(redacted, $2) WHERE proposal = $1";
 
@@ -59,7 +59,7 @@ async fn at(
     place: &EntryAddress,
     revision: u64,
 ) -> Result<Vec<SqliteRow>, Error> {
-    let query = sqlx::query(text).bind(place.shelf.to_string());
+    let query = sqlx::query(text).bind(place.memory_scope.to_string());
     let query = query.bind(place.path.as_str().to_owned()).bind(number(revision));
     query.fetch_all(connection).await.map_err(wrong)
 }
@@ -77,7 +77,7 @@ pub(crate) async fn redact(
     let named = match which {
         Which::Revision(revision) => at(connection, ONE, place, revision).await?,
         Which::All => {
-            let query = sqlx::query(ALL).bind(key(scope, &place.shelf));
+            let query = sqlx::query(ALL).bind(key(scope, &place.memory_scope));
             let query = query.bind(place.path.as_str().to_owned());
             query.fetch_all(&mut *connection).await.map_err(wrong)?
         }
@@ -88,7 +88,7 @@ pub(crate) async fn redact(
     }
     follow_all(connection, scope, reach, &mut doomed).await?;
     if derived != Derived::Leave && reach != Reach::Named {
-        let reaches = |shelf: &Shelf| reach.reaches(scope, shelf);
+        let reaches = |memory_scope: &MemoryScope| reach.reaches(scope, memory_scope);
         let found = related::find(connection, scope, reaches, &doomed).await?;
         let none = found.versions.is_empty() && found.proposals.is_empty();
         if derived == Derived::Ask && !none {
@@ -103,10 +103,10 @@ pub(crate) async fn redact(
 }
 
 impl Reach {
-    fn reaches(self, scope: &Scope, shelf: &Shelf) -> bool {
+    fn reaches(self, scope: &Scope, memory_scope: &MemoryScope) -> bool {
         match self {
             Self::Named => false,
-            Self::Copies => scope.may_write(shelf),
+            Self::Copies => scope.may_write(memory_scope),
             Self::Everywhere => true,
         }
     }
@@ -137,7 +137,7 @@ async fn follow(
     // What was proposed as this very version has its text.
     let rows = at(connection, PROPOSED_AS, place, revision).await?;
     doomed.add_proposals(&rows, |_| true)?;
-    let reaches = |shelf: &Shelf| reach.reaches(scope, shelf);
+    let reaches = |memory_scope: &MemoryScope| reach.reaches(scope, memory_scope);
     if reach == Reach::Named {
         return Ok(());
     }
@@ -148,10 +148,10 @@ async fn follow(
     if let EntryState::File { bytes: 1.., digest, .. } = &version.state {
         let query = sqlx::query(EQUAL).bind(digest.to_string());
         let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
-        doomed.add(&rows, |version| reaches(&version.place.shelf))?;
+        doomed.add(&rows, |version| reaches(&version.place.memory_scope))?;
         let query = sqlx::query(PROPOSED_EQUAL).bind(digest.to_string());
         let rows = query.fetch_all(&mut *connection).await.map_err(wrong)?;
-        accepted.extend(doomed.add_proposals(&rows, |place| reaches(&place.shelf))?);
+        accepted.extend(doomed.add_proposals(&rows, |place| reaches(&place.memory_scope))?);
     }
     for (place, revision) in accepted {
         let rows = at(connection, ONE, &place, revision).await?;
@@ -168,7 +168,7 @@ async fn lose(
     let wrong = |e| Error::Store(fault::of("redacting entries", e));
     let mark = json(redaction);
     for Version { place, revision, .. } in doomed.versions.values() {
-        let query = sqlx::query(LOSE).bind(place.shelf.to_string());
+        let query = sqlx::query(LOSE).bind(place.memory_scope.to_string());
         let query = query.bind(place.path.as_str().to_owned()).bind(number(*revision));
         query.bind(mark.clone()).execute(&mut *connection).await.map_err(wrong)?;
     }
@@ -181,7 +181,8 @@ async fn lose(
 
 fn told(scope: &Scope, place: &EntryAddress, doomed: Doomed, kept: &ContentState) -> ChangeOutcome {
     let all = doomed.versions.len();
-    let seen = doomed.versions.into_values().filter(|version| scope.sees(&version.place.shelf));
+    let seen =
+        doomed.versions.into_values().filter(|version| scope.sees(&version.place.memory_scope));
     // Who destroyed something first is who destroyed it.
     let kept = |version: Version| match version.kept {
         ContentState::Redacted(_) => version,

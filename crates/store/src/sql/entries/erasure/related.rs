@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_policy::{Scope, Shelf};
+use outrigger_policy::{MemoryScope, Scope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use super::doomed::{Doomed, EQUAL};
@@ -20,14 +20,14 @@ const TEXT: &str = "SELECT bytes FROM contents WHERE content = $1";
 const HERE: &str = concat!(
     "SELECT ",
     version_columns!(),
-    ", v.content FROM versions v WHERE v.shelf = $1 AND v.path = $2 AND v.content IS NOT NULL"
+    ", v.content FROM versions v WHERE v.scope = $1 AND v.path = $2 AND v.content IS NOT NULL"
 );
-const PROPOSED_HERE: &str = "SELECT proposal, shelf, path, revision, content, bytes \
-    FROM proposals WHERE shelf = $1 AND path = $2 AND content IS NOT NULL";
-const BESIDE: &str = "SELECT shelf, path FROM versions \
-    WHERE origin_shelf = $1 AND origin_path = $2 \
-    UNION SELECT origin_shelf, origin_path FROM versions \
-    WHERE shelf = $1 AND path = $2 AND origin_shelf IS NOT NULL";
+const PROPOSED_HERE: &str = "SELECT proposal, scope, path, revision, content, bytes \
+    FROM proposals WHERE scope = $1 AND path = $2 AND content IS NOT NULL";
+const BESIDE: &str = "SELECT scope, path FROM versions \
+    WHERE origin_scope = $1 AND origin_path = $2 \
+    UNION SELECT origin_scope, origin_path FROM versions \
+    WHERE scope = $1 AND path = $2 AND origin_scope IS NOT NULL";
 
 /// What was found, as rows that can be destroyed as well.
 #[derive(Debug, Default)]
@@ -47,11 +47,11 @@ struct Search {
     found: Found,
 }
 
-/// Finds it on shelves that `reaches`.
+/// Finds it in memory scopes that `reaches`.
 pub(crate) async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    reaches: impl Fn(&Shelf) -> bool,
+    reaches: impl Fn(&MemoryScope) -> bool,
     doomed: &Doomed,
 ) -> Result<Found, Error> {
     let mut search = Search {
@@ -67,7 +67,7 @@ pub(crate) async fn find(
     }
     let doomed_at: BTreeSet<EntryAddress> = search.open.iter().cloned().collect();
     while let Some(place) = search.open.pop() {
-        if !search.seen.insert(place.clone()) || !reaches(&place.shelf) {
+        if !search.seen.insert(place.clone()) || !reaches(&place.memory_scope) {
             continue;
         }
         let is_of_them = search.look(connection, scope, &place, doomed).await?;
@@ -86,7 +86,7 @@ async fn here(
     query: &'static str,
     place: &EntryAddress,
 ) -> Result<Vec<SqliteRow>, Error> {
-    let query = sqlx::query(query).bind(place.shelf.to_string());
+    let query = sqlx::query(query).bind(place.memory_scope.to_string());
     query.bind(place.path.as_str().to_owned()).fetch_all(connection).await.map_err(wrong)
 }
 
@@ -119,7 +119,7 @@ impl Search {
                     self.open.push(Columns::of(&row).version()?.place);
                 }
             }
-            if scope.sees(&version.place.shelf) {
+            if scope.sees(&version.place.memory_scope) {
                 self.found.told.versions.push((version.place, version.revision));
             }
             self.found.versions.push(row);

@@ -1,8 +1,8 @@
-//! `outrigger memory shelf`: what holds for a shelf.
+//! `outrigger memory scope`: what holds for a memory scope.
 
 use clap::{Args, value_parser};
 use outrigger_engine::path_of;
-use outrigger_policy::ShelfKind;
+use outrigger_policy::MemoryKind;
 use outrigger_store::entries::{Attribution, ChangeRequest, EntryAddress, EntryPath, Settings};
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -14,15 +14,15 @@ use crate::limits;
 use crate::session::now_ms;
 use crate::show::{self, Tone};
 
-/// What holds for a shelf; what is not said stays as it is.
+/// What holds for a memory scope; what is not said stays as it is.
 #[derive(Debug, Args)]
-pub(crate) struct Shelf {
+pub(crate) struct Scope {
     /// Its folder, for example `/memory/organisation`; without one, all are shown.
     pub(crate) path: Option<String>,
     /// Whether changes are made by accepted proposals only.
     #[arg(long, value_name = "BOOL", requires = "path")]
     pub(crate) review: Option<bool>,
-    /// The group whose members review; `-`: everybody who sees the shelf.
+    /// The group whose members review; `-`: everybody who sees the memory scope.
     #[arg(long, value_name = "GROUP", requires = "path")]
     pub(crate) reviewers: Option<String>,
     /// Whether reviewers may accept what they wrote themselves.
@@ -41,14 +41,15 @@ pub(crate) struct Shelf {
     pub(crate) output: Output,
 }
 
-pub(super) async fn execute(memory: &MemoryContext, asked: Shelf) -> Outcome {
+pub(super) async fn execute(memory: &MemoryContext, asked: Scope) -> Outcome {
     let Some(path) = &asked.path else { return all(memory).await };
     let at = memory.place(path)?;
-    let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
+    let settings = memory.reviews.settings(&memory.scope, &at.memory_scope).await;
     let before = settings.map_err(|error| memory.failed(&at, error))?;
     let after = changed(&asked, before.clone());
     if after != before {
-        let set = memory.reviews.set(&memory.scope, &at.shelf, after.clone(), now_ms()).await;
+        let set =
+            memory.reviews.set(&memory.scope, &at.memory_scope, after.clone(), now_ms()).await;
         set.map_err(|error| memory.failed(&at, error))?;
     }
     if asked.prune {
@@ -57,7 +58,7 @@ pub(super) async fn execute(memory: &MemoryContext, asked: Shelf) -> Outcome {
     tell(memory, &[(at, after)])
 }
 
-fn changed(asked: &Shelf, before: Settings) -> Settings {
+fn changed(asked: &Scope, before: Settings) -> Settings {
     let reviewers = match asked.reviewers.as_deref() {
         None => before.reviewers,
         Some("-") => None,
@@ -104,9 +105,11 @@ pub(super) async fn prune(
 
 async fn all(memory: &MemoryContext) -> Outcome {
     let mut found = Vec::new();
-    for shelf in ShelfKind::ALL.into_iter().flat_map(|kind| memory.scope.shelves(kind)) {
-        let at = EntryAddress { shelf, path: EntryPath::ROOT };
-        let settings = memory.reviews.settings(&memory.scope, &at.shelf).await;
+    for memory_scope in
+        MemoryKind::ALL.into_iter().flat_map(|kind| memory.scope.memory_scopes(kind))
+    {
+        let at = EntryAddress { memory_scope, path: EntryPath::ROOT };
+        let settings = memory.reviews.settings(&memory.scope, &at.memory_scope).await;
         let settings = settings.map_err(|error| memory.failed(&at, error))?;
         found.push((at, settings));
     }
@@ -115,11 +118,11 @@ async fn all(memory: &MemoryContext) -> Outcome {
 
 fn tell(memory: &MemoryContext, found: &[(EntryAddress, Settings)]) -> Outcome {
     if memory.json {
-        let shelves: Vec<_> = found
+        let memory_scopes: Vec<_> = found
             .iter()
             .map(|(at, settings)| json!({ "path": path_of(at), "settings": settings }))
             .collect();
-        return show::line(&json!({ "type": "shelves", "shelves": shelves }));
+        return show::line(&json!({ "type": "scopes", "scopes": memory_scopes }));
     }
     for (at, it) in found {
         let mut words = vec![if it.review { "reviewed" } else { "written directly" }.to_owned()];
