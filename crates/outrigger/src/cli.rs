@@ -4,8 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 use crate::command::{
-    Approve, Audit, Backup, Budget, Demo, Deny, Doctor, Gc, Inbox, Memory, Policy, Restore, Run,
-    Sandboxes, Sessions, Skills, Tools,
+    Approve, Audit, Backup, Budget, Completions, Demo, Deny, Doctor, Gc, Inbox, ManPages, Memory,
+    Policy, Restore, Run, Sandboxes, Sessions, Skills, Tools,
 };
 
 /// Runs AI agents with the harness outside the sandbox.
@@ -94,6 +94,11 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Put what a backup has into an empty data directory, after all of it was verified.
     Restore(Restore),
+    /// Print what a shell needs to complete commands and options.
+    Completions(Completions),
+    /// Write a page for man(1) of each command, for whoever packages the program.
+    #[command(name = "man", hide = true)]
+    ManPages(ManPages),
 }
 
 impl Command {
@@ -119,6 +124,7 @@ impl Command {
             Self::Approve(approve) => approve.output,
             Self::Deny(deny) => deny.output,
             Self::Sessions(asked) => asked.output(),
+            Self::Completions(_) | Self::ManPages(_) => return false,
         };
         output.json.is_some()
     }

@@ -4,11 +4,13 @@ mod approvals;
 mod audit;
 mod backup;
 mod budget;
+mod completions;
 mod demo;
 mod doctor;
 mod drive;
 mod finish;
 mod gc;
+mod man_pages;
 mod memory;
 mod policy;
 mod remind;
@@ -19,6 +21,8 @@ mod skills;
 mod task;
 mod tools;
 
+use clap::CommandFactory as _;
+
 use crate::cli::{Cli, Command};
 use crate::exit::Outcome;
 use crate::paths::Paths;
@@ -27,9 +31,11 @@ pub(crate) use approvals::{Approve, Deny, Inbox};
 pub(crate) use audit::Audit;
 pub(crate) use backup::{Backup, Restore};
 pub(crate) use budget::Budget;
+pub(crate) use completions::Completions;
 pub(crate) use demo::Demo;
 pub(crate) use doctor::Doctor;
 pub(crate) use gc::Gc;
+pub(crate) use man_pages::ManPages;
 pub(crate) use memory::Memory;
 pub(crate) use policy::Policy;
 pub(crate) use run::Run;
@@ -59,5 +65,7 @@ pub(crate) async fn execute(cli: Cli) -> Outcome<u8> {
         Command::Audit(asked) => audit::execute(&paths, asked).await,
         Command::Sandbox(asked) => sandbox::execute(&paths, asked).await,
         Command::Sessions(asked) => sessions::execute(&paths, asked).await,
+        Command::Completions(asked) => completions::execute(&asked, Cli::command()),
+        Command::ManPages(asked) => man_pages::execute(&asked, Cli::command()),
     }
 }

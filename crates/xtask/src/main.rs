@@ -7,6 +7,7 @@
 mod child;
 mod ci;
 mod crate_map;
+mod dist;
 mod docker;
 mod finding;
 mod fuzz;
@@ -119,6 +120,9 @@ enum Task {
     Setup,
     /// Everything that CI runs, in its order.
     Ci,
+    /// What is published, in `target/published`: the program, static, with completions, pages for
+    /// man and licence in an archive, a Debian package, a list of what is in it (SBOM), sums.
+    Dist,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +135,8 @@ enum Error {
     Child(#[from] child::Error),
     #[error(transparent)]
     Ci(#[from] ci::Error),
+    #[error(transparent)]
+    Dist(#[from] dist::Error),
     #[error(transparent)]
     Setup(#[from] setup::Error),
     #[error(transparent)]
@@ -239,6 +245,10 @@ fn run(task: Task) -> Result<u8, Error> {
         Task::Ci => {
             drop(out);
             Ok(ci::run(&mut std::io::stdout())?)
+        }
+        Task::Dist => {
+            drop(out);
+            Ok(dist::run(&Workspace::load()?, &mut std::io::stdout())?)
         }
     }
 }

@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod budgets;
 mod canary;
+mod completions;
 mod config;
 mod cuts;
 #[expect(clippy::print_stdout, reason = "whoever runs them reads which daemon they used")]
