@@ -19,7 +19,7 @@ pub enum Next {
     /// These effects are started and not settled: perform those that are not being
     /// performed already, and wait for one of them.
     Perform(Vec<Seq>),
-    /// The same, but they are to be stopped: settle each as cancelled.
+    /// These effects are started and to be stopped: settle each as cancelled.
     Stop(Vec<Seq>),
     /// Nothing to do until something is appended.
     Park(Park),

@@ -267,7 +267,7 @@ impl State {
         self.effects.reserved()
     }
 
-    /// The same without what is reserved for this very work.
+    /// What open effects may still cost, without what is reserved for this very work.
     #[must_use]
     pub fn reserved_beside(&self, work: &Work) -> Amounts {
         let own = self.effects.of_work(work).map(Effect::reserved);

@@ -251,7 +251,7 @@ impl Spec {
         self.role.parent.as_ref()
     }
 
-    /// The same for a session of its own, that nobody started.
+    /// What this would be for a session of its own, which has no parent.
     #[must_use]
     pub fn on_its_own(&self) -> Self {
         Self { role: Role { parent: None, ..self.role.clone() }, ..self.clone() }

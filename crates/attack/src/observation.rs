@@ -18,7 +18,7 @@ pub(crate) fn seen(name: impl Into<String>, saw: impl Into<String>) -> Observati
     Observation { name: name.into(), saw: saw.into(), ..Observation::default() }
 }
 
-/// The same with something worth knowing.
+/// One attempt, what came of it, and something worth knowing.
 pub(crate) fn noted(name: &str, saw: impl Into<String>, note: String) -> Observation {
     Observation { note: Some(note), ..seen(name, saw) }
 }

@@ -96,7 +96,8 @@ impl Dir {
         openat2(&self.0, plain, HANDLE, Mode::empty(), BENEATH).map(Self).map_err(Error::of(path))
     }
 
-    /// The same, made with what is missing of the way to it. `mode` is cut by the umask.
+    /// The directory beneath this one, made with what is missing of the way to it. `mode` is
+    /// cut by the umask.
     ///
     /// # Errors
     /// If it can't be made, or a link or a file is on the way.

@@ -143,7 +143,7 @@ fn zombies(count: u64) -> String {
     })
 }
 
-/// The same, and none of it may ever be moved out.
+/// Takes memory until it is refused, all of it locked so that none is moved out.
 fn locked() -> String {
     let _ = call(libc::SYS_mlockall, &[3]);
     memory()

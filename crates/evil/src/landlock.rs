@@ -45,7 +45,7 @@ fn enter(handled: u64, allowed: u64) -> Result<usize, i32> {
     entered
 }
 
-/// See the module.
+/// Tries what only Landlock refuses, and the ways round it.
 pub(crate) fn landlock(report: &Report) {
     let attempt = |probe: &str, attempt: &dyn Fn() -> String| {
         report.attempt(&format!("landlock/{probe}"), || {

@@ -28,7 +28,7 @@ pub(crate) fn outcome(result: Result<usize, i32>) -> String {
     }
 }
 
-/// The same for a call of the standard library.
+/// What a call of the standard library came to: `done`, or the name of its error.
 pub(crate) fn outcome_of<T>(result: std::io::Result<T>) -> String {
     match result {
         Ok(_) => "done".to_owned(),

@@ -31,7 +31,7 @@ fn left_behind(place: &str) -> String {
     outcome(call(libc::SYS_renameat2, &[here, from, here, to, flags]))
 }
 
-/// See the module.
+/// Tries to make whiteouts and other devices, and to leave them for a later layer.
 pub(crate) fn whiteouts(report: &Report) {
     for place in PLACES {
         report.attempt(&format!("whiteout/made{place}"), || make(place, "whiteout"));

@@ -60,7 +60,7 @@ pub(crate) async fn store(paths: &Paths) -> Outcome<Store> {
     })
 }
 
-/// The same, as what it is.
+/// Opens the store as the SQLite database that it is.
 pub(crate) async fn sqlite(paths: &Paths) -> Outcome<Sqlite> {
     paths.prepare()?;
     // Where the configuration is wrong, whatever writes memory says so before it does.

@@ -153,7 +153,7 @@ pub(crate) fn text(path: &Path) -> Outcome<String> {
     std::fs::read_to_string(path).map_err(unreadable)
 }
 
-/// The same rules with other files instead of those that are configured.
+/// The policy with these files, if any, instead of those that are configured.
 pub(crate) fn instead(policy: &Policy, files: &[PathBuf]) -> Policy {
     let mut policy = policy.clone();
     if !files.is_empty() {

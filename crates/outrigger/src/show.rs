@@ -127,7 +127,7 @@ impl Screen {
         self.watching(|| what.to_owned(), work).await
     }
 
-    /// The same, of something whose words change while it goes on.
+    /// Says what is under way, in words that change while it goes on, if it takes long.
     pub(crate) async fn watching<T>(
         &mut self,
         what: impl Fn() -> String,
@@ -260,7 +260,7 @@ pub(crate) fn line(value: &serde_json::Value) -> Outcome {
     out(&value.to_string())
 }
 
-/// The same, cut to the width of a terminal if it is one.
+/// A line of standard output, cut to the width of the terminal if it is one.
 pub(crate) fn row(text: &str) -> Outcome {
     match columns() {
         Some(columns) => out(&timeline::cut(&inert(text), columns - 1)),
@@ -268,7 +268,8 @@ pub(crate) fn row(text: &str) -> Outcome {
     }
 }
 
-/// The same, and where it is cut it says how much is not shown.
+/// A line of standard output, cut to the width of the terminal if it is one; where it is cut
+/// it says how much is not shown.
 pub(crate) fn counted_row(text: &str) -> Outcome {
     let text = &inert(text);
     let chars = text.chars().count();

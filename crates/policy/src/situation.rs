@@ -98,7 +98,7 @@ impl Situation {
         "agent:default".to_owned()
     }
 
-    /// The same, to be judged.
+    /// The situation as the facts that the rules judge.
     #[must_use]
     pub fn facts(&self) -> Facts<'_> {
         Facts {

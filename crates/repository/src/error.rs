@@ -18,7 +18,7 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         why: String,
-        /// The same, for a program.
+        /// Why, for a program.
         kind: io::ErrorKind,
     },
     /// A file or folder in it can't be read.

@@ -34,7 +34,7 @@ pub fn patch(changes: &[Change], hazards: &[Hazard]) -> Vec<u8> {
     text
 }
 
-/// The same of one file as it would be, whose mode stays as it is.
+/// The patch that gives one file these contents, whose mode stays as it is.
 #[must_use]
 pub fn one_file(path: &str, before: Option<&[u8]>, after: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();

@@ -214,7 +214,7 @@ mod tests {
         digest(count(archive, SAME, None::<&mut Out<io::Sink>>).unwrap())
     }
 
-    /// The same archive for its next owner, and the digest on the way.
+    /// An archive as it is copied for these owners, and the digest that was taken on the way.
     fn carried(archive: &[u8], owners: Owners) -> (String, Vec<u8>) {
         let mut out = tar::Builder::new(Vec::new());
         let sums = count(archive, owners, Some(&mut out)).unwrap();

@@ -38,7 +38,7 @@ pub(crate) enum Made {
     Taken,
 }
 
-/// See the module.
+/// The connection to one daemon, for what belongs to one owner.
 #[derive(Debug, Clone)]
 pub(crate) struct Engine {
     client: Client,
@@ -96,7 +96,7 @@ impl Engine {
         &self.client
     }
 
-    /// The same, for one that takes long.
+    /// A client for requests that may take as long as the copy of a whole disk.
     pub(crate) fn patient(&self) -> Client {
         let policy = Duration::from_millis(limits::COPY_MS_MAX);
         self.client.clone().with_timeout(policy)

@@ -5,7 +5,7 @@
 pub(crate) const OWNER_BYTES_MAX: usize = 32;
 /// From a request to the daemon until it counts as not answering.
 pub(crate) const ANSWER_MS_MAX: u64 = 120_000;
-/// The same for one that copies a whole disk.
+/// From a request that copies a whole disk until the daemon counts as not answering.
 pub(crate) const COPY_MS_MAX: u64 = 3_600_000;
 /// From the first attempt to reach a guest until one must have greeted, over all attempts.
 pub(crate) const GREET_MS_MAX: u64 = 30_000;

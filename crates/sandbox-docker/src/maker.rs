@@ -61,7 +61,7 @@ impl Mounted {
     }
 }
 
-/// See the module.
+/// A container that is never started and shows the daemon some volumes.
 #[derive(Debug)]
 pub(crate) struct Maker {
     /// Its id with the daemon.

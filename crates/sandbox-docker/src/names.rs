@@ -43,7 +43,8 @@ pub(crate) enum Part {
     Volume,
     /// A container that is never started, for its view of volumes that are being made.
     Maker,
-    /// The same for volumes that are there, which nothing may write to meanwhile.
+    /// A container that is never started, for its view of volumes that are there, which
+    /// nothing may write to meanwhile.
     Reader,
 }
 

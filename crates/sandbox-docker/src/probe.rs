@@ -11,7 +11,7 @@ use outrigger_sandbox::{Capabilities, DiskLimit, Error, Isolation, Layer, Networ
 const GVISOR: &str = "runsc";
 /// The name of the usual runtime.
 const RUNC: &str = "runc";
-/// The same by the name that containerd has for it.
+/// The usual runtime by the name that containerd has for it.
 const RUNC_SHIM: &str = "io.containerd.runc.v2";
 
 fn layer(name: &str, active: bool, detail: &str) -> Layer {

@@ -175,7 +175,7 @@ impl Gate {
     }
 }
 
-/// See the module.
+/// A sandbox in a container, and the gate that thaws it for whoever needs it.
 #[derive(Debug)]
 pub(crate) struct Docked {
     pub(crate) remote: RemoteSandbox,

@@ -18,7 +18,7 @@ pub(crate) const KEPT: u32 = 1000;
 /// distributions, `systemd` and `subuid(5)` give away, within what is positive everywhere;
 /// see <https://systemd.io/UIDS-GIDS/>.
 const HOST: Range<u32> = 0x7000_0000..0x7ff0_0000;
-/// The same where it has 65,536 of its own.
+/// The users of sandboxes where the daemon's users are mapped to 65,536 of the host's.
 const MAPPED: Range<u32> = 10_000..60_000;
 
 /// Which users there are for sandboxes.

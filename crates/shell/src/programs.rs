@@ -10,9 +10,10 @@ pub(crate) enum Form {
     Quiet,
     /// They are options, paths and plain text.
     Plain,
-    /// The same, and it changes files to what the text says or names.
+    /// They are options, paths and plain text, and it changes files to what the text says or
+    /// names.
     Writes,
-    /// The same, and it runs what the work brings along.
+    /// They are options, paths and plain text, and it runs what the work brings along.
     Runs,
     /// Runs a script of a shell.
     Shell,

@@ -18,7 +18,8 @@ use crate::store::Life;
 use crate::tally::Happening;
 use crate::witness::Witness;
 
-/// See the module.
+/// A fake backend that reports to the witness what is begun there, and fails where it is
+/// told to.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
     pub(crate) fake: Fake,

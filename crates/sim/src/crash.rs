@@ -30,9 +30,9 @@ pub(crate) enum Death {
     After(u64),
     /// It lives, but at this write, from 0, somebody else says something first.
     Overtaken(u64),
-    /// The same, and somebody else stops the turn.
+    /// It lives, but at this write, from 0, somebody else stops the turn first.
     Interrupted(u64),
-    /// The same, and somebody else ends the session.
+    /// It lives, but at this write, from 0, somebody else ends the session first.
     Cancelled(u64),
     /// It lives, but at this write, from 0, its sandbox is lost first.
     Lost(u64, Disk),
@@ -44,8 +44,8 @@ pub(crate) enum Death {
 const OTHER: &str = "person:other";
 
 impl Death {
-    /// The same for a process that comes after one with so many writes, if that one did
-    /// not get there.
+    /// What is left of it for the next process, after one that wrote so often and did not
+    /// get there.
     pub(crate) fn after_writes(self, writes: u64) -> Option<Self> {
         let later = |at: u64| at.checked_sub(writes);
         Some(match self {

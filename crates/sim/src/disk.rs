@@ -12,7 +12,7 @@ use crate::limits;
 use crate::store::{Batch, Store};
 use crate::tally::Happening;
 
-/// See the module. Each process has its own.
+/// The faults of the store as one process meets them; each process has its own.
 #[derive(Debug)]
 pub(crate) struct Disorder {
     rng: Mutex<fastrand::Rng>,

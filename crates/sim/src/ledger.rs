@@ -32,7 +32,7 @@ struct Entry {
     unknown: bool,
 }
 
-/// See the module.
+/// The effects of one session, how each was decided, and what it may cost.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: BTreeMap<Seq, Entry>,

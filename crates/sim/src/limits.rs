@@ -2,7 +2,7 @@
 
 /// Replies of the simulated model in one turn.
 pub(crate) const REPLIES_MAX: u64 = 6;
-/// The same where it speaks for a subagent.
+/// Replies of the simulated model in one turn of a subagent.
 pub(crate) const REPLIES_BELOW_MAX: u64 = 3;
 /// Seeds whose sessions may start subagents, of 256.
 pub(crate) const FAMILIES_OF_256: u8 = 14;
@@ -69,7 +69,8 @@ pub(crate) const DISTURBED_ROUNDS: u32 = 2;
 pub(crate) const CONCURRENT_MS_MAX: u64 = 4_000;
 /// Plans of each seed that are drawn from all that there are, unless every one is run.
 pub(crate) const PLANS_DRAWN: usize = 8;
-/// The same of a seed with subagents, each run of which is that of many sessions.
+/// Plans of each seed with subagents that are drawn, fewer because each run of one is that of
+/// many sessions.
 pub(crate) const FAMILY_PLANS_DRAWN: usize = 4;
 /// Seeds after which everything that can happen has happened, or the run shows nothing.
 pub const COVERED_SEEDS: u64 = 200;

@@ -76,13 +76,13 @@ impl Sim {
         Self { how: How { books, without: None, told: Detail::Verdict }, plans }
     }
 
-    /// The same with a safeguard taken away.
+    /// Takes a safeguard away from what is simulated.
     #[must_use]
     pub fn without(self, without: Without) -> Self {
         Self { how: How { without: Some(without), ..self.how }, ..self }
     }
 
-    /// The same, telling what happened where something does not hold.
+    /// Tells what happened where something does not hold.
     #[must_use]
     pub fn telling(self) -> Self {
         Self { how: How { told: Detail::Whole, ..self.how }, ..self }

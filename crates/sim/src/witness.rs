@@ -19,7 +19,7 @@ use crate::session_facts::{All, SessionFacts};
 use crate::tally::{Happening, Tally};
 use crate::{outside_tools, subagents};
 
-/// See the module.
+/// What all harnesses of a seed report to, and the first thing that did not hold.
 #[derive(Debug)]
 pub(crate) struct Witness {
     began: Instant,

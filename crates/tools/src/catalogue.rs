@@ -52,7 +52,7 @@ impl Tool {
         TOOLS.iter().find(|tool| tool.name.as_str() == name)
     }
 
-    /// The same with a name and words of its own, for a further sandbox.
+    /// The tool as a model is offered it for a further sandbox, with a name and words of its own.
     pub(crate) fn spec_of_further(&self, sandbox: &str) -> ToolSpec {
         let built_in = self.name.as_str();
         ToolSpec {

@@ -38,7 +38,7 @@ pub struct Calling<'a> {
     pub held_to: &'a Digest,
     /// A JSON object.
     pub arguments: &'a str,
-    /// The same for every attempt at the same effect, and for no other effect.
+    /// An idempotency key: every attempt at one effect has the same, and no other effect has it.
     pub key: &'a str,
     /// From the start to giving up, in milliseconds.
     pub timeout_ms: u64,

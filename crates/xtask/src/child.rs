@@ -47,7 +47,7 @@ impl Child {
         Self { argv: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
     }
 
-    /// The same with a variable in its environment.
+    /// Sets a variable of its environment.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self

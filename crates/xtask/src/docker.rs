@@ -56,7 +56,8 @@ pub(crate) fn run(command: &Child, out: &mut impl Write) -> Result<u8, Error> {
     run_with(None, command, out)
 }
 
-/// The same with an engine that has a runtime.
+/// Runs a command with an engine that has this runtime: the one that answers, or one of
+/// its own.
 pub(crate) fn run_with(
     runtime: Option<&str>,
     command: &Child,

@@ -54,6 +54,7 @@ const RULES: &[fn(&Project) -> Vec<Finding>] = &[
     words::unfinished,
     words::sleeps,
     words::unsafe_code,
+    words::leaning_docs,
     manifests::lints,
     manifests::anyhow,
     manifests::pure,

@@ -306,7 +306,8 @@ pub(crate) fn check_conversation(conversation: &[Item]) {
     }
 }
 
-/// The same, and no round is open: what a model may be shown.
+/// Fails unless the conversation is one that a model may be shown: it is well formed, and no
+/// call at its end waits for its result.
 pub(crate) fn check_request(conversation: &[Item]) {
     check_conversation(conversation);
     if let Some(Item::Reply(last)) = conversation.last() {

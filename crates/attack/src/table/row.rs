@@ -84,7 +84,7 @@ pub(super) const fn but(probe: Probe, but: &'static [(&'static str, Expect)]) ->
     Probe { but, ..probe }
 }
 
-/// The same where a backend or an isolation is documented to differ.
+/// A probe with the backends and isolations that are documented to differ.
 pub(super) const fn on(probe: Probe, on: &'static [(&'static str, &'static str, Expect)]) -> Probe {
     Probe { on, ..probe }
 }

@@ -39,7 +39,7 @@ fn tree(memory: &MemoryWorld, session: &SessionId) -> Option<Arc<dyn Tree>> {
     memory.world.memory.as_ref().unwrap().served.of(&work(session))
 }
 
-/// The same, from the moment in which a command of the session begins.
+/// Waits until a command of the session runs, and gives the tree that its programs meet.
 async fn serving(memory: &MemoryWorld, session: &SessionId) -> Arc<dyn Tree> {
     for _ in 0..30_000 {
         if let Some(tree) = tree(memory, session) {

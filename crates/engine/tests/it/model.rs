@@ -40,7 +40,7 @@ impl Step {
         Self { calls: calls.into_iter().map(owned).collect(), think_ms: 0 }
     }
 
-    /// The same, after some thought.
+    /// Has the model think so long before this step.
     pub(crate) fn after(self, think_ms: u64) -> Self {
         Self { think_ms, ..self }
     }
@@ -73,7 +73,7 @@ impl FakeModel {
         Self { next: Some(step), ..Self::new(&[]) }
     }
 
-    /// The same, but something else in conversations that begin with one of these texts.
+    /// Has conversations that begin with one of these texts take these steps instead.
     pub(crate) fn and(self, elsewhere: &[(String, Vec<Step>)]) -> Self {
         Self { elsewhere: elsewhere.to_vec(), ..self }
     }

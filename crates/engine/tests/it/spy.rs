@@ -33,7 +33,7 @@ impl Spy {
         Self { inner, capabilities, notes, altered, full, stuck, returning }
     }
 
-    /// The same, but it can't do this.
+    /// A spy whose backend can't suspend in this way.
     pub(crate) fn without(mut self, how: Suspend) -> Self {
         self.capabilities.suspend.retain(|offered| *offered != how);
         self

@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// The same, with these tools beside our own.
+    /// Offers these tools beside our own.
     pub(crate) fn having(mut self, tools: &[ToolSpec]) -> Self {
         self.tools.extend_from_slice(tools);
         self
@@ -109,7 +109,7 @@ impl World {
         )
     }
 
-    /// The same with another journal and another model.
+    /// An engine on this journal and with this model.
     pub(crate) fn engine_on(&self, journal: Arc<dyn Journal>, model: Arc<dyn Model>) -> Engine {
         let config = |(asked, spy): &(SandboxSpec, Spy)| {
             let backend: Arc<dyn Backend> = Arc::new(spy.clone());

@@ -24,7 +24,7 @@ pub(crate) struct Pins {
     /// Where the server was that said this.
     pub(crate) address: String,
     pub(crate) tools: BTreeMap<String, Pin>,
-    /// The same of where it was before, the last first.
+    /// What is pinned of it where it was before, the last first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     elsewhere: Vec<Elsewhere>,
 }

@@ -8,7 +8,7 @@ pub(crate) fn inert(text: &str) -> String {
     visible(text, Hidden::Marked)
 }
 
-/// The same for what somebody answers for: what nobody sees is written out.
+/// Inert text for what somebody answers for: what nobody sees is written out.
 pub(crate) fn escaped(text: &str) -> String {
     visible(text, Hidden::Escaped)
 }

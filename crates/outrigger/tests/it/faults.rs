@@ -206,7 +206,8 @@ fn without_namespaces(world: &World, args: &[&str]) -> Ran {
     Ran::of(command.output().expect("`unshare` of util-linux can be run"))
 }
 
-/// The same as root of all ids, as in a container.
+/// Runs the binary where no user namespace can be made, as root of all ids, as in a
+/// container.
 fn without_namespaces_as_root(world: &World, args: &[&str]) -> Ran {
     assert!(rustix::process::geteuid().is_root(), "this needs root, to be root elsewhere");
     // A shell that is mapped while it starts takes itself for a setuid program.

@@ -75,7 +75,8 @@ impl EventLines {
         while self.lines.len() < lines && self.hears() {}
     }
 
-    /// The same, but no longer than until a subagent is asked for. Says whether one is.
+    /// Waits for so many lines, the last, or one that asks for a subagent. Says whether it is
+    /// one that asks.
     fn wait_for_below(&mut self, lines: usize) -> bool {
         let asked = |told: &Self| told.lines.last().is_some_and(|line| deeds::asks_below(line));
         while self.lines.len() < lines && !asked(self) && self.hears() {}

@@ -92,7 +92,7 @@ impl World {
         Ran::of(terminal.output().expect("`script` of util-linux can be run"))
     }
 
-    /// The same; it must end with this code.
+    /// Runs the binary to its end; it must end with this code.
     pub(crate) fn ran(&self, code: i32, args: &[&str]) -> Ran {
         self.run(args).expect(code)
     }
@@ -102,7 +102,8 @@ impl World {
         self.start_with(args, &[])
     }
 
-    /// The same, with variables of its own.
+    /// Starts the binary with these variables in its environment; it is killed at the end of the
+    /// test if it is still there.
     pub(crate) fn start_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut command = self.outrigger(args);
         command.envs(variables.iter().copied());
@@ -156,7 +157,7 @@ impl World {
         self.records(session).into_iter().map(|record| record["event"].clone()).collect()
     }
 
-    /// The same with their places and times.
+    /// The events of a session, with their places and times.
     pub(crate) fn records(&self, session: &str) -> Vec<Value> {
         let logs = self.ran(0, &["sessions", "logs", session, "--json"]);
         logs.lines().into_iter().map(|line| line["record"].clone()).collect()

@@ -36,7 +36,8 @@ fn every_rule_that_forbids_ends_a_detour() {
     assert_eq!(without, [""; 0]);
 }
 
-/// The same ways to where nothing is forbidden: the table above shows rules, not a wall.
+/// Every detour is open to where nothing is forbidden, so that what stops one elsewhere is a
+/// rule.
 #[test]
 fn the_ways_themselves_are_open() {
     all_pass(&set(), &cases(OPEN));

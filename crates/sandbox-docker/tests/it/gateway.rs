@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream, unix};
 use tokio::sync::Semaphore;
 
-/// See the module.
+/// A socket that leads to a daemon, and can hold up or refuse one request.
 pub(crate) struct Gateway {
     pub(crate) socket: PathBuf,
     held: Arc<HeldRequest>,

@@ -120,7 +120,7 @@ impl World {
         Docker::open(self.config.clone()).await.unwrap()
     }
 
-    /// The same by another way to the daemon.
+    /// Another value for the same owner, which reaches the daemon at this socket.
     pub(crate) async fn on(&self, socket: &Path) -> Docker {
         let socket = Some(socket.to_owned());
         Docker::open(Config { socket, ..self.config.clone() }).await.unwrap()

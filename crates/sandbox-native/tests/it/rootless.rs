@@ -1,4 +1,4 @@
-//! The same backend for an ordinary user.
+//! The native backend for an ordinary user.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;

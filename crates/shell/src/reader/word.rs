@@ -15,8 +15,8 @@ impl Reader<'_> {
         if word.span.0 == word.span.1 { Err(Unread) } else { Ok(word) }
     }
 
-    /// The same; it may be empty, and in an assignment a tilde stands for a home after
-    /// each colon.
+    /// A word that may be empty. In an assignment a tilde stands for a home after each
+    /// colon.
     pub(super) fn pieces(&mut self, assigned: bool) -> Result<Word, Unread> {
         self.commands.count_word()?;
         let start = self.cursor.at();

@@ -1,5 +1,6 @@
 //! Rules of words that a source may not hold: suppressions without a reason,
-//! unfinished work, waiting by the clock, `unsafe` outside the isolation crates.
+//! unfinished work, waiting by the clock, `unsafe` outside the isolation crates, docs that
+//! only point at their neighbour.
 
 use super::project::Project;
 use crate::finding::Finding;
@@ -9,6 +10,22 @@ use crate::source::Source;
 /// them from inside.
 const UNSAFE_CRATES: &[&str] =
     &["evil", "guest", "sandbox-native", "sandbox-docker", "sandbox-kube", "sandbox-remote"];
+
+/// How a doc comment begins that says nothing to who reads it alone: a tooltip shows one
+/// item, without its neighbour and without its module.
+const BEGINNINGS: &[&str] = &[
+    "See the module",
+    "The same,",
+    "The same.",
+    "The same;",
+    "The same for ",
+    "The same with ",
+    "The same where ",
+    "The same by ",
+    "The same of ",
+    "The same without ",
+    "The same to be ",
+];
 
 fn find(
     project: &Project,
@@ -107,6 +124,33 @@ pub(super) fn unsafe_code(project: &Project) -> Vec<Finding> {
     find(project, each, "unsafe")
 }
 
+/// A doc comment stands by itself.
+pub(super) fn leaning_docs(project: &Project) -> Vec<Finding> {
+    let each = |source: &Source| {
+        let lines = source.lexed.without_literals(&source.text);
+        let docs: Vec<Option<&str>> = lines.iter().map(|line| doc(line)).collect();
+        let begins = |index: usize| index == 0 || docs[index - 1].is_none();
+        docs.iter()
+            .enumerate()
+            .filter(|(index, _)| begins(*index))
+            .filter_map(|(index, text)| {
+                let text = (*text)?;
+                let beginning =
+                    BEGINNINGS.iter().find(|beginning| text.starts_with(**beginning))?;
+                let message = format!("`{}` leans on its neighbour: say it here", beginning.trim());
+                Some((index + 1, message))
+            })
+            .collect()
+    };
+    find(project, each, "leaning-doc")
+}
+
+/// The text of a line of a doc comment.
+fn doc(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start)
+}
+
 fn matches(source: &Source, patterns: &[(&[&str], &str)]) -> Vec<(usize, String)> {
     patterns
         .iter()
@@ -191,6 +235,21 @@ mod tests {
             &expect![[r"
                 crates/model/src/lib.rs:1: unsafe: `unsafe` is for the crates that make sandboxes: find a safe call
                 crates/store/src/lib.rs:2: unsafe: `unsafe` is for the crates that make sandboxes: find a safe call
+            "]],
+        );
+    }
+    #[test]
+    fn docs_stand_by_themselves() {
+        check(
+            leaning_docs,
+            [(
+                "crates/store/src/lib.rs",
+                "//! The same, once more.\n\n/// Rows.\nfn f() {}\n/// The same for columns.\nfn g() {}\n/// See the module.\nstruct S {\n    /// The same disk.\n    a: u8,\n    /// Cells: what a row has,\n    /// The same. Not the beginning.\n    b: u8,\n    // The same, not shown to anybody.\n    c: u8,\n}\n",
+            )],
+            &expect![[r"
+                crates/store/src/lib.rs:1: leaning-doc: `The same,` leans on its neighbour: say it here
+                crates/store/src/lib.rs:5: leaning-doc: `The same for` leans on its neighbour: say it here
+                crates/store/src/lib.rs:7: leaning-doc: `See the module` leans on its neighbour: say it here
             "]],
         );
     }

@@ -11,7 +11,8 @@ use crate::toolserver;
 
 /// How long the model thinks before each reply, so that some kills come meanwhile.
 const THINKS_MS: u32 = 30;
-/// The same of a subagent's: long enough that there are kills after it was seen to begin.
+/// How long a subagent's model thinks before each reply: long enough that there are kills
+/// after it was seen to begin.
 const BELOW_THINKS_MS: u32 = 150;
 
 /// It leaves a line for each call that it begins: the tool, the argument and the key under

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Fault;
 
-/// See the module.
+/// A sandbox that passes everything on to a sound one, but for its fault.
 #[derive(Debug)]
 pub(super) struct FaultySandbox {
     pub(super) fake: Fake,

@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str); 4] = [
 /// The image and the container that are made for this.
 const IMAGE: &str = "outrigger-bench";
 const CONTAINER: &str = "outrigger-bench";
-/// The same that our template `host-tools` shows, in a sandbox of bubblewrap's.
+/// Options of bubblewrap for a sandbox that shows what our template `host-tools` shows.
 const BWRAP: [&str; 19] = [
     "--unshare-all",
     "--die-with-parent",

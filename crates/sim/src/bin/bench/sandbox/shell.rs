@@ -7,7 +7,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::error::{Doing, Error, Outcome};
 
-/// See the module. Dropping it ends it.
+/// A running shell in a mount namespace of its own. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Shell {
     _process: Child,
